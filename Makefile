@@ -60,7 +60,7 @@ bench-housekeeping: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.housekeeping
 
 bench-hurtful: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.hurtful_tools
+	$(BIN)/python -m tests.integration.tools.hurtful_tools
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length

@@ -13,8 +13,10 @@ from typing import Protocol
 
 import psutil
 import psycopg
+from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
 from redis.asyncio import Redis
 
+from benchmarks import mailbox
 from benchmarks.environment import run_workers, settings_of
 from benchmarks.measure import Measurement, Phase
 from benchmarks.work import FIRST
@@ -84,36 +86,32 @@ class ByHand:
 
     database_url: str
     redis: Redis
+    celery: Celery
     workers: list[psutil.Process]
     name: str = "by hand"
     expected: int = 0
 
     async def prepare(self, sessions: Iterable[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
-            rows = [(name, FIRST.decode()) for name in sessions]
-            cursor.executemany("INSERT INTO by_hand_sessions VALUES (%s, 0, %s)", rows)
+            cursor.executemany(mailbox.BEGIN, [(name, FIRST.decode()) for name in sessions])
 
     async def submit(self, session: str, text: str) -> None:
-        from benchmarks import by_hand  # noqa: PLC0415 - it reads the environment
-
         self.expected += 1
-        keys = by_hand.keys(session)
-        if await self.redis.eval(by_hand.SUBMIT, 2, keys[0], keys[1], text):
-            by_hand.run.delay(session)  # pyright: ignore[reportFunctionMemberAccess]
+        keys = mailbox.keys(session)
+        if await self.redis.eval(mailbox.SUBMIT, 2, keys[0], keys[1], text):
+            self.celery.send_task(mailbox.TASK, args=[session], queue=mailbox.QUEUE)
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
-        from benchmarks import by_hand  # noqa: PLC0415
-
         times = []
         for text in texts:
             began = time.perf_counter()
             await self.submit(session, text)
-            await self.redis.brpop([by_hand.keys(session)[2]], timeout=0)
+            await self.redis.brpop([mailbox.keys(session)[2]], timeout=0)
             times.append(time.perf_counter() - began)
         return times
 
     async def drained(self) -> None:
-        while int(await self.redis.get("hand:done") or 0) < self.expected:
+        while int(await self.redis.get(mailbox.DONE) or 0) < self.expected:
             await asyncio.sleep(0.01)
 
 
@@ -158,23 +156,22 @@ class Ours:
 @asynccontextmanager
 async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
     """Two processes of the prefork pool, which was the best of the pools for it."""
-    from benchmarks import by_hand  # noqa: PLC0415
-
     with psycopg.connect(stores.database_url) as connection:
-        for table in by_hand.TABLES.split(";"):
+        for table in mailbox.TABLES:
             connection.execute(table)
     async with AsyncExitStack() as stack:
         workers = run_workers(
             *(stores, folder),
             name="hand",
             application="benchmarks.by_hand",
-            queues=by_hand.QUEUE,
+            queues=mailbox.QUEUE,
             pool="prefork",
             threads=2,
         )
         processes = stack.enter_context(workers)
         redis = connect(stores.redis_url, reply_timeout_s=60, max_connections=1000)
-        yield ByHand(stores.database_url, await stack.enter_async_context(redis), processes)
+        sender = stack.enter_context(Celery("by_hand", broker=stores.redis_url))
+        yield ByHand(stores.database_url, await stack.enter_async_context(redis), sender, processes)
 
 
 @asynccontextmanager

@@ -22,6 +22,8 @@ MODEL_S = 0.2  # how long a turn of a waiting session waits
 
 
 class EchoAgent:
+    deadline_s = 600.0
+
     def __init__(self, wait_s: float) -> None:
         self._wait_s = wait_s
 

@@ -73,9 +73,9 @@ class RunServices:
     load: PostgresLoad
     notify_workers: Callable[[Started], Awaitable[None]]
 
-    async def start(self, run: NewRun) -> Started:
-        """Store a run and wake a worker for it."""
-        started = await self.store.start((run,))
+    async def start(self, runs: tuple[NewRun, ...]) -> Started:
+        """Store runs and wake a worker for those that may begin."""
+        started = await self.store.start(runs)
         await self.notify_workers(started)
         return started
 
@@ -93,11 +93,13 @@ class Operations:
     """The health and the figures of the system.
 
     `probe` names what is not ready, and why; empty when all is well. `circuits` lists models that workers
-    do not ask at present. `flower_url` is where people find Flower, for a link.
+    do not ask at present, `off` says why Internal flows or jobs are off. `flower_url` is where people find
+    Flower, for a link.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
+    off: Callable[[], Awaitable[list[str]]]
     stats: PostgresStatus
     record_signal: RecordSignal
     flower_url: str | None = None

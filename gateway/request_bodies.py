@@ -48,7 +48,8 @@ class NewSession(RequestBody):
     session_id: Identifier | None = None
     user_id: Identifier | None = None
     tenant_id: Identifier | None = None
-    if_busy: IfBusy = IfBusy.ENQUEUE
+    if_busy: IfBusy | None = None
+    """None: as the domain says."""
     webhook: WebAddress | None = None
 
 
@@ -77,13 +78,14 @@ class Rollback(RequestBody):
 
 
 class NewRunBody(RequestBody):
-    """A run of an Internal flow; without a session for flows that need none."""
+    """A flow, or a trigger for all flows that have it; without a session where they need none."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"flow": "summarize_session", "session_id": "session_1"}]}
     )
 
-    flow: Identifier
+    flow: Identifier | None = None
+    trigger: Identifier | None = None
     session_id: Identifier | None = None
     inputs: Annotated[list[AnyJson], Field(max_length=100_000, default_factory=list[AnyJson])]
     options: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])

@@ -19,6 +19,7 @@ from gateway.flows import KnownFlows
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
+from orchestrator.adapters.redis.worker_registry import WorkerRegistry
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings
 from orchestrator.telemetry import log_signal
@@ -51,6 +52,7 @@ async def open_dependencies(
             operations=Operations(
                 probe=ports.probe,
                 circuits=ports.shared.circuits.describe,
+                off=WorkerRegistry(ports.shared.redis).off,
                 stats=PostgresStatus(ports.stores.database),
                 record_signal=log_signal,
                 flower_url=settings.flower_url,

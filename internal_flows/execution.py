@@ -171,6 +171,9 @@ def _with_options(
 ) -> RunContext:
     if isinstance(options, NotGiven):
         return run
+    if stage is Stage.DATA and "concurrency" in options:
+        where = "belongs to a whole run: give it to before_all_response() or to the flow"
+        raise _Failure(stage, f"{directive}() was returned with the option 'concurrency', which {where}.")
     try:
         return replace(run, options=run.options.with_overrides(options))
     except ValueError as error:

@@ -23,7 +23,6 @@ from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry import RecordSignal, Signal, SignalType
-from orchestrator.telemetry.signals import describe
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import OutboxEntry
@@ -90,7 +89,7 @@ class TurnLog:
     record_signal: RecordSignal
     tools: list[ToolUsed] = field(default_factory=list[ToolUsed])
     events: list[Event] = field(default_factory=list[Event])
-    signals: list[JsonObject] = field(default_factory=list[JsonObject])
+    signals: list[Signal] = field(default_factory=list[Signal])
     flags: dict[str, Json] = field(default_factory=dict[str, Json])
 
     def event(self, kind: str, /, **payload: Json) -> None:
@@ -107,7 +106,7 @@ class TurnLog:
             flow=flow_id,
             payload=payload,
         )
-        self.signals.append(describe(signal))
+        self.signals.append(signal)
         self.record_signal(signal)
 
     def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None:

@@ -165,6 +165,13 @@ class Conversation:
     session_id: SessionId
     user_id: UserId | None = None
     tenant_id: TenantId = DEFAULT_TENANT
+    _inbox: MemoryInbox = field(init=False)
+    _runner: LaneRunner = field(init=False)
+
+    def __post_init__(self) -> None:
+        store, live = self.simulator.store, self.simulator.live
+        self._inbox = MemoryInbox(store)
+        self._runner = LaneRunner(MemoryLane(store), live, MemoryWakeup(), self._find_agent)
 
     def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
         """Say something; gives the turn object."""
@@ -178,8 +185,7 @@ class Conversation:
         """Take a turn of any kind; gives the turn object."""
         simulator = self.simulator
         simulator.now += simulator.pace_s
-        inbox = MemoryInbox(simulator.store)
-        receipt = await inbox.submit(
+        receipt = await self._inbox.submit(
             Submission(
                 session_id=self.session_id,
                 input=given,
@@ -189,9 +195,8 @@ class Conversation:
                 user_id=self.user_id,
             )
         )
-        runner = LaneRunner(MemoryLane(simulator.store), simulator.live, MemoryWakeup(), self._find_agent)
-        await runner.run(self.session_id)
-        return turn_object(await inbox.turn(self.tenant_id, receipt.turn_id))
+        await self._runner.run(self.session_id)
+        return turn_object(await self._inbox.turn(self.tenant_id, receipt.turn_id))
 
     async def _find_agent(self, domain: str) -> TurnAgent:
         del domain

@@ -1,7 +1,7 @@
 """Identifiers and JSON: the words that every layer shares. No behaviour lives here."""
 
+from secrets import token_hex
 from typing import Any, NewType, TypeAlias
-from uuid import uuid4
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""
@@ -24,6 +24,10 @@ Epoch = NewType("Epoch", int)
 DEFAULT_TENANT = TenantId("default")
 
 
+def new_flow_id() -> FlowId:
+    return FlowId(new_id("flow"))
+
+
 def new_id(prefix: str) -> str:
     """A fresh identifier such as ``turn_3f2a…``: the prefix tells a reader what it names."""
-    return f"{prefix}_{uuid4().hex}"
+    return f"{prefix}_{token_hex(16)}"

@@ -30,17 +30,19 @@ class Role(StrEnum):
 
     GATEWAY = "gateway"
     TURNS = "turns"
+    SUBMISSIONS = "submissions"
     INTERNAL = "internal"
     BEAT = "beat"
     FLOWER = "flower"
 
 
 QUEUES: Final[Mapping[Role, tuple[str, ...]]] = {
-    Role.TURNS: (TURNS, SUBMISSIONS),
+    Role.TURNS: (TURNS,),
+    Role.SUBMISSIONS: (SUBMISSIONS,),
     Role.INTERNAL: (INTERNAL, URGENT),
 }
 # Tasks that may wait side by side; turns themselves run on one event loop per process.
-THREADS: Final[Mapping[Role, int]] = {Role.TURNS: 64, Role.INTERNAL: 16}
+THREADS: Final[Mapping[Role, int]] = {Role.TURNS: 64, Role.SUBMISSIONS: 16, Role.INTERNAL: 16}
 PORTS: Final[Mapping[Role, int]] = {Role.GATEWAY: 8600, Role.FLOWER: 5555}
 
 
@@ -67,7 +69,7 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
     match role:
         case Role.GATEWAY:
             return ("-m", "gateway", "--host", seat.host, "--port", str(seat.port))
-        case Role.TURNS | Role.INTERNAL:
+        case Role.TURNS | Role.SUBMISSIONS | Role.INTERNAL:
             threads, name = str(seat.threads or THREADS[role]), seat.name or f"{role}@%h"
             return (
                 *(*celery, "worker", "-P", "threads", "-c", threads, "-Q", ",".join(QUEUES[role])),

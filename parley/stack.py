@@ -160,6 +160,8 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
     ready = answers(f"{address_of(plan.host, plan.port)}/health/ready")
     programs = [program("gateway", Role.GATEWAY, seat, ready, link)]
     programs += [worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
+    if not plan.private:  # in a run for one conversation nobody submits by Celery
+        programs += [worker(f"submissions-{number}", Role.SUBMISSIONS) for number in (1, 2)]
     programs.append(worker("internal", Role.INTERNAL))
     if not plan.private:
         programs.append(program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), {}))

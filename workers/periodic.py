@@ -33,21 +33,24 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """The parts of a process, bound to its loop; those that may be None are for some kinds of workers."""
+    """The parts of a process, bound to its loop; those that may be None are for some kinds of workers.
+
+    One that only takes submissions has neither lanes nor an outbox.
+    """
 
     settings: Settings
     ports: Ports
-    lanes: LaneRunner
-    pool: SessionPool
-    reconciler: Reconciler
-    outbox: OutboxSender
     heartbeat: Heartbeat
     registered: RegisteredProcess
-    executor: RunExecutor | None
-    backpressure: Backpressure | None
-    webhooks: WebhookSender | None
-    flower: FlowerEvents | None
-    unacknowledged: UnacknowledgedMessages | None
+    lanes: LaneRunner | None = None
+    pool: SessionPool | None = None
+    reconciler: Reconciler | None = None
+    outbox: OutboxSender | None = None
+    executor: RunExecutor | None = None
+    backpressure: Backpressure | None = None
+    webhooks: WebhookSender | None = None
+    flower: FlowerEvents | None = None
+    unacknowledged: UnacknowledgedMessages | None = None
 
     async def probe(self) -> None:
         """Look whether the stores answer; without them we live, and wait."""
@@ -71,9 +74,9 @@ class Periodic:
 
 
 PERIODIC: Final[tuple[Periodic, ...]] = (
-    Periodic("renew leases", RENEW_EVERY_S, lambda parts: parts.lanes.renew),
-    Periodic("sweep lanes", None, lambda parts: parts.reconciler.sweep),
-    Periodic("send outbox", OUTBOX_GATHERS_S, lambda parts: parts.outbox.send_next),
+    Periodic("renew leases", RENEW_EVERY_S, lambda parts: parts.lanes and parts.lanes.renew),
+    Periodic("sweep lanes", None, lambda parts: parts.reconciler and parts.reconciler.sweep),
+    Periodic("send outbox", OUTBOX_GATHERS_S, lambda parts: parts.outbox and parts.outbox.send_next),
     Periodic("renew runs", RENEW_EVERY_S, lambda parts: parts.executor and parts.executor.renew),
     Periodic("sweep runs", None, lambda parts: parts.executor and parts.executor.sweep),
     Periodic(

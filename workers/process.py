@@ -6,14 +6,15 @@ Celery's threads call `run_session` and `submit_turn`; everything else happens o
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from prometheus_client import start_http_server
 
 from internal_flows.catalogue import Catalogue
+from internal_flows.start_request import read_start
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -23,7 +24,7 @@ from orchestrator.adapters.redis.worker_registry import RegisteredProcess, Worke
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
-from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
+from orchestrator.errors import ConfigurationError, InvalidInput, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
@@ -34,10 +35,9 @@ from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
-from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
-from workers.loop import LoopThread
+from workers.loop import LoopThread, collect_seldom
 from workers.messages.flower_events import FlowerEvents
 from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
@@ -50,6 +50,7 @@ STALLED_AFTER_LEASES = 2
 """A loop that has not moved for so many lease times will not commit anything any more."""
 
 _log = get_logger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class WorkerProcess:
         """Run a session; returns at once when this process takes sessions already, else when it has no
         more to do.
         """
-        self._thread.submit(self._parts.pool.wake(session_id)).result()
+        self._thread.submit(_required(self._parts.pool).wake(session_id)).result()
 
     def submit_turn(self, request: QueuedTurnRequest, answer: Answer) -> JsonObject | None:
         """Accept a turn; None when the sender waits, who gets the `answer` once the turn has ended."""
@@ -124,7 +125,8 @@ class WorkerProcess:
 
     def stop_taking(self) -> None:
         """Begin a warm shutdown; callable from a signal handler."""
-        self._thread.loop.call_soon_threadsafe(self._parts.pool.stop)
+        if self._parts.pool is not None:
+            self._thread.loop.call_soon_threadsafe(self._parts.pool.stop)
         if self._parts.executor is not None:
             self._thread.loop.call_soon_threadsafe(self._parts.executor.stop)
 
@@ -136,14 +138,31 @@ class WorkerProcess:
     async def _open(self) -> None:
         ports = await self._resources.enter_async_context(open_ports(self._settings))
         await ping_schema(ports.stores.database)
+        self._submissions = Submissions(ports)
+        common: dict[str, Any] = {
+            "settings": self._settings,
+            "heartbeat": self._heartbeat,
+            "flower": self._flower,
+            "unacknowledged": self._open_messages(),
+        }
+        if self._internal is None:
+            registered = RegisteredProcess.here("worker", self._queues)
+            self._parts = WorkerParts(**common, ports=ports, registered=registered)
+        else:
+            self._parts = await self._open_lanes(ports, self._internal, common)
+        self._resources.push_async_callback(self._leave)
+        self._periodic = start_periodic_work(self._parts)
+        self._serve_metrics()
+
+    async def _open_lanes(self, ports: Ports, internal: InternalWork, common: dict[str, Any]) -> WorkerParts:
+        """Open what runs turns, or looks for those that nobody runs, and starts or runs Internal flows."""
         isolation = Isolation(self._settings, self._build, ports.shared.wakeup)
         self._resources.push_async_callback(isolation.close)
         lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
-        executor = self._open_executor(ports, lane)
+        executor = self._open_executor(ports, lane, internal)
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
             ports = replace(ports, summary_refresh=refresh)
-        self._submissions = Submissions(ports)
         agents = AgentCatalogue(self._build, ports)
         outbox = OutboxSender(ports.stores.outbox, _deliveries(ports, executor))
         lanes = LaneRunner(
@@ -160,9 +179,10 @@ class WorkerProcess:
             await _warm_up(agents, ports.domains.default)
         else:
             os.nice(self._settings.housekeeping_nice)
-        self._parts = WorkerParts(
-            settings=self._settings,
+        return WorkerParts(
+            **common,
             ports=ports,
+            registered=RegisteredProcess.here("worker", self._queues, off=_off(executor)),
             lanes=lanes,
             pool=pool,
             reconciler=Reconciler(
@@ -172,23 +192,14 @@ class WorkerProcess:
                 grace_s=self._settings.sweep_grace_s,
             ),
             outbox=outbox,
-            heartbeat=self._heartbeat,
-            registered=RegisteredProcess.here("worker", self._queues),
             executor=executor,
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
-            flower=self._flower,
-            unacknowledged=self._open_messages(),
         )
-        self._resources.push_async_callback(self._leave)
-        self._periodic = start_periodic_work(self._parts)
-        self._serve_metrics()
 
-    def _open_executor(self, ports: Ports, lane: PostgresLane) -> RunExecutor | None:
+    def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
         """Make what carries Internal flows out; a mistake in a flow must not keep turns from running."""
-        internal, settings = self._internal, self._settings
-        if internal is None:
-            return None
+        settings = self._settings
         try:
             catalogue: Catalogue = internal.make_catalogue(ports)
         except ParleyError as error:
@@ -243,7 +254,8 @@ class WorkerProcess:
 
     async def _close(self) -> None:
         parts, grace_s = self._parts, self._settings.shutdown_grace_s
-        await parts.pool.drain(grace_s)
+        if parts.pool is not None:
+            await parts.pool.drain(grace_s)
         await self._submissions.close()
         if parts.executor is not None:
             await parts.executor.drain(grace_s)
@@ -264,10 +276,16 @@ class WorkerProcess:
             _log.warning("This worker is seen for a little longer.", error=error)
 
 
-def _required(executor: RunExecutor | None) -> RunExecutor:
-    if executor is None:
-        raise Unavailable("This worker carries out no Internal flows; see its log.")
-    return executor
+def _required(part: T | None) -> T:
+    if part is None:
+        raise Unavailable("This worker does not carry out such messages; see its log.")
+    return part
+
+
+def _off(executor: RunExecutor | None) -> list[str]:
+    """What is wrong with the Internal flows that are off here."""
+    off = {} if executor is None else executor.catalogue.off
+    return [str(problem) for problems in off.values() for problem in problems]
 
 
 def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
@@ -281,7 +299,7 @@ def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver
         arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
         try:
             await _start(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
-        except (InvalidInput, NotFound, ConfigurationError) as error:
+        except (InvalidInput, ConfigurationError) as error:
             _log.error("A turn asked for an Internal flow that cannot be started.", error=error)
 
     return {**kinds, "internal_flow": start_run}
@@ -305,6 +323,4 @@ async def _warm_up(agents: AgentCatalogue, domain: str) -> None:
         await agents.get(domain)
     except ParleyError as error:
         _log.error("The default domain cannot be used.", domain=domain, error=error)
-    # A third of a million objects live as long as the process: no turn shall wait while they are looked through.
-    gc.collect()
-    gc.freeze()
+    collect_seldom()

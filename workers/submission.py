@@ -46,10 +46,12 @@ class QueuedTurnRequest(TurnRequest):
 
         Raises InvalidInput for a domain that is not served here.
         """
+        domain = domains.resolve(self.domain)
         return replace(
             self.to_submission(SessionId(self.session_id), TenantId(self.tenant_id)),
             create_session=True,
-            domain=domains.resolve(self.domain),
+            domain=domain,
+            session_if_busy=domains.if_busy(domain),
             user_id=None if self.user_id is None else UserId(self.user_id),
         )
 

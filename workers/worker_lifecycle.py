@@ -12,7 +12,7 @@ from celery.worker import state as celery_state
 
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.errors import Unavailable
-from orchestrator.ports.tasks import INTERNAL, TURNS
+from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
@@ -90,8 +90,12 @@ class WorkerLifecycle:
         with self._lock:
             if self._process is None:
                 queues = self._app.amqp.queues.consume_from
-                set_up_tracing("turns" if TURNS in queues else "internal", os.environ)
-                internal = InternalWork(Canvas(self._app), self._make_catalogue, INTERNAL in queues)
+                set_up_tracing(
+                    next((name for name in (TURNS, SUBMISSIONS) if name in queues), INTERNAL), os.environ
+                )
+                internal = None
+                if set(queues) != {SUBMISSIONS}:
+                    internal = InternalWork(Canvas(self._app), self._make_catalogue, INTERNAL in queues)
                 self._process = WorkerProcess(
                     self._settings,
                     self._build,

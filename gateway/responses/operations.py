@@ -29,6 +29,7 @@ class Alive(ResponseModel):
 class Ready(ResponseModel):
     status: Literal["ready"]
     models_down: list[JsonMap]
+    off: list[str] = Field(description="Mistakes for which Internal flows or jobs are off.")
 
 
 class InspectorFacts(ResponseModel):

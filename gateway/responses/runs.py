@@ -57,7 +57,8 @@ class HousekeepingDebt(ResponseModel):
 
 
 class StartedRun(ResponseModel):
-    run_id: str
+    run_id: str | None = Field(description="Of the flow that was named; null for a trigger.")
+    runs: dict[str, str] = Field(description="The run of each flow.")
     joined: bool = Field(default=False, description="It was at work on the session already.")
 
 

@@ -110,7 +110,7 @@ async def upload_document(
     )
     if not added.created:
         response.status_code = HTTPStatus.OK
-    started = await runs.start(_embedding_run(tenant, added.document_id))
+    started = await runs.start((_embedding_run(tenant, added.document_id),))
     return Uploaded(document_id=added.document_id, created=added.created, run_id=started.runs[EMBED])
 
 

@@ -22,10 +22,12 @@ async def live() -> Alive:
 async def ready(operations: TheOperations) -> Ready | Response:
     """503 naming what is missing, or 200; `models_down` are those whose breaker is open somewhere.
 
-    Without a model turns go on, so that does not make the gateway unready.
+    `off` says why Internal flows or scheduled jobs are off. Turns go on without them and without a model, so
+    neither makes the gateway unready.
     """
     missing = await operations.probe()
     if missing:
         what = "; ".join(f"{name}: {why}" for name, why in missing.items())
         return problem(503, Unavailable.code, f"Not ready: {what}", missing=missing)
-    return Ready(status="ready", models_down=await operations.circuits())
+    down, off = await operations.circuits(), await operations.off()
+    return Ready(status="ready", models_down=down, off=off)

@@ -12,6 +12,7 @@ from gateway.dependencies import TheRuns, TheSessions, TheTenant
 from gateway.parameters import Limit
 from gateway.request_bodies import NewRunBody
 from gateway.responses.runs import HousekeepingDebt, Run, RunInChain, RunItem, StartedRun
+from internal_flows.start_request import read_start
 from orchestrator.ports.runs.records import ItemRecord, RunRecord
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.types import JsonObject, SessionId
@@ -21,20 +22,17 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 @router.post("", status_code=HTTPStatus.ACCEPTED)
 async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tenant: TheTenant) -> StartedRun:
-    """Start a flow; one that is at work on the session already is joined. Accepted means stored."""
+    """Start a flow, or all flows of a trigger; one that is at work on the session already is joined.
+
+    Accepted means stored.
+    """
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
         await sessions.store.get(tenant, session_id)
-    run = runs.flows.new_run(
-        body.flow,
-        inputs=tuple(body.inputs),
-        options=body.options,
-        parameters=body.parameters,
-        tenant_id=tenant,
-        session_id=session_id,
-    )
-    started = await runs.start(run)
-    return StartedRun(run_id=started.runs[body.flow], joined=started.joined)
+    nodes = read_start({**body.model_dump(), "tenant_id": tenant}, runs.flows.catalogue)
+    started = await runs.start(nodes)
+    run_id = None if body.flow is None else started.runs[body.flow]
+    return StartedRun(run_id=run_id, runs=started.runs, joined=started.joined)
 
 
 @router.get("", response_model=list[Run])
@@ -90,4 +88,4 @@ async def redo_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> StartedRun:
     started = await runs.store.redo(tenant, run_id)
     await runs.notify_workers(started)
     (new_run_id,) = started.runs.values()
-    return StartedRun(run_id=new_run_id)
+    return StartedRun(run_id=new_run_id, runs=started.runs)

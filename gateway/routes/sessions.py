@@ -28,12 +28,13 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
         raise InvalidInput(f"You act for the tenant {tenant!r} only; leave this out.", field="tenant_id")
     if body.webhook is not None and caller.only_user is not None:
         raise Forbidden("Users cannot have their sessions sent elsewhere: only backends and operators can.")
+    domain = sessions.domains.resolve(body.domain)
     record = await sessions.store.create(
         tenant,
-        sessions.domains.resolve(body.domain),
+        domain,
         session_id=SessionId(body.session_id) if body.session_id else None,
         user_id=caller.acting_user(UserId(body.user_id) if body.user_id else None),
-        if_busy=body.if_busy,
+        if_busy=body.if_busy or sessions.domains.if_busy(domain),
         webhook=body.webhook,
     )
     caller.require_owner(record.session_id, record.user_id)  # it may have been there

@@ -106,6 +106,7 @@ class SummarizeSession(InternalFlow):
                 domain=item["domain"],
                 session_id=run.session_id,
                 run_id=run.run_id,
+                model=run.options.model,
             )
         except (ModelUnavailable, ModelOutputInvalid, BudgetExceeded) as error:
             return None, error.code

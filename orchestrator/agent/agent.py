@@ -1,20 +1,37 @@
 """The Agent: drives one turn through NLU, PEX and RES and decides everything that is to be committed (AG-1).
 
-It writes nothing itself; journal steps and tools' effects happen on the way.
+It writes nothing itself; journal steps and tools' effects happen on the way. An unexpected error in a step
+becomes a safe answer, a full record, and an intact state (AG-4).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.running import run_steps
+from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps import STEPS
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
-from orchestrator.agent.system_turns import take_system_turn
+from orchestrator.agent.system_turns import (
+    brings_findings,
+    brings_proposal,
+    decide_proposal,
+    take_up_findings,
+)
+from orchestrator.context import TurnChanges
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
+from orchestrator.redaction import hide_secrets
 from orchestrator.runtime.journal import Journal
-from orchestrator.telemetry.traces import Phases
+from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.traces import Phases, note_failure
 from orchestrator.turns.lease import Lease, TurnCommit, Work
-from orchestrator.turns.turn import TurnKind
+
+ENDED_FROM_OUTSIDE = (TurnCancelled, LaneLost, DeadlineExceeded)
+
+_log = get_logger(__name__)
 
 
 class Agent:
@@ -22,17 +39,62 @@ class Agent:
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
+        self.deadline_s = modules.domain.config.session.deadline_s
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Decide everything the turn changes.
 
         Raises:
             TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside.
+            Unavailable: a store is down; the turn is tried again from its journal.
         """
+        modules = self._modules
         with Phases("load") as phases:
-            if work.input.kind is TurnKind.SYSTEM:
-                return await take_system_turn(lease, work, journal, self._modules, phases)
-            turn = load(lease, work, journal, self._modules, phases)
-            await run_steps(STEPS, turn, self._modules)
+            if brings_proposal(work):
+                return decide_proposal(lease, work, modules)
+            turn = load(lease, work, journal, modules, phases)
+            steps = await take_up_findings(turn, modules) if brings_findings(work) else STEPS
+            if isinstance(steps, TurnCommit):
+                return steps
+            await _take_steps(steps, turn, modules)
             phases.enter("record")
-            return record(turn, self._modules)
+            return record(turn, modules)
+
+
+async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:
+    """Take the steps in their order; one that breaks ends the turn with an apology."""
+    for step in steps:
+        turn.phases.enter(step.__name__)
+        try:
+            await step(turn, modules)
+        except ENDED_FROM_OUTSIDE:
+            raise
+        except Exception as error:
+            if isinstance(error, Unavailable) and not isinstance(error, ModelUnavailable):
+                raise
+            note_failure(type(error).__name__)
+            _log.exception(
+                "A step of a turn broke.",
+                step=step.__name__,
+                turn=turn.work.turn_id,
+                session=turn.lease.session_id,
+            )
+            why = hide_secrets(f"{type(error).__name__}: {error}")
+            turn.context.log.failed_check("agent", step.__name__, why)
+            _put_back(turn, modules)
+            return
+
+
+def _put_back(turn: RunningTurn, modules: Modules) -> None:
+    """Throw the changes away, but for what tools have done for good: that is never forgotten."""
+    broken, prior = turn.changes.state, turn.context.world.prior_state
+    effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
+    session_id = turn.lease.session_id
+    state = DialogueState.from_dict(prior, modules.domain.flows) if prior else DialogueState.new(session_id)
+    state.effects.extend(effects)
+    state.intake.labels = broken.intake.labels
+    state.turn += 1
+    turn.changes = TurnChanges(state)
+    turn.context = replace(turn.context, changes=turn.changes)
+    turn.context.log.event("failed", code="internal_error")
+    turn.answer = modules.res.apologise(turn.context, [note.summary or note.tool_id for note in effects])

@@ -18,8 +18,7 @@ from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.documents import AnswerFromDocuments
 from orchestrator.pex.frames import FrameWriter
-from orchestrator.pex.module import PEX
-from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.policy import PEX, BasePolicy
 from orchestrator.pex.skills.runner import SkillRunner
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.planner import Planner

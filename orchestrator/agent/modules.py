@@ -15,7 +15,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
-from orchestrator.pex.module import PEX
+from orchestrator.pex.policy import PEX
 from orchestrator.plans.planner import Planner
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.memory.documents import ContextSearch

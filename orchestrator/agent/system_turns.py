@@ -15,12 +15,10 @@ import orjson
 from orchestrator.agent.context_wait import WAITING, end_waiting, find_waiting, why_it_waited
 from orchestrator.agent.failure import cascade
 from orchestrator.agent.modules import Decoded, Modules
-from orchestrator.agent.running import RunningTurn, run_steps
-from orchestrator.agent.steps import STEPS
+from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps.archive import archive, as_archived
 from orchestrator.agent.steps.carry_out import carry_out
-from orchestrator.agent.steps.load import decode, load
-from orchestrator.agent.steps.record import record
+from orchestrator.agent.steps.load import decode
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Label
@@ -28,12 +26,10 @@ from orchestrator.dialogue.state import DialogueState, Summary, repair
 from orchestrator.dialogue.storage.diff import diff
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.ports.memory.context import CONTEXT_READY
-from orchestrator.runtime.journal import Journal
-from orchestrator.telemetry.traces import Phases
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
 PROPOSAL = "proposal"
@@ -68,23 +64,25 @@ class _Proposal:
 _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
-async def take_system_turn(
-    lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases
-) -> TurnCommit:
-    """Decide a proposal, or carry on a flow whose context is there. Raises what `Agent.run_turn` does."""
-    action = work.input.action or {}
-    payload = action.get("payload")
-    given: JsonObject = payload if is_object(payload) else {}
-    if action.get("name") == PROPOSAL:
-        return _decide(lease, work, modules, given)
-    turn = load(lease, work, journal, modules, phases)
-    if action.get("name") != CONTEXT_READY:
-        await run_steps(STEPS, turn, modules)
-        return record(turn, modules)
+def brings_proposal(work: Work) -> bool:
+    """Say whether a turn brings a proposal of an Internal flow."""
+    return _is_system(work, PROPOSAL)
+
+
+def brings_findings(work: Work) -> bool:
+    """Say whether a turn brings the context that a task waited for."""
+    return _is_system(work, CONTEXT_READY)
+
+
+def _is_system(work: Work, action: str) -> bool:
+    return work.input.kind is TurnKind.SYSTEM and (work.input.action or {}).get("name") == action
+
+
+async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
+    """Give the steps that carry on the flow whose context is there, or the commit where none goes on now."""
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.changes.state.stack.active is None:
-        await run_steps((go_on, carry_out, archive), turn, modules)
-        return record(turn, modules)
+        return go_on, carry_out, archive
     what = "nothing waits for it"
     if flow is not None and gathering is not None:
         await end_waiting(turn, gathering, flow, late=True)
@@ -125,8 +123,10 @@ def _commit(
     )
 
 
-def _decide(lease: Lease, work: Work, modules: Modules, given: JsonObject) -> TurnCommit:
+def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     """Decide a proposal. Never raises for what it says."""
+    payload = (work.input.action or {}).get("payload")
+    given: JsonObject = payload if is_object(payload) else {}
     state, before = decode(lease, modules)
     verdict = _judge(state, given, fresh=given.get("epoch") == lease.epoch, now=modules.ports.clock())
     told: JsonObject = {name: given.get(name) for name in ("flow", "run_id", "kind", "epoch")}

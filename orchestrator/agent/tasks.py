@@ -12,7 +12,7 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.pex.calls.consent import drop_candidate, drop_grant
+from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.wording import name_slot, show_slot
 from orchestrator.types import Json, JsonObject
 
@@ -50,9 +50,10 @@ def enter(turn: RunningTurn, flow: BaseFlow) -> None:
 
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     """Put the values of a message into a flow; what does not fit becomes the open question."""
-    before = flow.values()
+    before = flow.values() if flow.slots.keys() - labels.keys() else None
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
-    _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
+    if before is not None:
+        _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
     if flow.started_at == turn.context.now:
         inherit(turn, flow, said=labels)
     drop_stale_candidate(turn, flow, labels)
@@ -109,8 +110,7 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
     """A summary that was shown before a slot changed is no longer what would be done (AM-3, PX-17)."""
     if not labels:
         return
-    drop_candidate(flow)
-    drop_grant(turn.context, flow)
+    drop_consent(turn.context, flow)
     handler = turn.changes.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)

@@ -186,17 +186,19 @@ class Methods(ABC, Generic[One, Many]):
 
     def start_run(
         self,
-        flow: str,
+        flow: str | None = None,
         *,
+        trigger: str | None = None,
         session_id: str | None = None,
         inputs: list[Any] | None = None,
         options: JsonObject | None = None,
         parameters: JsonObject | None = None,
     ) -> One:
-        """Start an Internal flow; one that is at work on the session already is joined."""
+        """Start an Internal flow, or those of a trigger; one that is at work on the session already is joined."""
         return self._post(
             "runs",
             flow=flow,
+            trigger=trigger,
             session_id=session_id,
             inputs=inputs or [],
             options=options or {},

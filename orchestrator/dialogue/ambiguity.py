@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import TypeAlias
 
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -96,7 +97,7 @@ class AmbiguityHandler:
 
     stack: FlowStack = field(default_factory=FlowStack)
     open: list[Ambiguity] = field(default_factory=list[Ambiguity])
-    counts: dict[Level, int] = field(default_factory=lambda: dict.fromkeys(Level, 0))
+    counts: dict[Level, int] = field(default_factory=partial(dict.fromkeys, Level, 0))
 
     @property
     def current(self) -> Ambiguity | None:

@@ -18,7 +18,7 @@ from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
-from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_id
+from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_flow_id
 
 TURNS_KEPT = 20
 """Turn identifiers a flow holds: its first and its latest; the rest is in the session's history."""
@@ -74,7 +74,7 @@ class BaseFlow:
 
     started_at: float = 0.0
     _: KW_ONLY
-    flow_id: FlowId = field(default_factory=lambda: FlowId(new_id("flow")))
+    flow_id: FlowId = field(default_factory=new_flow_id)
     plan_id: FlowId | None = None
     status: FlowStatus = ACTIVE
     slots: dict[str, SlotValue] = field(default_factory=dict[str, SlotValue])

@@ -26,7 +26,7 @@ from orchestrator.dialogue.lifecycle import (
 )
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed, PushResult
 from orchestrator.errors import IllegalTransition
-from orchestrator.types import FlowId, new_id
+from orchestrator.types import FlowId, new_flow_id
 
 
 @dataclass(slots=True)
@@ -290,7 +290,7 @@ class FlowStack:
         if target.spec.dact == old.dact:
             raise IllegalTransition(f"The flow {old.dact} cannot fall back to itself.")
         waiting = self.find(target.spec.dact)
-        new = waiting or target(now, flow_id=flow_id or FlowId(new_id("flow")), plan_id=old.plan_id)
+        new = waiting or target(now, flow_id=flow_id or new_flow_id(), plan_id=old.plan_id)
         new.take_over(old)
         self.invalidate(old, MISPREDICTED)
         self.flows.remove(old)

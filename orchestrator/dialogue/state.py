@@ -28,7 +28,7 @@ from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
 from orchestrator.dialogue.validation import Rejected
-from orchestrator.types import Dact, JsonObject, SessionId
+from orchestrator.types import Dact, FlowId, JsonObject, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,7 @@ class Intake:
 @dataclass(slots=True)
 class DialogueState:
     """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last.
+    `written`: completed flows as JSON, so that each is written once.
 
     The open questions refer to the state's own stack.
     """
@@ -107,6 +108,7 @@ class DialogueState:
     intake: Intake = field(default_factory=Intake)
     shown: Shown | None = None
     ambiguity: AmbiguityHandler = field(init=False)
+    written: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject], init=False)
 
     def __post_init__(self) -> None:
         self.ambiguity = AmbiguityHandler(self.stack)
@@ -198,18 +200,33 @@ class DialogueState:
     # JSON
 
     def serialize(self) -> JsonObject:
-        """As JSON; shares no container that is changed later."""
-        body = dump(self, without={"stack": True, "completed": True})
-        parts = {part: body.pop(part) for part in ("prediction", "history", "intake")}
-        flows = {"stack": self.stack.flows, "departed": self.stack.departed, "completed": self.completed}
+        """As JSON; shares no container that is changed later. What does not change is the same object each time."""
+        body = dump(self, without=_WRITTEN_APART)
+        parts = {part: body.pop(part) for part in ("prediction", "intake")}
+        history, stack = self.history, self.stack
+        parts["history"] = {
+            "messages": [{"role": one.role, "text": one.text, "turn": one.turn} for one in history.messages],
+            "trace": [*history.trace],
+            "summary": None if history.summary is None else dump(history.summary),
+        }
         found = {name: parts[part][inner] for name, (part, inner) in _PLACES.items()}
+        self.written = {flow.flow_id: self._write(flow) for flow in self.completed}
         return {
             "schema_version": SCHEMA_VERSION,
             **{name: value for name, value in body.items() if value is not None},
             **{name: value for name, value in found.items() if value or name not in _SELDOM},
-            **{name: [flow.serialize() for flow in kept] for name, kept in flows.items()},
+            "stack": [flow.serialize() for flow in stack.flows],
+            "departed": [flow.serialize() for flow in stack.departed],
+            "completed": [*self.written.values()],
             "ambiguity": dump(self.ambiguity, without={"stack": True}),
         }
+
+    def _write(self, flow: BaseFlow) -> JsonObject:
+        """A completed flow as JSON. Only its notes still change, and plans, whose steps may be undone."""
+        known = self.written.get(flow.flow_id)
+        if known is None or known.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow):
+            return flow.serialize()
+        return known
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -244,6 +261,9 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "entities": ("intake", "entities"),
 }
 """Where in the state a key of its JSON is."""
+_WRITTEN_APART: Mapping[str, bool] = dict.fromkeys(
+    ("stack", "completed", "history", "written", "ambiguity"), True
+)
 _SELDOM = frozenset({"summary", "entities"})
 """Not written while there is nothing in them."""
 

@@ -92,11 +92,6 @@ def strip_controls(text: str) -> str:
     return "".join(character for character in joined if _is_harmless(character) or character == "\u200d")
 
 
-def clean_line(value: str) -> str:
-    """One line: controls gone, runs of white space made one blank."""
-    return " ".join(strip_controls(value).split())
-
-
 def list_choices(values: tuple[str, ...]) -> str:
     """“a, b or c”; at most eight are named."""
     if len(values) > 8:
@@ -110,7 +105,7 @@ def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> V
         return Rejected(f"The {label(spec)} must be a text, and {show(value)} is none.")
     if len(value) > 4 * longest:
         return Rejected(f"The {label(spec)} is too long; at most {longest} characters are possible.")
-    line = clean_line(value)
+    line = " ".join(strip_controls(value).split())  # runs of white space become one blank
     if not line:
         return Rejected(f"The {label(spec)} is empty; please give a value.")
     if len(line) > longest:

@@ -143,16 +143,15 @@ class Thresholds(Section):
     """From here on System 1 decides alone under `auto`."""
     likely: Share
     """Below, no flow is likely enough: general ambiguity."""
-    answer: Share
-    """A declared answer is given from here on."""
     stream_threshold_tokens: PositiveInt
     """Answers longer than this are streamed."""
 
 
 class Session(Section):
     deadline_s: PositiveFloat
-    """The longest a turn may take."""
+    """The longest that one attempt at a turn may take; `PARLEY_TURN_DEADLINE_S` bounds all of them together."""
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge"]
+    """Of sessions that are made without a rule of their own: what a turn does while another is unfinished."""
 
 
 class Memory(Section):

@@ -85,15 +85,15 @@ class Preferences(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class FlowNotes:
     """Notes in the working state, at hand as long as the flow that wrote them is."""
 
-    def __init__(self, state: DialogueState) -> None:
-        self._state = state
+    state: DialogueState
 
     async def read(self, limit: int) -> list[Note]:
         """See `Notes`."""
-        flows = [*self._state.completed, *self._state.stack.flows]
+        flows = [*self.state.completed, *self.state.stack.flows]
         found = [Note.from_dict(body) for flow in flows for body in flow.notes.get(NOTE, ())]
         return sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
 
@@ -106,28 +106,26 @@ class FlowNotes:
             del kept[:-KEPT_PER_FLOW]
 
 
+@dataclass(frozen=True, slots=True)
 class SharedNotes:
     """Notes in the working state, and those in the scratchpad that workers and Internal flows share.
 
     The scratchpad is read when somebody asks for notes, not before; without it the state's own are given.
     """
 
-    def __init__(
-        self, state: DialogueState, pad: Scratchpad, tenant_id: TenantId, session_id: SessionId
-    ) -> None:
-        self._own = FlowNotes(state)
-        self._pad = pad
-        self._tenant_id = tenant_id
-        self._session_id = session_id
+    own: FlowNotes
+    pad: Scratchpad
+    tenant_id: TenantId
+    session_id: SessionId
 
     async def read(self, limit: int) -> list[Note]:
         """See `Notes`."""
-        own = await self._own.read(limit)
+        own = await self.own.read(limit)
         known = {note.text for note in own}
         try:
-            entries = await self._pad.read(self._tenant_id, self._session_id, kinds=_SHOWN)
+            entries = await self.pad.read(self.tenant_id, self.session_id, kinds=_SHOWN)
         except Unavailable as error:
-            _log.warning("The scratchpad cannot be read.", session=self._session_id, error=error)
+            _log.warning("The scratchpad cannot be read.", session=self.session_id, error=error)
             return own
         shared = [
             Note(entry.text, entry.flow, 0, entry.labels, NoteKind.FINDING)
@@ -138,7 +136,7 @@ class SharedNotes:
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
         """See `Notes`."""
-        await self._own.write(flow, note)
+        await self.own.write(flow, note)
 
 
 def drop_old_notes(state: DialogueState) -> None:

@@ -56,11 +56,11 @@ class BudgetLimits:
     day: Limit = field(default_factory=Limit)
 
 
+@dataclass(slots=True)
 class Spending:
     """What one turn has spent so far; made by the turn and carried by its calls."""
 
-    def __init__(self) -> None:
-        self.spent = Spent()
+    spent: Spent = _NOTHING
 
     def add(self, amount: Spent) -> Spent:
         self.spent = self.spent.plus(amount)

@@ -5,6 +5,7 @@ The journal itself belongs to whoever runs the turn. Failures are not kept: a la
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
@@ -25,6 +26,7 @@ class StepCaller(Protocol):
         ...
 
 
+@dataclass(slots=True)
 class CallJournal:
     """The model calls of one attempt of one turn.
 
@@ -32,17 +34,16 @@ class CallJournal:
     because a model failed this time, asks anew instead of getting the answer to another question.
     """
 
-    def __init__(self, steps: StepCaller) -> None:
-        self._steps = steps
-        self._asked: Counter[str] = Counter()
+    steps: StepCaller
+    asked: Counter[str] = field(default_factory=Counter[str])
 
     async def once(self, prompt_id: str, question: Json, run: Callable[[], Awaitable[Json]]) -> Json:
         """Give the recorded answer to a question, or ask and record. Raises what `run` and the journal raise."""
         digest = blake2b(encode_data(question).encode(errors="surrogatepass"), digest_size=12).hexdigest()
         name = f"{KIND}:{prompt_id}:{digest}"
-        self._asked[name] += 1
-        key = f"{name}:{self._asked[name]}"
-        answer = await self._steps.call(key, KIND, digest, lambda _key: run(), idempotent=True)
+        self.asked[name] += 1
+        key = f"{name}:{self.asked[name]}"
+        answer = await self.steps.call(key, KIND, digest, lambda _key: run(), idempotent=True)
         assert not isinstance(answer, UnknownOutcome | NotBegun), (
             "an idempotent step is run again, never unknown"
         )

@@ -18,7 +18,7 @@ from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_model
 from orchestrator.nlu.model_calls import ask_values
 from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
-from orchestrator.nlu.protocol import Asker, Message, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Asker, Message, ReaderSetup
 from orchestrator.nlu.readers import make_readers
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.readers.system1 import System1
@@ -56,9 +56,20 @@ class NLU:
     async def think(
         self, text: str, state: DialogueState, turn: TurnContext, call: CallContext | None = None
     ) -> Understanding:
-        """Understand a message. `call`: for whom a model may be asked; without it none is."""
+        """Ask the readers in their order, until one has the last word.
+
+        `call`: for whom a model may be asked; without it none is.
+        """
         context = read_nlu_context(state, turn.now)
-        reading = await self._read(Message(text, clean(text[:LONGEST_READ]), call), context)
+        message = Message(text, clean(text[:LONGEST_READ]), call)
+        for reader in self._readers:
+            reading = await reader(message, context)
+            if reading is not None:
+                message = replace(message, guess=reading)
+                if reading.is_final:
+                    break
+        reading = message.guess
+        assert reading is not None, "System 1 reads every message"
         understanding = reading.understanding
         if understanding.rejection is not None:
             turn.log.failed_check(MODULE, "prepare", understanding.rejection.value)
@@ -67,16 +78,6 @@ class NLU:
         if reading.problem is not None:
             turn.log.degrade(reading.problem)
         return self._check(understanding, context, turn)
-
-    async def _read(self, message: Message, context: NluContext) -> Reading:
-        """Ask the readers in their order, until one has the last word."""
-        for reader in self._readers:
-            reading = await reader(message, context)
-            if reading is not None and reading.is_final:
-                return reading
-            message = message if reading is None else replace(message, guess=reading)
-        assert message.guess is not None, "System 1 reads every message"
-        return message.guess
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""

@@ -30,6 +30,8 @@ _REACH = 4
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
+_UNSEEN = 0.02
+"""The odds of a slot that no example has."""
 _TELLING = frozenset({DATE, TIME, MONEY})
 """Kinds that decide the slot by themselves, where only one takes them."""
 _BEFORE_PRONOUN = word_set(
@@ -132,7 +134,6 @@ class SlotAssigner:
     def __init__(self, model: LinearModel, extractor: Extractor) -> None:
         self._model = model
         self._extractor = extractor
-        self._index = {label: position for position, label in enumerate(model.labels)}
         self._zero = np.zeros(len(model.labels))
         self._flows: dict[Dact, FlowSlots] = {}
 
@@ -179,8 +180,8 @@ class SlotAssigner:
                 if named is not None:
                     guesses.append(Guess(1.0, candidate, named))
                 elif possible:
-                    scores = self._scores(context_features(utterance, candidates, position, asked))
-                    guesses += self._guesses(candidate, possible, scores)
+                    odds = self._weigh(context_features(utterance, candidates, position, asked))
+                    guesses += _rate(candidate, possible, odds)
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}
@@ -197,26 +198,6 @@ class SlotAssigner:
             mentions.setdefault(name, mention)
             used.add(first)
         return mentions | {name: _in_order(parts) for name, parts in lists.items()}
-
-    def _guesses(self, candidate: Candidate, possible: list[SlotSpec], scores: list[float]) -> list[Guess]:
-        powers = [self._power(scores, slot.name) for slot in possible]
-        total = sum(powers) + self._power(scores, NO_SLOT)
-        if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
-            total += max((self._power(scores, name) for name in self._elsewhere(possible)), default=0.0)
-        least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
-        if candidate.kind in _TELLING and len(possible) == 1:
-            least = 0.0  # a day can be nothing but the day
-        return [
-            Guess(power / total, candidate, slot)
-            for power, slot in zip(powers, possible, strict=True)
-            if power / total >= least / len(possible)
-        ]
-
-    def _elsewhere(self, possible: list[SlotSpec]) -> list[str]:
-        """List the slots of other flows."""
-        return [
-            name for name in self._index if name != NO_SLOT and all(name != slot.name for slot in possible)
-        ]
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
         """Read a candidate as a value of a slot; None when it is none."""
@@ -236,23 +217,39 @@ class SlotAssigner:
         invalid = f"There is no {slot.entity} called {candidate.text!r} that I know."
         return Mention(None, candidate.text, invalid=invalid)
 
-    def _scores(self, features: Mapping[str, float]) -> list[float]:
+    def _weigh(self, features: Mapping[str, float]) -> dict[str, float]:
+        """Rate each slot of the domain for a candidate, and no slot: the odds by label."""
         total = self._zero + self._model.bias
         rows = self._model.rows
         for name, weight in features.items():
             row = rows.get(name)
             if row is not None:
                 total += weight * row
-        return (total * self._model.sharpness).tolist()
+        scores: list[float] = (total * self._model.sharpness).tolist()
+        odds = [math.exp(min(60.0, score)) for score in scores]
+        return dict(zip(self._model.labels, odds, strict=True))
 
-    def _power(self, scores: Sequence[float], label: str) -> float:
-        position = self._index.get(label)
-        return math.exp(min(60.0, scores[position])) if position is not None else 0.02
+
+def _rate(candidate: Candidate, possible: list[SlotSpec], odds: Mapping[str, float]) -> list[Guess]:
+    """Rate the slots that a candidate may fill; those that are too unlikely are left out."""
+    powers = [odds.get(slot.name, _UNSEEN) for slot in possible]
+    total = sum(powers) + odds.get(NO_SLOT, _UNSEEN)
+    if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
+        here = {NO_SLOT, *(slot.name for slot in possible)}
+        total += max((power for name, power in odds.items() if name not in here), default=0.0)
+    least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
+    if candidate.kind in _TELLING and len(possible) == 1:
+        least = 0.0  # a day can be nothing but the day
+    return [
+        Guess(power / total, candidate, slot)
+        for power, slot in zip(powers, possible, strict=True)
+        if power / total >= least / len(possible)
+    ]
 
 
 def fits(candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> bool:
     """Tell whether one of the candidate's readings is of a kind that the slot takes."""
-    return any(kind in candidate.readings for kind in kinds) or (
+    return not candidate.readings.keys().isdisjoint(kinds) or (
         slot.entity is not None and candidate.kind == NAME
     )
 

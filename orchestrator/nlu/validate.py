@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import date
 
 from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
@@ -108,10 +109,14 @@ class Validation:
         value: Json = mention.value
         if slot.entity is not None and type(value) is not list:
             return self._find_own(mention, slot, context) or self.ground(mention, slot)
-        date = None
+        found = None
         if isinstance(value, str) and DATE in kinds_of(slot):
-            date = next(iter(find_dates(tokenize(clean(value)), context.today)), None)
-            value = (date.reading.value if date is not None else None) or value
+            found = (
+                None
+                if _is_day(value)
+                else next(iter(find_dates(tokenize(clean(value)), context.today)), None)
+            )
+            value = (found.reading.value if found is not None else None) or value
         elif isinstance(value, str):
             known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
             value = (
@@ -119,7 +124,7 @@ class Validation:
             )  # what a model or a form wrote, as the slot spells it
         judged = self._types.validate(value, slot)
         if isinstance(judged, Rejected):
-            why = date.reading.invalid if date is not None else None
+            why = found.reading.invalid if found is not None else None
             return Mention(None, mention.text, invalid=why or judged.why)
         return mention if judged.value is mention.value else replace(mention, value=judged.value)
 
@@ -158,6 +163,14 @@ class Validation:
         return Mention(
             None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know."
         )
+
+
+def _is_day(value: str) -> bool:
+    """Recognise a day that is written as slots hold it."""
+    try:
+        return date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
 
 
 def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, get_args
@@ -17,9 +18,9 @@ from orchestrator.types import Dact, Json, JsonObject
 
 @dataclass(slots=True)
 class Execution:
-    """One execution of one flow. `data`: what the tools returned, merged by name; later tools win.
+    """One execution of one flow. `own_tools`: the flow's, of those that there are.
 
-    `answers`: what each call returned, in order.
+    `data`: what the tools returned, merged by name; later tools win. `answers`: what each call returned, in order.
     `filled`: the slots that held values when the tools were called, for `verify`.
     `warning`: why the data are only a part. `code`: what a skill wrote, for the frame.
     `noted`: what was found is in the scratchpad.
@@ -28,6 +29,7 @@ class Execution:
     flow: BaseFlow
     context: TurnContext
     tools: ToolRunner
+    own_tools: Sequence[Tool]
     data: JsonObject = field(default_factory=JsonObject)
     answers: list[tuple[Tool, JsonObject]] = field(default_factory=list["tuple[Tool, JsonObject]"])
     frame: Frame | None = None

@@ -1,16 +1,22 @@
-"""Carries a flow out by its policy: the skeleton that every flow goes through, each step a method (PX-1).
+"""PEX: finds the active flow's policy, the skeleton that every flow goes through, each step a method (PX-1).
 
 Public to domains: subclass, override one step or choice. A policy holds no state of a turn; the execution does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.pex import steps
 from orchestrator.pex.calls.compensate import UNDO, undo_first
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Partial
+from orchestrator.pex.steps.check import refuse
+from orchestrator.tools.runner import ToolRunner
+from orchestrator.types import Dact
 
 
 class BasePolicy(Choices):
@@ -55,3 +61,18 @@ def _keep_latest_question(run: Execution) -> None:
     mine = [entry for entry in handler.open if entry.flow_id == run.flow.flow_id]
     for entry in mine[:-1]:
         handler.resolve(entry)
+
+
+class PEX:
+    def __init__(self, policies: Mapping[Dact, BasePolicy], tools: ToolRunner) -> None:
+        self._policies = policies
+        self._tools = tools
+
+    def find_work(self, context: TurnContext, flow: BaseFlow | None) -> tuple[BasePolicy, Execution] | Failed:
+        """Find the policy of the active flow, without which there is nothing to carry out."""
+        if flow is None:
+            return refuse(context, "active_flow", "There is no active flow.")
+        policy = self._policies.get(flow.spec.dact)
+        if policy is None:
+            return refuse(context, "policy_registered", "The flow has no policy.", flow.flow_id)
+        return policy, Execution(flow, context, self._tools, self._tools.find_all(flow.spec.tools))

@@ -9,7 +9,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import BOUND, EffectNote, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
-from orchestrator.pex.calls.consent import drop_candidate, drop_grant
+from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.plans.bindings import read_bindings
 from orchestrator.plans.changes import check_consistency, note_revision, stack_plan
 from orchestrator.types import FlowId, new_id
@@ -19,8 +19,7 @@ def set_back(context: TurnContext, flow: BaseFlow) -> None:
     """Make the flow at work a planned step again: its question is closed, nothing is confirmed any more."""
     context.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
     context.changes.state.void_approvals(flow.flow_id)
-    drop_candidate(flow)
-    drop_grant(context, flow)
+    drop_consent(context, flow)
     flow.notes.pop(BOUND, None)
     context.changes.state.stack.hold_active(context.now)
 

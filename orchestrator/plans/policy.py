@@ -99,7 +99,7 @@ class PlanPolicy(BasePolicy):
             for step in plan.steps
             if step.was_dropped_by_user
             and plan.step_named(step.name) is step
-            and any(tool.spec.has_effect for tool in run.tools.find_all(flows[step.dact].spec.tools))
+            and any(tool.has_effect for tool in run.tools.find_all(flows[step.dact].spec.tools))
         ]
         if left_out:
             run.context.changes.silent.add(plan.flow_id)

@@ -62,10 +62,11 @@ class RES:
 def _finish(response: Response) -> None:
     """Make the answer present and bounded; record what should not have happened."""
     context, answer = response.context, response.answer
-    if not answer.message:
-        answer.add(response.templates.render("anything_else"))
-    longest = context.world.domain.config.guardrails.max_answer_characters
     message = answer.message
+    if not message:
+        answer.add(response.templates.render("anything_else"))
+        message = answer.message
+    longest = context.world.domain.config.guardrails.max_answer_characters
     if not message:
         context.log.failed_check("res", "answer_present", "There was nothing to say.")
     if len(message) > longest:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from orchestrator.dialogue.json_values import hash_json, is_object
+from orchestrator.dialogue.json_values import hash_json
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
@@ -116,7 +116,7 @@ class Journal:
         return result
 
     def _tell_tool(self, event: str, kind: str, request: Json) -> None:
-        if kind == TOOL and is_object(request):
+        if kind == TOOL:
             self._tell(event, {"tool_id": request.get("tool_id")})
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:

@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
+import structlog
+
 from orchestrator.errors import DeadlineExceeded, GaveUp, InvalidInput, LaneLost, ParleyError, TurnCancelled
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import LiveEvents
@@ -29,9 +31,9 @@ from orchestrator.runtime.endings import (
 )
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
-from orchestrator.telemetry.logs import bind_turn, get_logger
+from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
-from orchestrator.telemetry.traces import Phases, note_failure, note_queued, turn_span
+from orchestrator.telemetry.traces import Phases, note_failure, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.types import SessionId, TurnId
 
@@ -45,7 +47,13 @@ _log = get_logger(__name__)
 
 
 class TurnAgent(Protocol):
-    """What the lane asks of an agent."""
+    """What the lane asks of an agent.
+
+    `deadline_s`: the longest that one attempt at a turn may take, in seconds.
+    """
+
+    @property
+    def deadline_s(self) -> float: ...
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Decide everything the turn changes. Writes nothing but journal steps and effects of tools."""
@@ -92,10 +100,10 @@ class LaneRunner:
         lease = await self._lane.claim(session_id)
         while lease is not None:
             work, began = lease.work, time.perf_counter()
-            bind_turn(session_id, work.turn_id)
+            structlog.contextvars.bind_contextvars(session=session_id, turn=work.turn_id)
             QUEUE_SECONDS.observe(work.waited_s)
-            note_queued(work.turn_id, work.waited_s)
-            with turn_span("turn", work.turn_id, session_id=session_id, attempt=work.attempts):
+            attributes = {"session_id": session_id, "attempt": work.attempts}
+            with turn_span("turn", work.turn_id, waited_s=work.waited_s, **attributes):
                 ending = await self._think(lease)
                 lease = await self._finish(lease, ending)
             TURN_SECONDS.observe(time.perf_counter() - began)
@@ -139,9 +147,13 @@ class LaneRunner:
         cause = _find_stop(lease.work)
         if cause is None:
             try:
-                async with self._interruptible(lease):
+                async with self._interruptible(lease) as deadline:
                     agent = await self._agents(lease.domain)
-                    return await agent.run_turn(lease, lease.work, journal)
+                    work = lease.work
+                    if agent.deadline_s < work.deadline_s:
+                        work = replace(work, deadline_s=agent.deadline_s)
+                        deadline.reschedule(asyncio.get_running_loop().time() + agent.deadline_s)
+                    return await agent.run_turn(lease, work, journal)
             except (TurnCancelled, DeadlineExceeded) as stop:
                 cause = stop
         note_failure(cause.code)
@@ -252,8 +264,11 @@ class LaneRunner:
     # Deadline and cancellation.
 
     @asynccontextmanager
-    async def _interruptible(self, lease: Lease) -> AsyncGenerator[None]:
-        """Bound what the agent may take; raises TurnCancelled or DeadlineExceeded when it was stopped."""
+    async def _interruptible(self, lease: Lease) -> AsyncGenerator[asyncio.Timeout]:
+        """Bound what the agent may take; gives the bound.
+
+        Raises TurnCancelled, DeadlineExceeded: it was stopped.
+        """
         work = lease.work
         task = asyncio.current_task()
         assert task is not None
@@ -261,7 +276,7 @@ class LaneRunner:
         deadline = asyncio.timeout(work.deadline_s)
         try:
             async with deadline:
-                yield
+                yield deadline
         except TimeoutError as error:
             if not deadline.expired():
                 raise

@@ -17,7 +17,6 @@ from structlog.typing import EventDict
 
 from orchestrator.errors import ParleyError
 from orchestrator.redaction import hide_secrets, learn_secrets
-from orchestrator.types import SessionId, TurnId
 
 OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
@@ -33,11 +32,6 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
 
 
 _log = get_logger(__name__)
-
-
-def bind_turn(session_id: SessionId, turn_id: TurnId) -> None:
-    """From now on, what this task logs names the turn."""
-    structlog.contextvars.bind_contextvars(session=session_id, turn=turn_id)
 
 
 def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:

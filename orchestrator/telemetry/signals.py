@@ -3,7 +3,7 @@
 Where signals are kept is decided by whoever passes a `RecordSignal`; nothing here writes them but the log.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -70,10 +70,14 @@ def describe(signal: Signal) -> dict[str, Json]:
     return body
 
 
-_turn: ContextVar[tuple[TurnId, list[dict[str, Json]]] | None] = ContextVar("signals of a turn", default=None)
+def describe_all(signals: Iterable[Signal]) -> tuple[dict[str, Json], ...]:
+    return tuple(describe(signal) for signal in signals)
 
 
-def keep_for_turn(turn_id: TurnId, kept: list[dict[str, Json]]) -> None:
+_turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a turn", default=None)
+
+
+def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
     """From now on, what this task and its children `keep` about the turn is in `kept` too."""
     _turn.set((turn_id, kept))
 
@@ -82,7 +86,7 @@ def keep(signal: Signal) -> None:
     """Keep a signal, of somebody who does not know the turn's world, with the turn it is about."""
     at_work = _turn.get()
     if at_work is not None and at_work[0] == signal.turn:
-        at_work[1].append(describe(signal))
+        at_work[1].append(signal)
 
 
 _signals = structlog.get_logger("orchestrator.signals")

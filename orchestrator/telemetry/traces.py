@@ -12,12 +12,15 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, TraceFlags
+from prometheus_client import Histogram
 
 from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry.metrics import PHASE_SECONDS
@@ -76,11 +79,16 @@ def span(name: str, **attributes: str | float | bool) -> AbstractContextManager[
     return _open(_State.tracer, name, None, attributes)
 
 
-def turn_span(name: str, turn_id: TurnId, **attributes: str | float | bool) -> AbstractContextManager[object]:
-    """A part of the turn's trace, whichever process this is."""
+def turn_span(
+    name: str, turn_id: TurnId, *, waited_s: float | None = None, **attributes: str | float | bool
+) -> AbstractContextManager[object]:
+    """A part of the turn's trace, whichever process this is. `waited_s`: for its session's lane, shown before it."""
     if _State.tracer is None:
         return _NOTHING
     parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
+    if waited_s is not None:
+        now = time.time_ns()
+        _State.tracer.start_span("queued", parent, start_time=now - int(waited_s * 1e9)).end(now)
     return _open(_State.tracer, name, parent, {**attributes, "turn_id": turn_id})
 
 
@@ -106,15 +114,6 @@ def note_accepted(turn_id: TurnId, session_id: str) -> None:
         _State.tracer.start_span("turn accepted", Context(), links=links, attributes=attributes).end()
     finally:
         _wanted.reset(token)
-
-
-def note_queued(turn_id: TurnId, waited_s: float) -> None:
-    """Show, in the turn's trace, how long it waited for its session's lane."""
-    if _State.tracer is None:
-        return
-    now = time.time_ns()
-    parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
-    _State.tracer.start_span("queued", parent, start_time=now - int(waited_s * 1e9)).end(now)
 
 
 def root_of(turn_id: TurnId) -> SpanContext:
@@ -199,6 +198,13 @@ def _make_ids() -> Any:
     return TurnIds()
 
 
+@cache
+def _seconds_of(phase: str) -> Histogram:
+    """The series of a phase, which is looked up once."""
+    return PHASE_SECONDS.labels(phase)
+
+
+@dataclass(slots=True)
 class Phases:
     """Times the phases of one turn, which follow each other: for the metrics, and as spans of its trace.
 
@@ -206,21 +212,21 @@ class Phases:
     of a metric.
     """
 
-    __slots__ = ("_began", "_name", "_span")
-
-    def __init__(self, first: str) -> None:
-        self._name = first
+    name: str
+    _span: AbstractContextManager[object] = _NOTHING
+    _began: float = 0.0
 
     def __enter__(self) -> Self:
-        self._span = span(self._name)
-        self._span.__enter__()
+        self._span = span(self.name)
+        if self._span is not _NOTHING:
+            self._span.__enter__()
         self._began = time.perf_counter()
         return self
 
     def enter(self, name: str) -> None:
         """End the phase so far and begin the next one."""
         self.__exit__(None, None, None)
-        self._name = name
+        self.name = name
         self.__enter__()
 
     def __exit__(
@@ -229,5 +235,6 @@ class Phases:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        PHASE_SECONDS.labels(self._name).observe(time.perf_counter() - self._began)
-        self._span.__exit__(kind, error, traceback)
+        _seconds_of(self.name).observe(time.perf_counter() - self._began)
+        if self._span is not _NOTHING:
+            self._span.__exit__(kind, error, traceback)

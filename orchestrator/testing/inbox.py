@@ -69,6 +69,7 @@ class MemoryInbox:
                 submission.domain,
                 session_id=submission.session_id,
                 user_id=submission.user_id,
+                if_busy=submission.session_if_busy,
             )
         return self._store.session(submission.tenant_id, submission.session_id)
 

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.archive import decide_approval, keep_approvals
+from orchestrator.testing.approvals import decide_approval, keep_approvals
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TurnId
 
 SUSPECTED_AFTER = 2
@@ -82,7 +82,8 @@ class MemoryLane:
 
     def _take_next(self, session: MemorySession, now: datetime) -> Work | None:
         """Mark the next turn as running, or release the lane."""
-        for turn in session.unfinished():
+        unfinished = session.unfinished()
+        for turn in unfinished:
             if not session.may_run(turn):
                 continue
             crashed = turn.status is TurnStatus.RUNNING  # whoever is found running has lost its worker
@@ -103,7 +104,7 @@ class MemoryLane:
             self._held[session.session_id] = (session.lease_token, turn)
             return self._start(turn, now, failure if over else None)
         self._release(session)
-        waiting = [turn.accepted_at for turn in session.unfinished()]
+        waiting = [turn.accepted_at for turn in unfinished if turn.status not in FINISHED]
         session.gap_at = min(waiting) + self._gap_timeout if waiting else None
         return None
 

@@ -5,7 +5,7 @@ Holds data and the rules on it, as the tables and their statements do; one event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -153,8 +153,8 @@ class MemorySession:
     def pending(self) -> int:
         return len(self.unfinished())
 
-    def merged(self, turn: MemoryTurn) -> Iterator[MemoryTurn]:
-        return (other for other in self.turns if other.merged_into == turn.turn_id and not other.finished)
+    def merged(self, turn: MemoryTurn) -> list[MemoryTurn]:
+        return [other for other in self.turns if other.merged_into == turn.turn_id and not other.finished]
 
     def may_run(self, turn: MemoryTurn) -> bool:
         """Check that the turn's predecessor in `sequence` has ended (or it has none)."""

@@ -81,7 +81,7 @@ class ToolRunner:
             refusal = ToolError(FailureCategory.VALIDATION_ERROR, message)
             return _record(context, flow_id, tool, arguments, refusal)
         effect = None
-        if spec.has_effect:
+        if tool.has_effect:
             effect = make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates)
         key = f"tool:{spec.tool_id}:{1 + sum(used.tool_id == spec.tool_id for used in context.log.tools)}"
         context.log.event("tool_started", tool_id=spec.tool_id, flow_id=flow_id)
@@ -115,7 +115,7 @@ class ToolRunner:
 
     async def _send(self, request: ToolRequest) -> ToolAnswer:
         """Make one attempt, whatever implements the tool; name what went wrong."""
-        name, call = request.spec.name, request.call
+        name, call = request.tool.spec.name, request.call
         try:
             data = await self._deliver(request)
         except (*PASS_THROUGH, ConfigurationError):

@@ -36,6 +36,7 @@ class Tool:
     """
 
     spec: ToolSpec
+    has_effect: bool
     fingerprint: str
     inputs: tuple[str, ...]
     required: frozenset[str]
@@ -87,6 +88,7 @@ def _compile(spec: ToolSpec, problems: list[Problem]) -> Tool:
     properties: JsonObject = spec.input_schema.get("properties", {})
     return Tool(
         spec=spec,
+        has_effect=spec.has_effect,
         fingerprint=_fingerprint(spec),
         inputs=tuple(properties),
         required=frozenset(spec.input_schema.get("required", ())),

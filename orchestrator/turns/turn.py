@@ -118,8 +118,8 @@ class Submission:
     """A request to accept one turn (RT-5).
 
     `sequence` is the client's own number within the session, from 1; the lane waits for a missing
-    predecessor. `domain` and `user_id` count only when the session does not exist and
-    `create_session` is set.
+    predecessor. `domain`, `user_id` and `session_if_busy` (the rule of turns that name none) count only when
+    the session does not exist and `create_session` is set.
     """
 
     session_id: SessionId
@@ -131,6 +131,7 @@ class Submission:
     create_session: bool = False
     domain: str | None = None
     user_id: UserId | None = None
+    session_if_busy: IfBusy = IfBusy.ENQUEUE
 
 
 def session_in_use(session_id: SessionId) -> InvalidInput:

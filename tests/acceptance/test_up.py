@@ -21,7 +21,17 @@ from orchestrator.client import AsyncClient
 from parley.processes import has_ended
 
 ROOT = Path(__file__).parents[2]
-ROLES = {"redis", "postgres", "gateway", "turns-1", "internal", "beat", "flower"}
+ROLES = {
+    "redis",
+    "postgres",
+    "gateway",
+    "turns-1",
+    "submissions-1",
+    "submissions-2",
+    "internal",
+    "beat",
+    "flower",
+}
 
 pytestmark = pytest.mark.timeout(300)
 

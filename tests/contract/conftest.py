@@ -26,13 +26,7 @@ from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
-from orchestrator.testing.archive import (
-    MemoryApprovals,
-    MemoryArchive,
-    MemoryEffects,
-    MemoryFeedback,
-    MemoryOutbox,
-)
+from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryEventLog
@@ -41,6 +35,7 @@ from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
+from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback, MemoryOutbox
 
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),

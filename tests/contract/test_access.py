@@ -16,10 +16,10 @@ from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.shared import REQUESTS, RedisRequestLimits, RedisTickets
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.access import ApiKeys, Limit, RequestLimits, Tickets
-from orchestrator.testing.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 from orchestrator.testing.store import ManualClock
 from orchestrator.turns.access import Caller, Scope
 from orchestrator.types import TenantId, UserId, new_id
+from tests.unit.gateway.memory_access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 
 USER = frozenset({Scope.USER})
 OPERATOR = frozenset({Scope.OPERATOR})

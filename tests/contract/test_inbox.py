@@ -52,6 +52,15 @@ async def test_unknown_and_foreign_sessions_are_not_found(ports: Ports, tenant: 
         await ports.inbox.turn(tenant, TurnId("turn_none"))
 
 
+async def test_a_session_that_is_made_on_request_keeps_its_rule(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: turns that name no rule follow the session's."""
+    name = new_session_id()
+    made = submission(tenant, name, create_session=True, domain="travel", session_if_busy=IfBusy.REJECT)
+    await ports.inbox.submit(made)
+    with pytest.raises(SessionBusy):
+        await ports.inbox.submit(submission(tenant, name))
+
+
 async def test_a_session_is_made_on_request(ports: Ports, tenant: TenantId) -> None:
     name = new_session_id()
     receipt = await ports.inbox.submit(submission(tenant, name, create_session=True, domain="travel"))

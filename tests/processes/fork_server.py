@@ -8,6 +8,7 @@ process would be, without the seconds of processor time that importing takes.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import runpy
@@ -38,8 +39,14 @@ NEEDED = (
 )
 
 
+END_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG: the kernel ends a child whose server was killed and could not do so."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
 def fork(order: dict[str, Any]) -> int:
     """Start a child that does as the order says."""
+    order["server"] = os.getpid()
     pid = os.fork()
     if pid == 0:
         _become(order)
@@ -48,6 +55,8 @@ def fork(order: dict[str, Any]) -> int:
 
 def _become(order: dict[str, Any]) -> NoReturn:
     """Be the interpreter that was asked for, as far as the program can tell."""
+    if _LIBC.prctl(END_WITH_PARENT, signal.SIGKILL) != 0 or os.getppid() != order["server"]:
+        os._exit(1)  # the server was killed meanwhile
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGINT):
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

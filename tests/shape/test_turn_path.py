@@ -6,10 +6,10 @@ from typing import Final
 
 from tests.shape.turn_path import follow_turn
 
-# At most. To be lowered to 70, 250 and 18.
-FILES: Final = 85
-CROSSINGS: Final = 316
-DEPTH: Final = 21
+# At most. To be lowered to 70 files and 250 crossings.
+FILES: Final = 80
+CROSSINGS: Final = 264
+DEPTH: Final = 18
 
 
 def test_a_turn_is_short_enough_to_be_followed() -> None:

@@ -36,13 +36,15 @@ def make_catalogue(ports: Ports) -> Catalogue:
     """The flows of this process, with the tools that they may declare; a bad one is off by name, all others run."""
     folders = served_folders(ports.settings.domain)
     own: list[type[InternalFlow]] = []
+    unread: dict[str, list[Problem]] = {}
     for folder in folders:
         try:
             own += own_flows(folder)
         except ConfigurationError as error:
-            _log.error("The Internal flows of a domain are off.", domain=folder.name, why=str(error))
+            unread[f"all flows of {folder.name}"] = error.problems
     tools = make_tools(ports)
     catalogue = Catalogue([*FLOWS, *own], tools=tools, configure=FlowSettings(folders).of_flow)
+    catalogue.off |= unread
     for name, problems in catalogue.off.items():
         _log.error("An Internal flow is off.", flow=name, why="; ".join(map(str, problems)))
     tools["triggers"].bind(catalogue)

@@ -1,14 +1,12 @@
-"""Models for Internal flows: each domain's own, loaded when one of its sessions first needs it."""
+"""Models for Internal flows: each domain's own, or the one that a run's options name."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 
-from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.adapters.threads import run_in_thread
 from orchestrator.bootstrap import Ports
-from orchestrator.domain.configuration import DomainConfig
+from orchestrator.domain.configuration import ModelName
 from orchestrator.models.calling import CallContext
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
@@ -20,7 +18,6 @@ class ModelWriter:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
-        self._configs: dict[str, DomainConfig] = {}
 
     async def write(
         self,
@@ -31,6 +28,7 @@ class ModelWriter:
         domain: str,
         session_id: SessionId,
         run_id: str,
+        model: str | None = None,
     ) -> JsonObject | None:
         """Ask for an answer that fits the schema; None when no model is configured or can be asked now.
 
@@ -42,6 +40,7 @@ class ModelWriter:
             domain: whose models are asked.
             session_id: for whom; its budget counts.
             run_id: named to the endpoint in place of a turn.
+            model: asked in place of the domain's, as the options of a run name it.
 
         Raises:
             ModelUnavailable, ModelOutputInvalid, BudgetExceeded: there is no usable answer.
@@ -49,7 +48,10 @@ class ModelWriter:
         """
         if not self._ports.models.configured:
             return None
-        config = await self._config(domain)
+        config = self._ports.domains.config(domain)
+        if model is not None:
+            chosen = {"default": ModelName(model=model), "per_prompt": {}}
+            config = config.model_copy(update={"models": config.models.model_copy(update=chosen)})
         engineer = self._ports.models.engineer(config)
         if engineer is None or not engineer.can_answer(prompt_id):
             return None
@@ -58,11 +60,3 @@ class ModelWriter:
         )
         assistant = config.description or config.persona.name
         return await engineer.structured(prompt_id, {**variables, "assistant": assistant}, schema, call)
-
-    async def _config(self, domain: str) -> DomainConfig:
-        known = self._configs.get(domain)
-        if known is None:
-            place = self._ports.domains.place(domain)
-            loaded = await run_in_thread(load_domain, place)
-            known = self._configs[domain] = loaded.domain.config
-        return known

@@ -67,6 +67,7 @@ class Firing:
         self._opened: tuple[Ports, Catalogue] | None = None
         self._fired: dict[str, float] = {}
         self._logged: set[str] = set()
+        self._off: list[str] = []
         self._heartbeat = Heartbeat(settings.heartbeat_file)
         self._announced_at = 0.0
         self._closed = False
@@ -97,8 +98,9 @@ class Firing:
         if not self._fired:
             await ping_schema(ports.stores.database)
         jobs, off = read_jobs(self._flows.schedule())
-        for problem in off:
-            self._log_once(str(problem))
+        self._off = [str(problem) for problem in off]
+        for problem in self._off:
+            self._log_once(problem)
         now = await ports.stores.runs.now()
         due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
         fired = sum([await self._fire(ports.stores.runs, catalogue, job, at) for job, at in due])
@@ -111,7 +113,9 @@ class Firing:
                 job.trigger, parameters={"job": job.name, "due": at}, flight="schedule"
             )
         except (NotFound, ConfigurationError) as error:
-            self._log_once(f"The job {job.name} cannot be fired: {error}")
+            problem = f"internal_flows.yaml: schedule.{job.name}: cannot be fired: {error}"
+            self._off.append(problem)
+            self._log_once(problem)
             return False
         ours = await runs.fire(job.name, datetime.fromtimestamp(at, UTC), nodes)
         self._fired[job.name] = at
@@ -125,7 +129,7 @@ class Firing:
             return
         self._announced_at = time.monotonic()
         try:
-            await WorkerRegistry(ports.shared.redis).announce(RegisteredProcess.here("beat"))
+            await WorkerRegistry(ports.shared.redis).announce(RegisteredProcess.here("beat", off=self._off))
         except Unavailable as error:
             _log.warning("Beat cannot be seen.", error=error)
 

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import base64
 import zlib
+from queue import Empty
+from time import monotonic
 from typing import Annotated, Any, Final, Literal
 
 from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.utils.encoding import bytes_to_str
+from kombu.utils.json import loads
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
+from orchestrator.ports.tasks import SUBMISSIONS
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import MESSAGES_REFUSED
+from workers.messages.unacknowledged import BOOK, taken_by
 
 _log = get_logger(__name__)
 
@@ -82,15 +88,57 @@ def refuse(queue: str, why: str) -> None:
     _log.error("A message that is none was dropped.", queue=queue, wrong=why)
 
 
-class _Judged:
-    """A channel of Redis that hands on sound envelopes only."""
+class _Judged(redis.Channel):
+    """A channel of Redis that hands on sound envelopes only.
+
+    One that takes submissions and nothing else loses none when its process is killed: Redis itself notes what it
+    gives out, in one step, until the message stands in the consumer's book.
+    """
+
+    _unsure = True  # whether something may have been given to us that we have not read
+
+    @property
+    def _moves(self) -> bool:
+        return self.active_queues == {SUBMISSIONS} and self.unacked_key.startswith(BOOK)
+
+    def _brpop_start(self, timeout: Any = None) -> None:
+        if not self._moves:
+            super()._brpop_start(timeout)
+            return
+        taken = taken_by(self.unacked_key)
+        if self._unsure:
+            with self.conn_or_acquire() as client:
+                while client.lmove(taken, SUBMISSIONS, "RIGHT", "RIGHT"):
+                    pass
+            self._unsure = False
+        connection = self.client.connection
+        self._in_poll, self._brpop_sent_at = connection, monotonic()
+        connection.send_command("BLMOVE", SUBMISSIONS, taken, "RIGHT", "LEFT", timeout or self.brpop_timeout)
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
-            return super()._brpop_read(**options)  # type: ignore[misc]
+            return self._read_moved(**options) if self._moves else super()._brpop_read(**options)
         except MALFORMED as error:  # bytes that are no JSON
             refuse("unknown", type(error).__name__)
             return True
+
+    def _read_moved(self, **options: Any) -> bool:
+        try:
+            item = self.client.parse_response(self.client.connection, "BLMOVE", **options)
+        except self.connection_errors:
+            self._unsure = True
+            self.client.connection.disconnect()
+            raise
+        finally:
+            self._in_poll = None
+        if item is None:
+            raise Empty
+        try:
+            self.connection._deliver(loads(bytes_to_str(item)), SUBMISSIONS)  # noqa: SLF001 - as kombu does
+        finally:
+            with self.conn_or_acquire() as client:
+                client.delete(taken_by(self.unacked_key))
+        return True
 
 
 class _Judging:
@@ -104,14 +152,11 @@ class _Judging:
             refuse(queue, fault)
 
 
-class Channel(_Judged, redis.Channel): ...
-
-
 class SentinelChannel(_Judged, redis.SentinelChannel): ...
 
 
 class Transport(_Judging, redis.Transport):
-    Channel = Channel
+    Channel = _Judged
 
 
 class SentinelTransport(_Judging, redis.SentinelTransport):

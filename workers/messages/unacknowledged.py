@@ -16,6 +16,7 @@ import orjson
 from redis.asyncio import Redis
 
 from orchestrator.adapters.redis.client import read_script, translated
+from orchestrator.ports.tasks import SUBMISSIONS
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, new_id
 
@@ -23,6 +24,9 @@ CONSUMERS: Final = "parley:consumers"
 BOOK: Final = "unacked:"
 KEEP_EVERY_S: Final = 0.3
 SILENT_FOR_MS: Final = 1200
+FORGOTTEN_AFTER_MS: Final = 600_000
+WITH_PRIORITY: Final = tuple(f"{SUBMISSIONS}\x06\x16{step}" for step in (3, 6, 9))
+"""Lists of submissions that were sent with a priority; only the plain list is taken from in one step."""
 
 _log = get_logger(__name__)
 
@@ -41,6 +45,11 @@ def book_options(consumer: str) -> JsonObject:
     }
 
 
+def taken_by(book: str) -> str:
+    """Where Redis keeps the submission that it has given to a consumer, until that has put it into its book."""
+    return f"{book}:taken"
+
+
 class UnacknowledgedMessages:
     """Args: `redis`: the broker's server; `consumer`: this process."""
 
@@ -52,21 +61,28 @@ class UnacknowledgedMessages:
     async def keep(self) -> None:
         """Be known as alive, and put back what those had who are not. Raises Unavailable."""
         with translated():
-            silent = await self._keep(keys=[CONSUMERS], args=[self._consumer, SILENT_FOR_MS])
+            silent = await self._keep(
+                keys=[CONSUMERS], args=[self._consumer, SILENT_FOR_MS, FORGOTTEN_AFTER_MS]
+            )
             for name in silent:
                 await self._give_back(name.decode())
+            for queue in WITH_PRIORITY:
+                while await self._redis.lmove(queue, SUBMISSIONS, "RIGHT", "LEFT"):
+                    pass
 
     async def _give_back(self, consumer: str) -> None:
         """Two may do so at once: then a message comes twice."""
         book = BOOK + consumer
+        while await self._redis.lmove(taken_by(book), SUBMISSIONS, "RIGHT", "RIGHT"):
+            pass
         taken = await self._redis.hgetall(book)
+        if not taken:
+            return
         async with self._redis.pipeline(transaction=True) as pipeline:
             for tag, entry in taken.items():
                 message, _, queue = orjson.loads(entry)
                 pipeline.rpush(queue, orjson.dumps(message))
                 pipeline.hdel(book, tag)
                 pipeline.zrem(f"{book}:index", tag)
-            pipeline.zrem(CONSUMERS, consumer)
             await pipeline.execute()
-        if taken:
-            _log.warning("Messages of a consumer that is gone were put back.", messages=len(taken))
+        _log.warning("Messages of a consumer that is gone were put back.", messages=len(taken))

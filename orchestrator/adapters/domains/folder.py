@@ -20,12 +20,13 @@ from orchestrator.adapters.domains.code import (
 )
 from orchestrator.adapters.domains.yaml_source import parse_yaml, read_text, read_yaml
 from orchestrator.domain import configuration
-from orchestrator.domain.compile import DomainSources, compile_domain
+from orchestrator.domain.compile import DomainSources, compile_domain, read_config
 from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
 from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
+from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Dact, JsonObject
 
 DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
@@ -190,6 +191,7 @@ class DomainRegistry:
     """
 
     def __init__(self, configured: str) -> None:
+        self._configs: dict[str, DomainConfig] = {}
         self._places = {name: name for name in shipped_domains()}
         self.default = configured
         if configured not in self._places:
@@ -213,3 +215,26 @@ class DomainRegistry:
     def place(self, name: str) -> str:
         """Translate a name into what `load_domain` takes: the name itself or a folder. Raises InvalidInput."""
         return self._places[self.resolve(name)]
+
+    def config(self, name: str) -> DomainConfig:
+        """What a domain's `domain.yaml` says, as it was when it was first asked for.
+
+        Raises InvalidInput for an unknown domain, ConfigurationError for one whose file has mistakes.
+        """
+        known = self._configs.get(name)
+        if known is None:
+            problems = Problems()
+            folder = _find(self.place(name), problems)
+            if folder is not None:
+                known = read_config(_defaults(), _read_mapping(folder, "domain.yaml", problems), problems)
+            if known is None or problems.found:
+                raise ConfigurationError(problems.found)
+            self._configs[name] = known
+        return known
+
+    def if_busy(self, name: str) -> IfBusy:
+        """The rule of a domain's sessions that name none; of a domain with mistakes each turn says what they are."""
+        try:
+            return IfBusy(self.config(name).session.if_busy)
+        except ConfigurationError:
+            return IfBusy.ENQUEUE

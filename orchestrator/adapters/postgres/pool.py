@@ -5,7 +5,9 @@ Foreign errors are translated here, at the edge that meets them. Both belong to 
 
 from __future__ import annotations
 
+import asyncio
 import select
+import time
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, LiteralString, Self
@@ -14,6 +16,7 @@ import orjson
 import psycopg
 import psycopg_pool
 import sqlalchemy.exc
+from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_loads
 from sqlalchemy import Executable, Row, text
@@ -37,6 +40,8 @@ _KEEPALIVE = {
 LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
 """Bounds of every statement of a process."""
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
+_AT_HAND_FOR_S = 600.0
+"""So long, a connection is kept at hand; then the pool renews it, or closes what is one too many."""
 _NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(tenant)s, true)"
 _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
@@ -78,14 +83,15 @@ def translated() -> Generator[None]:
 
 
 class HotTransaction:
-    """Run statements of `sql/` by their names on one connection."""
+    """Run statements of `sql/` on one connection: whole ones by their names."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def fetch_one(self, name: str, arguments: Mapping[str, Any]) -> TupleRow | None:
+    async def fetch_one(self, query: str | Statement, arguments: Mapping[str, Any]) -> TupleRow | None:
         """The first row."""
-        return await (await _execute(self._connection, statement(name), arguments)).fetchone()
+        found = statement(query) if isinstance(query, str) else query
+        return await (await _execute(self._connection, found, arguments)).fetchone()
 
     async def fetch_all(self, name: str, arguments: Mapping[str, Any]) -> list[TupleRow]:
         """All rows."""
@@ -94,6 +100,71 @@ class HotTransaction:
     async def execute(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Nothing is returned."""
         await _execute(self._connection, statement(name), arguments)
+
+
+class HotConnections:
+    """Connections at hand between statements; the pool beneath makes them, and renews what is broken or old.
+
+    A way through the pool costs more CPU than a small statement. Whoever finds all in use waits in line.
+    """
+
+    def __init__(
+        self, pool: psycopg_pool.AsyncConnectionPool[Connection], size: int, timeout_s: float
+    ) -> None:
+        self._pool = pool
+        self._timeout_s = timeout_s
+        self._room = asyncio.Semaphore(size)
+        self._idle: list[tuple[Connection, float]] = []
+
+    @asynccontextmanager
+    async def borrow(self) -> AsyncGenerator[Connection]:
+        """A connection for the block. Raises Unavailable when none comes free in time, and psycopg's errors."""
+        if self._room.locked():
+            await self._wait_in_line()
+        else:
+            await self._room.acquire()
+        try:
+            connection, since = await self._take()
+            try:
+                yield connection
+            finally:
+                await self._give_back(connection, since)
+        finally:
+            self._room.release()
+
+    async def close(self) -> None:
+        """Give everything back to the pool."""
+        while self._idle:
+            await self._pool.putconn(self._idle.pop()[0])
+
+    async def _wait_in_line(self) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._room.acquire()
+        except TimeoutError as error:
+            raise Unavailable("Every database connection is in use; try again later.") from error
+
+    async def _take(self) -> tuple[Connection, float]:
+        while self._idle:
+            connection, since = self._idle.pop()
+            try:
+                await _check(connection)
+            except psycopg.OperationalError:
+                await self._pool.putconn(connection)
+            except BaseException:
+                await self._pool.putconn(connection)
+                raise
+            else:
+                return connection, since
+        return await self._pool.getconn(), time.monotonic()
+
+    async def _give_back(self, connection: Connection, since: float) -> None:
+        """Keep it for the next one, unless the pool has to look at it: it is broken, in a transaction, or old."""
+        idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+        if idle and time.monotonic() - since < _AT_HAND_FOR_S and not self._pool.closed:
+            self._idle.append((connection, since))
+        else:
+            await self._pool.putconn(connection)
 
 
 class Database:
@@ -137,6 +208,7 @@ class Database:
             check=_check,
             name=application,
         )
+        self._hot = HotConnections(self.pool, size, timeout_s)
         self.engine: AsyncEngine = create_async_engine(
             engine_url(database_url),
             pool_size=reading_size,
@@ -161,13 +233,14 @@ class Database:
         await self.pool.open(wait=False)
 
     async def close(self) -> None:
+        await self._hot.close()
         await self.pool.close()
         await self.engine.dispose()
 
     async def ping(self) -> None:
         """Raises Unavailable when the server does not answer."""
         with translated():
-            async with self.pool.connection() as connection:
+            async with self._hot.borrow() as connection:
                 await connection.execute("SELECT 1")
 
     async def fetch_one(
@@ -190,7 +263,7 @@ class Database:
     async def connection(self) -> AsyncGenerator[Connection]:
         """A connection of the hot path, in a transaction of the acting tenant where that is asked for."""
         with translated():
-            async with self.pool.connection() as connection:
+            async with self._hot.borrow() as connection:
                 if not self._tenant_bound:
                     yield connection
                     return

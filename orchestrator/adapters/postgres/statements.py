@@ -12,6 +12,7 @@ from typing import Any, LiteralString, cast
 _COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
 _ARGUMENT = re.compile(r"%\((\w+)\)s")
 _INCLUDE = re.compile(r"^ *-- include: parts/(\w+)\.sql\n", re.MULTILINE)
+_PART = re.compile(r"^-- only with: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,13 @@ def source(name: str) -> str:
 
 
 @cache
-def statement(name: str) -> Statement:
-    """The statement of `sql/<name>.sql`, where arguments are written ``%(name)s``."""
-    return parse(source(name))
+def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
+    """The statement of `sql/<name>.sql`, where arguments are written ``%(name)s``.
+
+    `without`: arguments that are null here; what stands between ``-- only with: <argument>`` and ``-- end`` is
+    left out for them, and costs nothing.
+    """
+    return parse(_PART.sub(lambda part: "" if part[1] in without else part[2], source(name)))
 
 
 @cache

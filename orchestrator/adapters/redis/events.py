@@ -41,6 +41,14 @@ _log = get_logger(__name__)
 
 
 @dataclass(slots=True)
+class _Batch:
+    """Messages with their channels that go together; `sent` ends with their round trip."""
+
+    messages: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
+    sent: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
 class _Channel:
     listeners: set[Subscription] = field(default_factory=set[Subscription])
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -60,6 +68,8 @@ class RedisEvents:
         self._streaming: dict[SessionId, TurnId | None] = {}
         self._stream_text = redis.register_script(read_script("stream_text"))
         self._end_text = redis.register_script(read_script("end_text"))
+        self._batch = _Batch()
+        self._one_batch = asyncio.Lock()
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
         self._heard_at = 0.0
@@ -93,7 +103,20 @@ class RedisEvents:
             del self._streaming[session_id]
             await self._end_text(keys=[STREAMED + session_id], args=[channel, message])
         else:
-            await self._redis.execute_command("PUBLISH", channel, message)
+            batch = self._batch
+            batch.messages.append((channel, message))
+            if batch.sent is None:
+                batch.sent = asyncio.create_task(self._send(batch))
+            await asyncio.shield(batch.sent)
+
+    async def _send(self, batch: _Batch) -> None:
+        """Publish what was gathered while the batch before was on its way: one round trip for many turns."""
+        async with self._one_batch:
+            self._batch = _Batch()
+            pipeline = self._redis.pipeline(transaction=False)
+            for channel, message in batch.messages:
+                pipeline.execute_command("PUBLISH", channel, message)
+            await pipeline.execute()
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
         """The text so far of the session's running turn; None when there is none, or Redis is away."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -22,24 +23,34 @@ ANNOUNCE_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredProcess:
-    """One process: `role` is ``worker`` or ``beat``; `queues` those that a worker takes messages from."""
+    """One process: `role` is ``worker`` or ``beat``; `queues` those that a worker takes messages from.
+
+    `off`: mistakes of Internal flows or jobs that are therefore not carried out there.
+    """
 
     role: str
     host: str
     pid: int
     queues: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
 
     @classmethod
-    def here(cls, role: str, queues: tuple[str, ...] = ()) -> Self:
+    def here(cls, role: str, queues: Iterable[str] = (), off: Iterable[str] = ()) -> Self:
         """This process."""
-        return cls(role=role, host=socket.gethostname(), pid=os.getpid(), queues=tuple(sorted(queues)))
+        return cls(
+            role=role,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            queues=tuple(sorted(queues)),
+            off=tuple(sorted(off)),
+        )
 
 
 class WorkerRegistry:
     """Where processes announce themselves."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._redis: Any = redis
         self._announce = redis.register_script(read_script("announce"))
 
     async def announce(self, process: RegisteredProcess) -> None:
@@ -52,12 +63,22 @@ class WorkerRegistry:
         with translated():
             await self._redis.zrem(PROCESSES, _packed(process))
 
+    async def off(self) -> list[str]:
+        """Mistakes for which Internal flows or jobs are off, as processes tell them. Raises Unavailable."""
+        with translated("Redis does not say which Internal flows are off; try again later."):
+            members = await self._redis.zrange(PROCESSES, 0, -1)
+        return sorted({problem for member in members for problem in read_process(member).off})
+
 
 def read_process(member: bytes) -> RegisteredProcess:
     """An entry of the set; those of another release may say more."""
     known: dict[str, Any] = orjson.loads(member)
     return RegisteredProcess(
-        role=known["role"], host=known["host"], pid=known["pid"], queues=tuple(known.get("queues", ()))
+        role=known["role"],
+        host=known["host"],
+        pid=known["pid"],
+        queues=tuple(known.get("queues", ())),
+        off=tuple(known.get("off", ())),
     )
 
 

@@ -1,6 +1,6 @@
 """The steps of a turn between `load` and `record`, in order.
 
-An unexpected error in one of them becomes a safe answer (`agent.running`).
+An unexpected error in one of them becomes a safe answer (`agent.agent`).
 """
 
 from __future__ import annotations

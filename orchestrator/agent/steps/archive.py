@@ -23,12 +23,13 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     )
     state = turn.changes.state
     state.archive(turn.changes.finished, limits)
-    for flow in turn.changes.completed:
+    completed = turn.changes.completed
+    for flow in completed:
         _note_shown(turn, modules, flow)
     state.flags.has_plan = state.stack.plan is not None
     if state.stack.top is None:
         state.flags.natural_birth = True
-    state.history.trace.append(_trace(turn))
+    state.history.trace.append(_trace(turn, completed))
     state.prune(limits)
     drop_old_notes(state)
 
@@ -59,11 +60,11 @@ def as_archived(flow: BaseFlow) -> ArchivedFlow:
     )
 
 
-def _trace(turn: RunningTurn) -> JsonObject:
+def _trace(turn: RunningTurn, completed: list[BaseFlow]) -> JsonObject:
     """One small entry per turn: what was understood and what came of it."""
     entry: JsonObject = {"turn": turn.changes.state.turn}
     if turn.understanding is not None:
         entry["kind"] = turn.understanding.kind.value
-    if completed := [flow.dact for flow in turn.changes.completed]:
-        entry["completed"] = completed
+    if completed:
+        entry["completed"] = [flow.dact for flow in completed]
     return entry

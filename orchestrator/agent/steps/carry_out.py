@@ -51,7 +51,7 @@ async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
             if active.spec.freshness is not None:
                 await ensure_fresh(turn, modules, active)
         turn.phases.enter("execute")
-        work = modules.pex.find_work(turn.context)
+        work = modules.pex.find_work(turn.context, active)
         ending = work if isinstance(work, Failed) else await work[0].execute(work[1])
         if isinstance(ending, Partial):
             show_part(turn)

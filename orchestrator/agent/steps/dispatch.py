@@ -59,8 +59,9 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     It is none to doing once more what may have been done already (RT-9): whoever was stopped just asks again.
     """
     state = turn.changes.state
-    flow, entry = state.stack.active, state.ambiguity.current
-    if flow is None or entry is None or "candidate" not in entry.metadata or entry.flow_id != flow.flow_id:
+    entry = state.ambiguity.current
+    flow = None if entry is None or "candidate" not in entry.metadata else state.stack.active
+    if entry is None or flow is None or entry.flow_id != flow.flow_id:
         return False
     match understood.kind:
         case MessageKind.TASK:

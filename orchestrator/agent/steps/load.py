@@ -76,7 +76,8 @@ def known_preferences(
 
 def _was_told(context: TurnContext, told: frozenset[str]) -> bool:
     return bool(told) and any(
-        not told.isdisjoint(turn.get("completed", ())) for turn in context.changes.state.history.trace
+        "completed" in turn and not told.isdisjoint(turn["completed"])
+        for turn in context.changes.state.history.trace
     )
 
 
@@ -118,20 +119,28 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
 
 def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
     """Add where values may be known from."""
-    memory = modules.ports.memory
-    found = replace(context.recall, recent_turns=recent_turns(modules.nlu, context))
-    if memory is not None:
-        preferences = known_preferences(context, memory.preferences, modules.remembering)
-        found = replace(
-            found, preferences=preferences, documents=memory.context, scratchpad=memory.scratchpad
+    memory, recent = modules.ports.memory, recent_turns(modules.nlu, context)
+    if memory is None:
+        return (
+            context
+            if recent is None
+            else replace(context, recall=replace(context.recall, recent_turns=recent))
         )
+    found = replace(
+        context.recall,
+        recent_turns=recent,
+        preferences=known_preferences(context, memory.preferences, modules.remembering),
+        documents=memory.context,
+        scratchpad=memory.scratchpad,
+    )
     return replace(context, recall=found)
 
 
 def _open_notes(lease: Lease, state: DialogueState, modules: Modules) -> Notes:
+    own = FlowNotes(state)
     if modules.ports.memory is None:
-        return FlowNotes(state)
-    return SharedNotes(state, modules.ports.memory.scratchpad, lease.tenant_id, lease.session_id)
+        return own
+    return SharedNotes(own, modules.ports.memory.scratchpad, lease.tenant_id, lease.session_id)
 
 
 def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> CallContext:

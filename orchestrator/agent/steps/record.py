@@ -22,6 +22,7 @@ from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
+from orchestrator.telemetry.signals import describe_all
 from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
@@ -58,10 +59,11 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
 
 
 def _show_flow(flow: BaseFlow) -> JsonObject:
+    status = flow.status
     return {
         "dact": flow.dact,
-        "state": flow.state.value,
-        "reason": flow.reason.value if flow.reason is not None else None,
+        "state": status.state.value,
+        "reason": status.reason.value if status.reason is not None else None,
         "slots": {name: slot.value for name, slot in flow.slots.items()},
     }
 
@@ -109,7 +111,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         approvals=tuple(context.changes.approvals.asked),
         closed_approvals=close_approvals(turn) if _touches_approvals(turn) else (),
         outbox=_outbox(turn),
-        signals=tuple(context.log.signals),
+        signals=describe_all(context.log.signals),
     )
 
 

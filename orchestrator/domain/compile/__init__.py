@@ -71,7 +71,7 @@ class Compiled:
 
 def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
     """Check everything and put it together; usable only if `problems` stayed empty."""
-    config = _read_config(sources, problems)
+    config = read_config(sources.defaults, sources.config, problems)
     tools = compile_tools(sources.tools, sources.services, config.resilience, problems)
     ontology = problems.read(OntologyFile, sources.ontology, (), sources.ontology.body)
     intents = _name_intents(ontology, sources.ontology, problems)
@@ -114,13 +114,13 @@ def _make_classes(
     return {dact: make_flow_class(spec, types.types) for dact, spec in specs.items()}
 
 
-def _read_config(sources: DomainSources, problems: Problems) -> DomainConfig:
+def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> DomainConfig:
     """Lay the valid part of domain.yaml over the defaults."""
-    body = sources.config.body if is_object(sources.config.body) else None
-    if body is None and sources.config.body is not None:
-        problems.add(sources.config, (), "should hold sections, such as persona:")
-    merged = merge_sections(sources.defaults, body or {})
-    return problems.read(DomainConfig, sources.config, (), merged, fallback=sources.defaults)
+    body = file.body if is_object(file.body) else None
+    if body is None and file.body is not None:
+        problems.add(file, (), "should hold sections, such as persona:")
+    merged = merge_sections(defaults, body or {})
+    return problems.read(DomainConfig, file, (), merged, fallback=defaults)
 
 
 def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:

@@ -118,6 +118,7 @@ def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
     return {name: slot for name, slot in slots.items() if is_boolean(slot)}
 
 
+# How telling a kind is; smaller is more.
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
 """Kinds that no extractor shares: entities, values, patterns."""
@@ -186,7 +187,7 @@ class Extractor:
             if candidate is None:
                 text = utterance.text[item.start : item.end]
                 candidate = spans[span] = Candidate(*span, item.kind, text)
-            elif rank(item.kind) < rank(candidate.kind):
+            elif _RANK.get(item.kind, _LISTED_RANK) < _RANK.get(candidate.kind, _LISTED_RANK):
                 candidate.kind = item.kind
             candidate.readings.setdefault(item.kind, item.reading)
         if len(spans) > 1:
@@ -207,12 +208,7 @@ class Extractor:
 
     def _belief(self, candidate: Candidate) -> tuple[int, int, int]:
         unlisted = candidate.kind == NAME and not self._open
-        return int(unlisted), candidate.first - candidate.last, rank(candidate.kind)
-
-
-def rank(kind: str) -> int:
-    """Rate how telling a kind is; smaller is more."""
-    return _RANK.get(kind, _LISTED_RANK)
+        return int(unlisted), candidate.first - candidate.last, _RANK.get(candidate.kind, _LISTED_RANK)
 
 
 def _without_chains(candidates: list[Candidate]) -> list[Candidate]:

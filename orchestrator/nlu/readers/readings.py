@@ -86,7 +86,7 @@ class Case:
     @cached_property
     def weighed(self) -> Weighed:
         """Weigh the shares in the context of the message."""
-        return weigh(self.probabilities, self.context)
+        return weigh(self._opinion.probabilities, self.context)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -145,7 +145,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
         wanted = Case(system1, clean(refused), context).weighed
         likely = wanted.flows if wanted.label.startswith("flow:") else ()
         read = withdrawals.withdraw(text, case.candidates, likely, context)
-    elif case.asks_text:
+    elif case.asks_text or context.tasks or not context.completed:
         read = None
     else:
         read = withdrawals.undo_done(text, case.probabilities, system1.flows, context)
@@ -239,7 +239,11 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    return next(reading for attempt in READINGS if (reading := attempt(case)) is not None)
+    for attempt in READINGS:
+        reading = attempt(case)
+        if reading is not None:
+            return reading
+    raise AssertionError("the last of them always has one")
 
 
 def _task(base: Understanding, case: Case) -> Understanding:

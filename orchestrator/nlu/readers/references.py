@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
+from orchestrator.nlu.extract.found import Found
 from orchestrator.nlu.extract.numbers import find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
@@ -54,7 +56,7 @@ class Reference:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Message:
     """What is looked at for a reference. `current`: the key of the row that is being talked about."""
 
@@ -62,6 +64,22 @@ class Message:
     shown: Shown
     spec: RowsSpec
     current: Json
+
+    @cached_property
+    def times(self) -> list[Found]:
+        return find_times(self.utterance)
+
+    @cached_property
+    def amounts(self) -> list[tuple[Json, set[int]]]:
+        """List the times, amounts of money and numbers that are named, with the places of their words."""
+        named = (*self.times, *find_money(self.utterance), *find_numbers(self.utterance))
+        return [
+            (read["amount"] if is_object(read := found.reading.value) else read, self.places_of(found))
+            for found in named
+        ]
+
+    def places_of(self, found: Found) -> set[int]:
+        return set(range(*self.utterance.token_span(found.start, found.end)))
 
 
 def find_reference(message: Message) -> Reference | None:
@@ -146,27 +164,24 @@ def _places_of(message: Message, value: Json) -> set[int]:
     """Where a message names a field's value."""
     words = message.utterance.words
     if isinstance(value, str):
-        key = key_of(value).split(" ")
+        key = _words_of(value)
         for first in range(len(words) - len(key) + 1):
             if words[first : first + len(key)] == key:
                 return set(range(first, first + len(key)))
-    for found in (
-        *find_times(message.utterance),
-        *find_money(message.utterance),
-        *find_numbers(message.utterance),
-    ):
-        read = found.reading.value
-        amount = read["amount"] if is_object(read) else read
-        if amount is not None and amount == value:
-            return set(range(*message.utterance.token_span(found.start, found.end)))
-    return set()
+    named = (places for amount, places in message.amounts if amount is not None and amount == value)
+    return next(named, set[int]())
+
+
+@lru_cache(maxsize=4096)
+def _words_of(name: str) -> list[str]:
+    return key_of(name).split(" ")
 
 
 def _by_missing_time(message: Message) -> Reference | None:
-    found = next(iter(find_times(message.utterance)), None)
+    found = next(iter(message.times), None)
     if found is None or not any(char.isdigit() for char in message.utterance.text[found.start : found.end]):
         return None
-    places = set(range(*message.utterance.token_span(found.start, found.end)))
+    places = message.places_of(found)
     why = f"None of those that I showed you is at {found.reading.value or 'that time'}."
     return None if _telling(message, places) else Reference([], frozenset(places), why)
 

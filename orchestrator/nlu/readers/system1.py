@@ -129,7 +129,7 @@ class System1:
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message; a model may know better, so this is not final."""
-        return self.think(message.text, context)
+        return read(Case(self, message.text, context))
 
     def think(self, text: str, context: NluContext) -> Reading:
         """Understand a cleaned message."""

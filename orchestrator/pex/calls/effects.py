@@ -43,7 +43,7 @@ def note_effect(
 
 def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> str:
     """Say what one call did; of several calls with effects each is named by its tool."""
-    changing = [other for other in run.tools.find_all(run.flow.spec.tools) if other.spec.has_effect]
+    changing = [other for other in run.own_tools if other.has_effect]
     return f"done this: {tool.spec.name}" if len(changing) > 1 else policy.effect_summary(run, data)
 
 

@@ -8,7 +8,7 @@ from orchestrator.pex.calls.consent import (
     Candidate,
     ask,
     ask_to_confirm,
-    drop_used_candidate,
+    drop_candidate,
     hold_for_approval,
     make_candidate,
 )
@@ -44,11 +44,10 @@ async def call_guarded(
         arguments = guarded
         if _asks_first(run, tool):
             return ask_to_confirm(run, policy, tool, arguments)
-    if tool.spec.has_effect and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
+    if tool.has_effect and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
     labels = run.context.changes.state.intake.labels
-    tools = run.tools.find_all(run.flow.spec.tools)
-    cause = find_cause(tool.spec, tools, labels, {**run.data, **arguments})
+    cause = find_cause(tool.spec, run.own_tools, labels, {**run.data, **arguments})
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     again = confirmed is not None and confirmed.again
@@ -60,10 +59,16 @@ async def call_guarded(
     if isinstance(result, ToolData):
         run.answers.append((tool, result.data))
         run.data.update(result.data)
-        drop_used_candidate(run.flow, tool, confirmed)
-        if tool.spec.has_effect:
+        _drop_used_candidate(run, tool, confirmed)
+        if tool.has_effect:
             note_effect(run, policy, tool, arguments, result.data)
     return result
+
+
+def _drop_used_candidate(run: Execution, tool: Tool, confirmed: Candidate | None) -> None:
+    """Let a yes count for one call: after it, and after any call with an effect, nothing is agreed to."""
+    if confirmed is not None or tool.has_effect:
+        drop_candidate(run.flow)
 
 
 def _asks_first(run: Execution, tool: Tool) -> bool:
@@ -73,8 +78,8 @@ def _asks_first(run: Execution, tool: Tool) -> bool:
     """
     if tool.spec.confirm or not run.flow.spec.confirm:
         return tool.spec.confirm
-    tools = run.tools.find_all(run.flow.spec.tools)
-    return tool.spec.has_effect or (tool is tools[-1] and not any(one.spec.has_effect for one in tools))
+    tools = run.own_tools
+    return tool.has_effect or (tool is tools[-1] and not any(one.has_effect for one in tools))
 
 
 def _guard_arguments(

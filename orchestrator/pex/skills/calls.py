@@ -88,7 +88,7 @@ class Calls:
     async def _call(
         self, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
     ) -> JsonObject | Interrupted:
-        if not tool.spec.has_effect:
+        if not tool.has_effect:
             async with self.clock.limit():
                 answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         else:
@@ -111,7 +111,7 @@ class Calls:
                 return Interrupted(answer)
             case NeedsInput():
                 return Interrupted(answer)
-        if tool.spec.has_effect:
+        if tool.has_effect:
             self.effects[_name_call(tool.spec.tool_id, arguments)] = result
         return result
 

@@ -191,7 +191,7 @@ class _Loop:
         """Say whether a task that changes something is said to be done, and no call changed anything."""
         if self.run.flow.spec.family not in CHANGING:
             return False
-        changes = any(tool.spec.has_effect for tool in self.calls.tools.values())
+        changes = any(tool.has_effect for tool in self.calls.tools.values())
         return changes and not self.calls.changed
 
     def _judge_code(self, data: JsonObject) -> Rejected | None:

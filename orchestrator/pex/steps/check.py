@@ -31,13 +31,15 @@ def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None =
 
 
 def tools_in_manifest(run: Execution) -> str | None:
-    found = run.tools.find_all(run.flow.spec.tools)
-    return None if len(found) == len(run.flow.spec.tools) else "A tool of the flow is not in the manifest."
+    return (
+        None
+        if len(run.own_tools) == len(run.flow.spec.tools)
+        else "A tool of the flow is not in the manifest."
+    )
 
 
 def time_outs(run: Execution) -> str | None:
-    tools = run.tools.find_all(run.flow.spec.tools)
-    endless = next((tool.spec.tool_id for tool in tools if tool.spec.timeout_ms <= 0), None)
+    endless = next((tool.spec.tool_id for tool in run.own_tools if tool.spec.timeout_ms <= 0), None)
     return None if endless is None else f"{endless} has no time-out."
 
 

@@ -23,9 +23,7 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
     confirmed = candidate if candidate is not None and candidate.confirmed else None
     if confirmed is not None:
         run.data.update(confirmed.data)
-    for use in run.flow.spec.tools:
-        tool = run.tools.find(use.tool_id)
-        assert tool is not None
+    for use, tool in zip(run.flow.spec.tools, run.own_tools, strict=True):
         if confirmed is not None and use.tool_id != confirmed.tool_id:
             continue  # it ran before the candidate was made
         agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
@@ -155,7 +153,7 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
             run.warning = message
             return None
         case Failure(category, message, _, retryable):
-            unchanged = not any(tool.spec.has_effect for tool, _ in run.answers)
+            unchanged = not any(tool.has_effect for tool, _ in run.answers)
             return Failed(category, message, retryable=retryable and unchanged)
         case Uncertain(reason, context):
             return Failed(FailureCategory.VALIDATION_ERROR, reason, uncertain=True, evidence=context)
@@ -167,6 +165,6 @@ def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
     """Put what a tool that changed something returned for an output before what the model says of it."""
     merged = dict(data)
     for tool, returned in run.answers:
-        if tool.spec.has_effect:
+        if tool.has_effect:
             merged |= {name: returned[name] for name in run.flow.spec.outputs if name in returned}
     return merged

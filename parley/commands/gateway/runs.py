@@ -60,17 +60,22 @@ def show(
 @gateway_command(app)
 def start(
     client: Client,
-    flow: Annotated[str, typer.Argument(help="Name of the Internal flow.")],
+    flow: Annotated[str | None, typer.Argument(help="Name of the Internal flow.")] = None,
     session: Session = None,
+    trigger: Annotated[
+        str | None, typer.Option(help="Start all flows that have this trigger instead.")
+    ] = None,
     inputs: Annotated[str, typer.Option(help="Its inputs, a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch it until it ends.")] = False,
 ) -> Answer:
-    """Start a flow; one that is at work on the session already is joined."""
-    started = client.start_run(flow, session_id=session, inputs=_read_list(inputs))
+    """Start a flow, or the flows of a trigger; one that is at work on the session already is joined."""
+    started = client.start_run(flow, trigger=trigger, session_id=session, inputs=_read_list(inputs))
+    run_ids = list(started["runs"].values())
     if not follow:
-        return Answer(started, started["run_id"])
-    latest = _follow(client, started["run_id"])
-    return Answer(latest, f"{started['run_id']}\n{_ending(latest)}")
+        return Answer(started, "\n".join(run_ids))
+    latest = [_follow(client, run_id) for run_id in run_ids]
+    told = [line for run_id, run in zip(run_ids, latest, strict=True) for line in (run_id, _ending(run))]
+    return Answer(latest[0] if flow else latest, "\n".join(told))
 
 
 @gateway_command(app)

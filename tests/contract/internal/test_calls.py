@@ -77,6 +77,22 @@ def test_a_flow_that_there_is_not_is_refused_at_once(gateway: str) -> None:
         assert client.runs(flow="nonsense") == []
 
 
+def test_the_flows_of_a_trigger_are_started_together(gateway: str) -> None:
+    """IF-16"""
+    with Client(gateway) as client:
+        started = client.start_run(trigger="graph", parameters={"n0": {"takes_s": 0.1}})
+        assert (started["run_id"], len(started["runs"])) == (None, 41)
+        assert ended(client, started["runs"]["n0"])["status"] == "done"
+        with pytest.raises(InvalidInput, match=r"'nonsense'.*by_hand, graph") as refusal:
+            client.start_run(trigger="nonsense")
+        with pytest.raises(InvalidInput, match="either flow or trigger"):
+            client.start_run("doubling", trigger="graph")
+
+    assert refusal.value.field == "trigger"
+    told = parley(gateway, "start", "--trigger", "graph")
+    assert len(told.stdout.splitlines()) == 41
+
+
 def parley(gateway: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "parley", "runs", *arguments, "--url", gateway]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}

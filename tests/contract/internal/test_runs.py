@@ -61,6 +61,16 @@ async def test_skip_from_data_skips_the_item(runner: Runner, said) -> None:
     assert (record.status, record.closing, record.progress.skipped) == (RunStatus.DONE, [None, None], 2)
 
 
+async def test_how_many_items_run_at_once_is_no_option_of_one_item(runner: Runner) -> None:
+    """IF-6, IF-7: it says where the option belongs, and is not passed over."""
+    said = {"call": "data_response", "with": {"options": {"concurrency": 1}}}
+    record, items, _ = await scripted(runner, inputs=("a",), data=said)
+
+    assert record.status is RunStatus.FAILED
+    assert items[0].error is not None
+    assert "before_all_response()" in items[0].error
+
+
 @pytest.mark.parametrize("said", [SKIP, SKIP_JSON])
 async def test_skip_from_output_is_recorded_as_a_skip(runner: Runner, said) -> None:
     """IF-3"""

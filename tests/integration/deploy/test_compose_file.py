@@ -124,7 +124,7 @@ def test_all_secrets_are_made_by_the_script_and_made_once(tmp_path: Path) -> Non
 
 
 def test_nothing_starts_before_the_schema_is_there(services: dict[str, Any]) -> None:
-    for name in ("gateway", "turns", "internal", "beat", "flower"):
+    for name in ("gateway", "turns", "submissions", "internal", "beat", "flower"):
         needed = services[name]["depends_on"]
         assert needed["migrate"]["condition"] == "service_completed_successfully", name
         assert needed["postgres"]["condition"] == needed["redis"]["condition"] == "service_healthy", name

@@ -12,7 +12,7 @@ from tests.integration.deploy.fixtures.reach import Network, Peer
 PORTS = (22, 53, 80, 443, 4369, 5432, 5555, 5671, 5672, 6379, 6380, 6432, 8080, 8600, 9464, 10250)
 STORES = {5432, 5671, 5672, 6379, 6380, 6432}
 RUN_TURNS = ("parley-turns", "parley-internal")
-OURS = ("gateway", "turns", "internal", "beat", "flower", "migrate", "console")
+OURS = ("gateway", "turns", "submissions", "internal", "beat", "flower", "migrate", "console")
 METADATA = Peer("a cloud's metadata", None, address="169.254.169.254")
 PUBLIC = Peer("a model", None, address="203.0.113.7")
 PRIVATE = Peer("a machine of the same network", None, address="10.20.30.40")
@@ -54,7 +54,7 @@ def wanted(overlay: str) -> set[tuple[str, str, int]]:
     found = {(name, "kube-system", 53) for name in ours}
     found |= {(name, PUBLIC.name, 443) for name in RUN_TURNS}
     found |= {(name, "parley-gateway", 8600) for name in ("ingress-nginx", "monitoring")}
-    found |= {("monitoring", name, 9464) for name in RUN_TURNS}
+    found |= {("monitoring", name, 9464) for name in (*RUN_TURNS, "parley-submissions")}
     if overlay == "dev":
         stores = {("postgres", 5432), ("redis", 6379)}
         return found | {(name, store, port) for name in [*ours, "keda"] for store, port in stores}

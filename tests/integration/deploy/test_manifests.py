@@ -30,7 +30,7 @@ from tests.integration.deploy.fixtures.manifests import (
 from tests.integration.deploy.fixtures.reach import selects
 
 RELEASES = ("1.30", "1.35")
-ROLES = ("gateway", "turns", "internal", "beat", "flower")
+ROLES = ("gateway", "turns", "submissions", "internal", "beat", "flower")
 
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
@@ -272,7 +272,7 @@ def test_workers_are_scraped_where_they_tell_their_metrics(overlay: str) -> None
         for name, pod in pods(overlay).items()
         if selects(monitor["spec"]["selector"], pod["metadata"]["labels"])
     }
-    assert set(chosen) == {"parley-turns", "parley-internal"}
+    assert set(chosen) == {"parley-turns", "parley-submissions", "parley-internal"}
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     for pod in chosen.values():
         (container,) = pod["spec"]["containers"]
@@ -309,7 +309,8 @@ def test_each_budget_protects_one_role_and_leaves_one_pod_to_move(overlay: str) 
         )
         for budget in of_kind(overlay, "PodDisruptionBudget")
     ]
-    assert sorted(guarded) == [[f"parley-{role}"] for role in ("beat", "gateway", "internal", "turns")]
+    roles = ("beat", "gateway", "internal", "submissions", "turns")
+    assert sorted(guarded) == [[f"parley-{role}"] for role in roles]
 
 
 def test_the_console_logs_in_as_the_owner_and_does_not_run_until_asked() -> None:

@@ -110,7 +110,8 @@ async def test_each_queue_needs_a_worker_and_schedules_need_a_beat(
     assert missing["queue turns"].remedy == "start one: `parley serve turns`"
     assert missing["queue urgent"].remedy == "start one: `parley serve internal`"
 
-    await announce(environment["REDIS_URL"], RegisteredProcess.here("worker", QUEUES[Role.TURNS]))
+    taken = [*QUEUES[Role.TURNS], *QUEUES[Role.SUBMISSIONS]]
+    await announce(environment["REDIS_URL"], RegisteredProcess.here("worker", taken))
     assert set(bad_ones(look(tmp_path, environment))) == {"queue internal", "queue urgent", "beat"}
     await announce(
         environment["REDIS_URL"],

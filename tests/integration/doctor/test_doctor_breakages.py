@@ -105,7 +105,7 @@ async def deployment(
             monkeypatch.delenv(name)
     async with connect(redis_url) as client:
         board = WorkerRegistry(client)
-        for role in (Role.TURNS, Role.INTERNAL):
+        for role in (Role.TURNS, Role.SUBMISSIONS, Role.INTERNAL):
             await board.announce(RegisteredProcess.here("worker", QUEUES[role]))
         await board.announce(RegisteredProcess.here("beat"))
     return Deployment({"DATABASE_URL": login_url, "REDIS_URL": redis_url}, database_url)

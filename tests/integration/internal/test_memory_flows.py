@@ -197,6 +197,19 @@ async def test_a_model_writes_the_summary_and_names_findings(database_url: str, 
     assert asked.metadata["session_id"] == session_id
 
 
+async def test_the_model_that_a_flows_options_name_is_asked(database_url: str, redis_url: str) -> None:
+    """IF-6"""
+    migrate(database_url)
+    written = Answer(json={"summary": "They look for flights to Lisbon.", "findings": []})
+    with ScriptedModel(Script(rules=(Rule(prompt="memory_summarize", replies=(written,)),))) as model:
+        settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
+        async with open_ports(settings) as ports, open_lane(ports) as lane:
+            house = House(ports, lane, {"summarize_session": {"options": {"model": "cheap-and-small"}}})
+            await house.run("summarize_session", await house.session(spoken(3)))
+
+    assert [asked.model for asked in model.requests_for("memory_summarize")] == ["cheap-and-small"]
+
+
 async def test_without_an_answer_the_summary_is_made_without_a_model(
     database_url: str, redis_url: str
 ) -> None:

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from gateway.responses.operations import Ready
+from gateway.routes.health import ready
+from gateway.wiring import open_dependencies
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.errors import ConfigurationError
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.status import ENDED, RunStatus
+from orchestrator.settings import Settings
 from orchestrator.types import DEFAULT_TENANT
 from tests.integration.chaos.fleet import fleet
 from workers.internal.catalogue import own_flows
@@ -53,6 +57,33 @@ def test_a_file_that_cannot_be_read_is_told(domain: Path) -> None:
 
     with pytest.raises(ConfigurationError, match="nothing_like_this"):
         own_flows(domain)
+
+
+BAD = """
+
+class Bad(InternalFlow):
+    name = "bad"
+    trigger = "never"
+    tools = ("hammer",)
+"""
+
+
+async def test_readiness_names_flows_that_are_off(
+    domain: Path, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """The gateway says what its workers have found; all other flows run."""
+    (domain / "internal_flows.py").write_text(OWN + BAD)
+    migrate(database_url)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(domain)}) as crew:
+        crew.start(1, application="workers.app", queues="internal,urgent")
+        async with open_dependencies(settings) as dependencies:
+            told = await ready(dependencies.operations)
+            while not (isinstance(told, Ready) and told.off):
+                await asyncio.sleep(0.1)
+                told = await ready(dependencies.operations)
+
+    assert [problem for problem in told.off if "bad" in problem and "there is no tool 'hammer'" in problem]
 
 
 async def test_a_worker_carries_it_out_with_the_configuration_of_the_moment(

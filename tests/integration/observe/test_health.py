@@ -25,7 +25,7 @@ from tests.processes.forked import ForkedProcess, start
 
 pytestmark = pytest.mark.timeout(300)
 
-ROLES = (Role.GATEWAY, Role.TURNS, Role.INTERNAL, Role.BEAT)
+ROLES = (Role.GATEWAY, Role.TURNS, Role.SUBMISSIONS, Role.INTERNAL, Role.BEAT)
 SCRAPE_TIMEOUT_S = 10
 """How long Prometheus waits for an answer unless it is told otherwise."""
 
@@ -127,7 +127,7 @@ def test_without_postgresql_all_live_and_nobody_is_ready(ready: System) -> None:
 
 
 def test_without_redis_jobs_are_fired_all_the_same(ready: System) -> None:
-    waiting = (Role.GATEWAY, Role.TURNS, Role.INTERNAL)
+    waiting = (Role.GATEWAY, Role.TURNS, Role.SUBMISSIONS, Role.INTERNAL)
     ready.redis.child.stop()
     ready.eventually(lambda: not any(ready.ready(role) for role in waiting), "who needs it is not ready")
     assert ready.live(*ROLES)

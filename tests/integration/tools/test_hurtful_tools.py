@@ -1,6 +1,6 @@
 """PX-9: a tool that hangs, is deaf to cancellation, lies about its schema or gives 10 MB hurts nobody else's turns.
 
-How long the others take is measured by `python -m benchmarks.hurtful_tools`; here it is that they go on and end well.
+How long the others take is measured by `make bench-hurtful`; here it is that they go on and end well.
 The others use a plain method, which needs a thread.
 """
 
@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.candidates import run_ours
-from benchmarks.hurtful_domain import BAD, CROWDS, write_domain
-from benchmarks.hurtful_tools import CROWD, InProcess, OnWorker, Place, many_at_once
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.simulator import Simulator
 from orchestrator.tools.threads import SHARED_THREADS
 from orchestrator.types import new_id
 from parley.embedded import Stores
+from tests.integration.tools.hurtful_domain import BAD, CROWDS, write_domain
+from tests.integration.tools.hurtful_tools import CROWD, InProcess, OnWorker, Place, many_at_once
 
 EXPECTED = {
     "hang": "timeout",

@@ -148,7 +148,7 @@ async def test_without_the_fence_a_stale_commit_does_harm(
     assert written.count(FENCE) == 1
     session, frozen, lease = await _overtaken(stage)
     unfenced = sql.parse(written.replace(FENCE, ""))
-    monkeypatch.setattr("orchestrator.adapters.postgres.lanes.commit.statement", lambda _: unfenced)
+    monkeypatch.setattr("orchestrator.adapters.postgres.lanes.commit.statement", lambda *_: unfenced)
     await frozen.commit(lease, commit_for(lease, after={"by": "the stale one"}))
     record = await stage.sessions.get(DEFAULT_TENANT, session)
     assert record.state == {"by": "the stale one"}

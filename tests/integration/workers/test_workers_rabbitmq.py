@@ -101,7 +101,7 @@ def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> 
             backend.send_task(START_RUN, kwargs={"flow": "nothing"}, queue=queue, ignore_result=True)
     told: dict[str, int] = {}
     with backend.connection_for_read() as connection:
-        for scaled in ("parley-turns", "parley-internal"):
+        for scaled in ("parley-submissions", "parley-internal"):
             for trigger in named("prod-rabbitmq", "ScaledObject", scaled)["spec"]["triggers"]:
                 if trigger["type"] == "rabbitmq":
                     name = trigger["metadata"]["queueName"]

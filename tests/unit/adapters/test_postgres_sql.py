@@ -36,3 +36,16 @@ def test_the_fence_is_one_line() -> None:
     """RT-3: the condition that protects is written once, by itself."""
     lines = [line.strip() for line in sql.source("commit_turn").splitlines()]
     assert lines.count("AND lease_token = %(token)s AND lanes.epoch = %(epoch)s") == 1
+
+
+def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
+    """RT-20: the parts that most turns leave empty are left out, and nothing else changes."""
+    whole = sql.statement("commit_turn")
+    short = sql.statement(
+        "commit_turn", frozenset({"archived", "frames", "plans", "plan_revisions", "outbox"})
+    )
+    gone = {"flows_archive", "frames", "plans", "plan_revisions", "outbox"}
+    for table in gone | {"state_history", "utterances", "events"}:
+        assert f"INSERT INTO {table} " in whole.text
+        assert (f"INSERT INTO {table} " in short.text) is (table not in gone)
+    assert set(whole.names) - set(short.names) == {"archived", "frames", "plans", "plan_revisions", "outbox"}

@@ -42,6 +42,10 @@ class Crasher:
     crashes: list[str] = field(default_factory=list)
     ran: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def deadline_s(self) -> float:
+        return self.agent.deadline_s
+
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         return await self.agent.run_turn(lease, work, CrashingSteps(journal, self))  # type: ignore[arg-type]
 

@@ -81,11 +81,13 @@ async def test_a_skill_reads_what_others_left_and_its_own_notes_once() -> None:
     ]
     own = entries_of_turn([flow], 2, TurnId("turn_9"), 5.0)
     await pad.put(DEFAULT_TENANT, SESSION, (*by_others, *own))
-    notes = await SharedNotes(state, pad, DEFAULT_TENANT, SESSION).read(20)
+    notes = await SharedNotes(FlowNotes(state), pad, DEFAULT_TENANT, SESSION).read(20)
 
     assert [note.text for note in notes] == ["gathered", "earlier", "found", "done"]
     assert notes[0].labels == ("untrusted",)
-    assert [note.text for note in await SharedNotes(state, pad, DEFAULT_TENANT, SESSION).read(2)] == [
+    assert [
+        note.text for note in await SharedNotes(FlowNotes(state), pad, DEFAULT_TENANT, SESSION).read(2)
+    ] == [
         "found",
         "done",
     ]

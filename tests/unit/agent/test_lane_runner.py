@@ -24,8 +24,9 @@ Behaviour = Callable[[Work], Awaitable[None]]
 
 
 class CountingAgent:
-    def __init__(self, behave: Behaviour | None = None) -> None:
+    def __init__(self, behave: Behaviour | None = None, deadline_s: float = 600.0) -> None:
         self._behave = behave
+        self.deadline_s = deadline_s
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if self._behave:
@@ -45,13 +46,19 @@ class CountingAgent:
 class House:
     """Inbox, lane and runner over one store."""
 
-    def __init__(self, behave: Behaviour | None = None, *, deadline_s: float = 120.0) -> None:
+    def __init__(
+        self,
+        behave: Behaviour | None = None,
+        *,
+        deadline_s: float = 120.0,
+        session_deadline_s: float = 600.0,
+    ) -> None:
         self.clock = ManualClock()
         self.store = MemoryStore(self.clock)
         self.inbox = MemoryInbox(self.store)
         self.wakeup = MemoryWakeup()
         self.lane = MemoryLane(self.store, turn_deadline_s=deadline_s)
-        agent = CountingAgent(behave)
+        agent = CountingAgent(behave, session_deadline_s)
 
         async def agents(domain: str) -> CountingAgent:
             return agent
@@ -158,6 +165,23 @@ async def test_a_turn_past_its_deadline_fails_with_a_safe_message() -> None:
     assert told.error == "deadline_exceeded: The turn ran out of time."
     assert told.result is not None
     assert told.result["reply"]
+
+
+async def test_a_turn_may_take_no_longer_than_its_domain_says() -> None:
+    """RT-7: `session.deadline_s`, below what the process allows."""
+    allowed: list[float] = []
+
+    async def wait(work: Work) -> None:
+        allowed.append(work.deadline_s)
+        await asyncio.Event().wait()
+
+    house = House(wait, session_deadline_s=0.01)
+    long = await house.submit("long")
+    await house.runner.run(SESSION)
+
+    told = await house.read(long)
+    assert (told.status, told.error) == (TurnStatus.FAILED, "deadline_exceeded: The turn ran out of time.")
+    assert allowed == [0.01]
 
 
 async def test_work_of_a_lane_that_was_taken_over_is_discarded() -> None:

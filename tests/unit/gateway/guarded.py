@@ -11,10 +11,10 @@ import httpx
 from gateway.app import Exposure, create_app
 from gateway.auth.authentication import Access, Rates, TokenReader
 from gateway.dependencies import Dependencies
-from orchestrator.testing.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId, UserId
+from tests.unit.gateway.memory_access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 from tests.unit.gateway.memory_dependencies import make_dependencies
 
 

@@ -24,13 +24,14 @@ from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
-from orchestrator.testing.archive import MemoryApprovals, MemoryArchive, MemoryEffects, MemoryFeedback
+from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.live import MemoryEventLog, MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
+from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback
 
 NOWHERE = "postgresql://127.0.0.1:1/none"
 
@@ -40,6 +41,10 @@ async def _nothing_missing() -> dict[str, str]:
 
 
 async def _no_circuits() -> list[JsonObject]:
+    return []
+
+
+async def _nothing_off() -> list[str]:
     return []
 
 
@@ -84,6 +89,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         operations=Operations(
             probe=parts["probe"],
             circuits=parts["circuits"],
+            off=_nothing_off,
             stats=PostgresStatus(Database(NOWHERE)),
             record_signal=parts["record_signal"],
             flower_url=parts["flower_url"],

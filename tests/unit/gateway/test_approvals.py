@@ -17,12 +17,12 @@ from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.access import MemoryKeys
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId
+from tests.unit.gateway.memory_access import MemoryKeys
 from tests.unit.gateway.memory_dependencies import make_dependencies
 
 DESK = "tests/transcripts/domains/desk"

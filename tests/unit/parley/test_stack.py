@@ -27,7 +27,10 @@ def option(program: Program, name: str) -> str:
 
 def test_everything_runs_in_up() -> None:
     names = [program.name for program in list_programs(make_plan(turn_workers=2), STORES, FLOWER)]
-    assert names == ["gateway", "turns-1", "turns-2", "internal", "beat", "flower"]
+    assert names == [
+        *("gateway", "turns-1", "turns-2", "submissions-1", "submissions-2"),
+        *("internal", "beat", "flower"),
+    ]
 
 
 def test_a_private_run_has_no_schedule_and_no_flower() -> None:
@@ -48,7 +51,9 @@ def test_workers_use_the_threads_pool_and_are_only_ever_sent_sigterm() -> None:
         program for program in list_programs(make_plan(), STORES, FLOWER) if "worker" in program.command
     ]
     assert [command[command.index("-Q") + 1] for command in (worker.command for worker in workers)] == [
-        "turns,submissions",
+        "turns",
+        "submissions",
+        "submissions",
         "internal,urgent",
     ]
     for worker in workers:

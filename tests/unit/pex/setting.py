@@ -167,4 +167,5 @@ def make_setting(
         changes=changes,
     )
     runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), domain)
-    return Setting(Execution(flow, context, runner), context, BasePolicy(spec), things, journal, signals)
+    run = Execution(flow, context, runner, runner.find_all(spec.tools))
+    return Setting(run, context, BasePolicy(spec), things, journal, signals)

@@ -12,7 +12,7 @@ from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.calls.consent import (
     GRANT,
     bind,
-    drop_grant,
+    drop_consent,
     grant,
     hold_for_approval,
     version_policy,
@@ -113,7 +113,7 @@ def test_a_correction_makes_a_grant_void() -> None:
     setting, approval = waiting()
     allow(setting, approval)
 
-    drop_grant(setting.context, setting.run.flow)
+    drop_consent(setting.context, setting.run.flow)
 
     assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
 

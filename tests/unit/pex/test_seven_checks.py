@@ -10,8 +10,7 @@ import pytest
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse
 from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Parked
-from orchestrator.pex.module import PEX
-from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.policy import PEX, BasePolicy
 from orchestrator.pex.steps.check import CHECKS
 from orchestrator.types import ToolId
 from tests.unit.pex.setting import LOOK, SPEC, TAKE, Setting, make_setting
@@ -93,7 +92,9 @@ PARKS = {"trifecta_gate"}
 async def execute(case: Case) -> Ending:
     setting = case.setting
     policies = {SPEC.dact: setting.policy} if case.has_policy else {}
-    work = PEX(policies, setting.run.tools).find_work(setting.context)
+    work = PEX(policies, setting.run.tools).find_work(
+        setting.context, setting.context.changes.state.stack.active
+    )
     return work if isinstance(work, Failed) else await work[0].execute(work[1])
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from internal_flows.catalogue import Catalogue
+from internal_flows.start_request import MAX_START_BYTES, read_start
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.turns.submission import MAX_INPUT_BYTES
-from workers.internal.start_request import MAX_START_BYTES, read_start
 from workers.submission import parse_request
 
 
@@ -37,6 +38,21 @@ def test_an_action_is_bounded(payload: Any, code: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         parse_request({"session_id": "s", "action": {"name": "choose", "payload": payload}})
     assert (refusal.value.code, refusal.value.field) == (code, "body")
+
+
+def test_a_session_that_a_message_makes_has_its_domains_rule(tmp_path: Path) -> None:
+    """RT-5: `session.if_busy` of `domain.yaml`."""
+    folder = tmp_path / "strict"
+    folder.mkdir()
+    (folder / "ontology.yaml").touch()
+    (folder / "domain.yaml").write_text("session: {if_busy: reject}")
+    domains = DomainRegistry(str(folder))
+
+    def rule(domain: str | None) -> str:
+        request = parse_request({"session_id": "s", "text": "hi", "domain": domain})
+        return request.for_inbox(domains).session_if_busy.value
+
+    assert (rule("strict"), rule(None), rule("travel")) == ("reject", "reject", "enqueue")
 
 
 def test_a_text_is_bounded() -> None:

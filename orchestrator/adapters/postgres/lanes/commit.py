@@ -56,15 +56,18 @@ async def commit_surely(
 
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
 """Statements that a commit needs now and then, by the argument that says so."""
+_PARTS = ("archived", "frames", "plans", "plan_revisions", "outbox")
+"""Arguments of the statement's own parts that a commit may do without."""
 
 
 async def _commit_once(
     database: Database, arguments: dict[str, Any], further: list[str]
 ) -> Sequence[Any] | None:
+    commit = statement("commit_turn", frozenset(part for part in _PARTS if arguments[part] is None))
     if not further:
-        return await database.fetch_one(statement("commit_turn"), arguments)
+        return await database.fetch_one(commit, arguments)
     async with database.hot_transaction() as transaction:
-        row = await transaction.fetch_one("commit_turn", arguments)
+        row = await transaction.fetch_one(commit, arguments)
         for name in further if row is not None else ():
             await transaction.execute(name, arguments)
         return row

@@ -8,6 +8,7 @@
 --            next turn, already marked as running. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
 -- is either counted in `pending` here, or its submission finds the lane released.
+-- What most turns do not have is between `only with` and `end`, and is left out without that argument.
 -- The journal needs no closing: its steps are read for unfinished turns only.
 WITH lane AS (
     UPDATE lanes
@@ -62,6 +63,7 @@ WITH lane AS (
            event.payload
     FROM lane, ROWS FROM (json_to_recordset(%(events)s::json) AS (turn_id text, type text, payload json))
          WITH ORDINALITY AS event (turn_id, type, payload, position)
+-- only with: archived
 ), archive AS (
     INSERT INTO flows_archive (session_id, flow_id, tenant_id, turn_id, dact, state, reason, body)
     SELECT %(session_id)s, flow.flow_id, %(tenant_id)s, %(turn_id)s, flow.dact, flow.state, flow.reason,
@@ -71,12 +73,16 @@ WITH lane AS (
     ON CONFLICT (session_id, flow_id) DO UPDATE
     SET turn_id = excluded.turn_id, state = excluded.state, reason = excluded.reason, body = excluded.body,
         at = excluded.at
+-- end
+-- only with: frames
 ), displayed AS (
     INSERT INTO frames (session_id, flow_id, tenant_id, turn_id, frame_id, body)
     SELECT %(session_id)s, frame.flow_id, %(tenant_id)s, %(turn_id)s, frame.frame_id, frame.body
     FROM lane, json_to_recordset(%(frames)s::json) AS frame (flow_id text, frame_id text, body json)
     ON CONFLICT (session_id, flow_id) DO UPDATE
     SET turn_id = excluded.turn_id, frame_id = excluded.frame_id, body = excluded.body, at = excluded.at
+-- end
+-- only with: plans
 ), plan AS (
     INSERT INTO plans (session_id, plan_id, tenant_id, turn_id, dact, goal, state, reason, revision, body)
     SELECT %(session_id)s, plan.plan_id, %(tenant_id)s, %(turn_id)s, plan.dact, plan.goal, plan.state,
@@ -86,16 +92,21 @@ WITH lane AS (
     ON CONFLICT (session_id, plan_id) DO UPDATE
     SET turn_id = excluded.turn_id, goal = excluded.goal, state = excluded.state, reason = excluded.reason,
         revision = excluded.revision, body = excluded.body, at = excluded.at
+-- end
+-- only with: plan_revisions
 ), revised AS (
     INSERT INTO plan_revisions (session_id, plan_id, epoch, number, tenant_id, turn_id, outcome, why, body)
     SELECT %(session_id)s, revision.plan_id, epoch, revision.number, %(tenant_id)s, %(turn_id)s,
            revision.outcome, revision.why, revision.body
     FROM lane, json_to_recordset(%(plan_revisions)s::json)
          AS revision (plan_id text, number int, outcome text, why text, body json)
+-- end
+-- only with: outbox
 ), sending AS (
     INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
     SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload
     FROM lane, json_to_recordset(%(outbox)s::json) AS entry (kind text, payload json)
+-- end
 ),
 -- include: parts/next_turn.sql
 SELECT lane.epoch, lane.first_event, lane.pending, taken.*

@@ -113,6 +113,7 @@ class PostgresInbox:
             submission.domain,
             session_id=submission.session_id,
             user_id=submission.user_id,
+            if_busy=submission.session_if_busy,
         )
         return await self.submit(submission)
 

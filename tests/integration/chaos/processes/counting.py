@@ -40,6 +40,8 @@ def fold(state: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 class CountingAgent:
+    deadline_s = 600.0
+
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 

@@ -57,6 +57,10 @@ class DyingAgent:
     def __init__(self, agent: TurnAgent) -> None:
         self._agent = agent
 
+    @property
+    def deadline_s(self) -> float:
+        return self._agent.deadline_s
+
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         code = _CODE.search(work.input.text or "")
         if code is None:

@@ -84,6 +84,10 @@ class DeadlyAgent:
     def __init__(self, agent: TurnAgent) -> None:
         self._agent = agent
 
+    @property
+    def deadline_s(self) -> float:
+        return self._agent.deadline_s
+
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if lease.session_id.startswith(SPARED):
             return await self._agent.run_turn(lease, work, journal)

@@ -26,11 +26,11 @@ import structlog
 
 from benchmarks.candidates import Ours, run_ours
 from benchmarks.environment import open_stores, parse, verdict
-from benchmarks.hurtful_domain import BAD, CROWDS, word_of, write_domain
 from orchestrator.simulator import Simulator
 from orchestrator.tools.threads import SHARED_THREADS
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
+from tests.integration.tools.hurtful_domain import BAD, CROWDS, word_of, write_domain
 
 BAR = 1.3
 STRETCH = 40
@@ -206,7 +206,7 @@ FORMS: dict[str, Callable[[Path, int], Coroutine[Any, Any, dict[str, Figures]]]]
 
 async def main() -> int:
     arguments = parse(
-        "benchmarks.hurtful_tools",
+        "tests.integration.tools.hurtful_tools",
         __doc__,
         rounds=(8, f"of {STRETCH} turns alone and beside"),
         only=(tuple(FORMS), "one of the two forms"),

@@ -1,4 +1,4 @@
-"""Reads what is to be started: the arguments of `internal_flows.start_run`, as nodes of a graph."""
+"""Read what is to be started, by a message, over HTTP or by a turn, as nodes of a graph."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel as Model
 from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from internal_flows.catalogue import Catalogue
-from orchestrator.errors import InputTooLarge, InvalidInput
+from orchestrator.errors import InputTooLarge, InvalidInput, NotFound
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.turns.submission import Identifier
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
@@ -51,7 +51,7 @@ class StartRequest(Model):
 
 
 def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun, ...]:
-    """The nodes to start. Raises InvalidInput, InputTooLarge, NotFound, ConfigurationError."""
+    """The nodes to start. Raises InvalidInput, InputTooLarge, ConfigurationError."""
     _require_bounded(arguments)
     try:
         request = StartRequest.model_validate(arguments)
@@ -61,25 +61,20 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
         raise InvalidInput(f"{field}: {first['msg'].removeprefix('Value error, ')}", field=field) from error
     session_id = None if request.session_id is None else SessionId(request.session_id)
     tenant_id = TenantId(request.tenant_id)
-    flight = request.slot or session_id
-    if request.trigger is not None:
-        return catalogue.new_graph(
-            request.trigger,
-            parameters=request.parameters,
-            tenant_id=tenant_id,
-            session_id=session_id,
-            flight=flight,
-        )
-    assert request.flow is not None
-    run = catalogue.new_run(
-        request.flow,
-        inputs=request.inputs,
-        options=request.options,
-        parameters=request.parameters,
-        tenant_id=tenant_id,
-        session_id=session_id,
-        flight=flight,
-    )
+    whole: dict[str, Any] = {
+        "parameters": request.parameters,
+        "tenant_id": tenant_id,
+        "session_id": session_id,
+        "flight": request.slot or session_id,
+    }
+    try:
+        if request.trigger is not None:
+            return catalogue.new_graph(request.trigger, **whole)
+        assert request.flow is not None
+        run = catalogue.new_run(request.flow, inputs=request.inputs, options=request.options, **whole)
+    except NotFound as error:
+        field, known = ("flow", catalogue.flows) if request.trigger is None else ("trigger", catalogue.graphs)
+        raise InvalidInput(f"{error}; known here: {', '.join(sorted(known))}.", field=field) from error
     return (replace(run, after=request.after),)
 
 

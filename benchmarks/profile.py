@@ -1,0 +1,212 @@
+"""Where a turn's CPU goes, by layer: the real path over real stores, in this one process.
+
+First every turn is sampled by the CPU time it uses, so that other work on the machine does not change the
+shares; then calls are counted, which are the same on every machine. PostgreSQL's own time is in `turns`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import uvloop
+
+from benchmarks.environment import open_stores, parse, settings_of
+from benchmarks.turns import BOOKING
+from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
+from orchestrator.runtime.lane import LaneRunner
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.embedded import Stores
+from workers.loop import collect_seldom
+
+SAMPLE_EVERY_S = 0.001
+DOMAIN = "travel"
+LAYERS = {
+    "orchestrator.nlu": "NLU",
+    "orchestrator.pex": "PEX",
+    "orchestrator.tools": "tools",
+    "domains": "tools",
+    "orchestrator.res": "RES",
+    "orchestrator.agent": "Agent",
+    "orchestrator.plans": "Agent",
+    "orchestrator.context": "Agent",
+    "orchestrator.dialogue": "dialogue state",
+    "orchestrator.memory": "memory",
+    "orchestrator.models": "models",
+    "orchestrator.runtime": "lane",
+    "orchestrator.turns": "lane",
+    "orchestrator.adapters.postgres": "PostgreSQL client",
+    "orchestrator.adapters.redis": "Redis client",
+    "orchestrator.telemetry": "telemetry",
+    "orchestrator": "other",
+    "workers": "other",
+}
+BENEATH = "event loop"
+"""The layer of samples in which nothing of ours was called."""
+
+COUNTED = {
+    ("orjson", "loads"): "JSON decoded",
+    ("orjson", "dumps"): "JSON encoded",
+    ("orchestrator.adapters.postgres.statements", "ordered"): "statements",
+    ("redis.asyncio.connection", "pack_command"): "Redis commands",
+    ("prometheus_client.metrics", "observe"): "metric observations",
+    ("prometheus_client.metrics", "inc"): "metric observations",
+}
+
+
+async def main() -> None:
+    arguments = parse(
+        "benchmarks.profile",
+        __doc__,
+        sessions=(16, "that talk side by side"),
+        turns=(60, "of each session"),
+        lines=(0, "places in the code to list that take the most"),
+    )
+    with open_stores() as (running, _):
+        async with _open_lanes(running) as (ports, lanes):
+            talk = Talk(ports, lanes, arguments.sessions)
+            await talk.take(len(BOOKING))
+            collect_seldom()
+            samples = Samples()
+            await talk.take(arguments.turns, samples)
+            calls = Calls()
+            await talk.take(len(BOOKING), calls)
+    _report(samples, arguments.sessions * arguments.turns, arguments.lines)
+    _report_calls(calls, arguments.sessions * len(BOOKING))
+
+
+@asynccontextmanager
+async def _open_lanes(running: Stores) -> AsyncIterator[tuple[Ports, LaneRunner]]:
+    async with AsyncExitStack() as stack:
+        ports = await stack.enter_async_context(open_ports(settings_of(running)))
+        lane = await stack.enter_async_context(open_lane(ports))
+        agents = AgentCatalogue(build_agent, ports)
+        yield ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
+
+
+@dataclass
+class Talk:
+    """Sessions that say the same, one turn of each at a time; submitting is not measured."""
+
+    ports: Ports
+    lanes: LaneRunner
+    sessions: int
+    said: int = 0
+    names: list[SessionId] = field(default_factory=list[SessionId])
+
+    async def take(self, turns: int, watch: Samples | Calls | None = None) -> None:
+        """Take so many turns of each session, watched from the claim to the commit."""
+        if not self.names:
+            self.names = [SessionId(f"profile-{n}") for n in range(self.sessions)]
+            for name in self.names:
+                await self.ports.stores.sessions.create(DEFAULT_TENANT, DOMAIN, session_id=name)
+        for _ in range(turns):
+            text = BOOKING[self.said % len(BOOKING)]
+            self.said += 1
+            for name in self.names:
+                await self.ports.stores.inbox.submit(Submission(name, TurnInput(text=text), DEFAULT_TENANT))
+            if watch is not None:
+                watch.begin()
+            await asyncio.gather(*map(self.lanes.run, self.names))
+            if watch is not None:
+                watch.end()
+
+
+class Samples:
+    """Notes where this process is at each tick of its own CPU time."""
+
+    def __init__(self) -> None:
+        self.cpu_s = 0.0
+        self.layers: Counter[tuple[str, str]] = Counter()
+        self.places: Counter[str] = Counter()
+        signal.signal(signal.SIGPROF, self._note)
+
+    def begin(self) -> None:
+        self._began = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, SAMPLE_EVERY_S, SAMPLE_EVERY_S)
+
+    def end(self) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        self.cpu_s += time.process_time() - self._began
+
+    def _note(self, _: int, frame: FrameType | None) -> None:
+        library = ""
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            layer = _layer_of(module)
+            if layer is not None:
+                self.layers[layer, library] += 1
+                self.places[f"{module}:{frame.f_code.co_qualname} {library}"] += 1
+                return
+            library = module.partition(".")[0]
+            frame = frame.f_back
+        self.layers[BENEATH, library] += 1
+
+
+class Calls:
+    """Counts function calls, and the calls in `COUNTED`."""
+
+    def __init__(self) -> None:
+        self.functions = 0
+        self.named: Counter[str] = Counter()
+
+    def begin(self) -> None:
+        sys.setprofile(self._note)
+
+    def end(self) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, called: Any) -> None:
+        if event == "call":
+            self.functions += 1
+            name = COUNTED.get((frame.f_globals.get("__name__", ""), frame.f_code.co_name))
+        elif event == "c_call":
+            name = COUNTED.get((called.__module__, called.__name__))
+        else:
+            return
+        if name is not None:
+            self.named[name] += 1
+
+
+def _layer_of(module: str) -> str | None:
+    """The layer of a module of ours; None for libraries and for this file."""
+    while module:
+        if module in LAYERS:
+            return LAYERS[module]
+        module = module.rpartition(".")[0]
+    return None
+
+
+def _report(samples: Samples, turns: int, lines: int) -> None:
+    total = samples.layers.total()
+    us = 1e6 * samples.cpu_s / turns / total
+    print(f"{'CPU us a turn, by layer':28}{'us':>7}{'share':>8}  of it in libraries")
+    by_layer: Counter[str] = Counter()
+    for (layer, _), count in samples.layers.items():
+        by_layer[layer] += count
+    for layer, count in by_layer.most_common():
+        beneath = Counter({one: n for (name, one), n in samples.layers.items() if name == layer and one})
+        named = ", ".join(f"{one} {n * us:.0f}" for one, n in beneath.most_common(4))
+        print(f"{layer:28}{count * us:7.0f}{count / total:8.1%}  {named}")
+    print(f"{'in all':28}{total * us:7.0f}{'':8}  from {total} samples of {turns} turns")
+    for place, count in samples.places.most_common(lines):
+        print(f"{count * us:7.0f}  {place}")
+
+
+def _report_calls(calls: Calls, turns: int) -> None:
+    print(f"{'function calls a turn':28}{calls.functions / turns:7.0f}")
+    for name in dict.fromkeys(COUNTED.values()):
+        print(f"{name + ' a turn':28}{calls.named[name] / turns:7.1f}")
+
+
+if __name__ == "__main__":
+    uvloop.run(main())

@@ -1,0 +1,132 @@
+"""Submissions by Celery while their consumers are killed: each is accepted once, and soon (RT-27)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import psycopg
+import pytest
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
+from orchestrator.ports.tasks import SUBMIT_TURN
+from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
+from tests.integration.chaos.takeover import percentile
+from tests.integration.workers.rabbit import is_installed, rabbit
+
+EVERY_S = 0.05
+BETWEEN_KILLS_S = 1.0
+LONG = pytest.mark.slow
+
+
+class Sender:
+    """A backend that submits a turn of a session of its own, again and again; it knows Celery alone."""
+
+    def __init__(self, broker: str, results: str) -> None:
+        self.sent: dict[str, float] = {}
+        self._app = Celery(set_as_current=False, broker=broker, backend=results)
+        self._app.conf.update(task_queues=TASK_QUEUES, broker_transport_options=producer_options(broker))
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._send)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+        self._app.close()
+
+    def _send(self) -> None:
+        for number in itertools.count():
+            if self._stopped.wait(EVERY_S):
+                return
+            arguments = {"session_id": f"sent-{number}", "text": "say", "domain": "counting"}
+            self.sent[arguments["session_id"]] = time.time()
+            self._app.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
+
+
+@contextmanager
+def broker_of(kind: str, redis_url: str, folder: Path) -> Iterator[str]:
+    if kind == "redis":
+        yield redis_url
+        return
+    with rabbit(folder / "rabbit") as node:
+        yield node.url
+
+
+def kill_in_turn(crew: Fleet, workers: list[tuple[Worker, str]], kills: int) -> None:
+    """Kill one of the workers, start another in its place, and go on once it is ready."""
+    chance = random.Random(11)
+    for _ in range(kills):
+        time.sleep(BETWEEN_KILLS_S)
+        place = chance.randrange(len(workers))
+        worker, queues = workers[place]
+        worker.kill()
+        following = crew.launch(queues=queues)
+        wait_until(following.is_ready, within_s=60, what="the next worker is ready")
+        workers[place] = (following, queues)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("kind", "kills"),
+    [
+        ("redis", 3),
+        pytest.param("redis", 30, marks=LONG),
+        pytest.param(
+            "rabbitmq", 30, marks=[LONG, pytest.mark.skipif(not is_installed(), reason="no rabbitmq-server")]
+        ),
+    ],
+)
+async def test_each_is_accepted_once_and_soon(
+    kind: str,
+    kills: int,
+    database_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    migrate(database_url)
+    with broker_of(kind, redis_url, tmp_path) as broker:
+        environment = {} if kind == "redis" else {"PARLEY_BROKER_URL": broker}
+        with fleet(database_url, redis_url, tmp_path, environment) as crew:
+            roles = ["turns", "submissions", "submissions"]
+            workers = [(crew.start(1, queues=queues)[0], queues) for queues in roles]
+            with Sender(broker, redis_url) as sender:
+                await asyncio.to_thread(kill_in_turn, crew, workers, kills)
+            accepted = await asyncio.to_thread(_read_accepted, database_url, len(sender.sent))
+
+    times = sorted(at - sender.sent[session_id] for session_id, at in accepted)
+    with capsys.disabled():
+        print(
+            f"\n{kind}: {len(sender.sent)} submissions, {kills} kills; until accepted:"
+            f" p50 {percentile(times, 50):.3f} s, p99 {percentile(times, 99):.2f} s, at most {max(times):.2f} s"
+        )
+    assert Counter(session_id for session_id, _ in accepted) == Counter(sender.sent.keys())
+    assert percentile(times, 99) <= (2.0 if kills > 10 else 10.0)
+
+
+def _read_accepted(database_url: str, count: int) -> list[tuple[str, float]]:
+    """The accepted turns, once there are as many as were sent, or none has come for long."""
+    query = (
+        "SELECT session_id, extract(epoch FROM accepted_at)::float8 FROM turns WHERE session_id LIKE 'sent-%'"
+    )
+    ends_at = time.monotonic() + 30
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        while True:
+            rows = connection.execute(query).fetchall()
+            if len(rows) >= count or time.monotonic() > ends_at:
+                return rows
+            time.sleep(0.1)
