@@ -31,9 +31,9 @@ from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryEventLog
 from orchestrator.testing.memory import MemoryRecords
-from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
+from tests.fakes.sessions import MemorySessions
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback, MemoryOutbox
 

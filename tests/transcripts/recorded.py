@@ -33,7 +33,10 @@ class Mute(System1):
     def script(self) -> Script:
         understand = Rule(prompt="nlu_think", replies=(Computed(self.answer),))
         replan = Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),))
-        return Script(rules=(understand, replan))
+        words = Rule(
+            prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)
+        )
+        return Script(rules=(understand, replan, words))
 
 
 def write(understood: Understanding | None) -> Any:

@@ -24,8 +24,8 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
-from orchestrator.testing.sessions import MemorySessions
 from orchestrator.types import DEFAULT_TENANT, JsonObject
+from tests.fakes.sessions import MemorySessions
 
 DESK = Path(__file__).resolve().parents[2] / "transcripts" / "domains" / "desk"
 REQUEST = "organise the work for the audit"

@@ -18,13 +18,13 @@ from orchestrator.testing import lane
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.sessions import MemorySessions
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, UserId
+from tests.fakes.sessions import MemorySessions
 
 TEXTS = ["plan a trip from Oslo to Lisbon for two", "Friday 27 November", "Sunday 29 November", "yes", "yes"]
 SESSION = SessionId("crashed")

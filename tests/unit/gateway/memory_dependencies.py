@@ -28,9 +28,9 @@ from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.live import MemoryEventLog, MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
-from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
+from tests.fakes.sessions import MemorySessions
 from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback
 
 NOWHERE = "postgresql://127.0.0.1:1/none"

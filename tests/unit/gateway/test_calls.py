@@ -16,13 +16,13 @@ from orchestrator.telemetry import Signal
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
+from tests.fakes.sessions import MemorySessions
 from tests.unit.gateway.memory_dependencies import make_dependencies
 
 PROBLEM = "application/problem+json"
