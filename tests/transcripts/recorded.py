@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message
 from orchestrator.nlu.readers.system1 import Reading, System1
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
@@ -21,9 +22,9 @@ class Mute(System1):
             setattr(self, name, value)
         self.understood: dict[str, Understanding] = {}
 
-    def think(self, text: str, context: NluContext) -> Reading:
-        self.understood[text] = super().think(text, context).understanding
-        return Reading(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text), 0.0, is_final=False)
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        self.understood[message.text] = self.think(message.text, context).understanding
+        return Reading(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, message.text), 0.0, is_final=False)
 
     def answer(self, request: Request) -> Reply:
         """The reply of a model that understands as System 1 does."""

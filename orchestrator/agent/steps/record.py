@@ -43,6 +43,7 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
         "flows": [_show_flow(flow) for flow in state.stack.flows],
         "completed": [flow.dact for flow in context.changes.completed],
         "tools": [tool.serialize() for tool in context.log.tools],
+        "earlier_frames": answer.frames[:-1],
         "frame": answer.frame,
         "actions": answer.actions,
         "interaction": answer.interaction,
@@ -91,7 +92,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     after = state.serialize()
     raw = orjson.dumps(after)
     result = make_result(turn, answer, reply)
-    _tell_answer(context, reply, result["frame"])
+    _tell_answer(context, reply, answer.frames)
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
@@ -115,9 +116,9 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     )
 
 
-def _tell_answer(context: TurnContext, reply: str, frame: JsonObject | None) -> None:
+def _tell_answer(context: TurnContext, reply: str, frames: list[JsonObject]) -> None:
     """What is shown stands in the turn object and among the frames; the log says which it is."""
-    if frame is not None:
+    for frame in frames:
         names = ("frame_id", "flow_id", "display_type", "display_name")
         context.log.event("block", **{name: frame[name] for name in names})
     context.log.event("answer", reply=reply)
