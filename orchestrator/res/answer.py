@@ -50,11 +50,6 @@ class Answer:
         self.leads = leads
 
     @property
-    def frame(self) -> JsonObject | None:
-        """What is shown for the flow whose results come last."""
-        return self.frames[-1] if self.frames else None
-
-    @property
     def message(self) -> str:
         return "\n\n".join(part for part in self.parts if part)
 

@@ -29,10 +29,10 @@ from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, Feed
 from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryEventLog
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
+from tests.fakes.event_log import MemoryEventLog
 from tests.fakes.sessions import MemorySessions
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback, MemoryOutbox

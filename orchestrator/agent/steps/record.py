@@ -32,6 +32,7 @@ from orchestrator.types import JsonObject
 def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
     """The result of a turn; `epoch` is the one that its commit makes."""
     state, context, lease = turn.changes.state, turn.context, turn.lease
+    frame = answer.frames[-1] if answer.frames else None
     return {
         "session_id": lease.session_id,
         "turn_id": turn.work.turn_id,
@@ -44,10 +45,10 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
         "completed": [flow.dact for flow in context.changes.completed],
         "tools": [tool.serialize() for tool in context.log.tools],
         "earlier_frames": answer.frames[:-1],
-        "frame": answer.frame,
+        "frame": frame,
         "actions": answer.actions,
         "interaction": answer.interaction,
-        "code_snippet": show_code(answer.frame),
+        "code_snippet": show_code(frame),
         "properties": {
             "templates": answer.templates,
             "naturalized": NATURALIZE in answer.templates,

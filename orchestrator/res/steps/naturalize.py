@@ -171,10 +171,10 @@ async def naturalize(response: Response) -> None:
     if text is None:
         return
     answer.streamed = stream is not None and stream.begun
-    answer.parts[draft.first : draft.last] = [escape_rewriting(text)]
-    answer.fixed = {
-        place if place < draft.first else place - (draft.last - draft.first) + 1 for place in answer.fixed
-    }
+    paragraphs = escape_rewriting(text).split("\n\n")
+    answer.parts[draft.first : draft.last] = paragraphs
+    moved = len(paragraphs) - (draft.last - draft.first)
+    answer.fixed = {place if place < draft.first else place + moved for place in answer.fixed}
     answer.templates.append(NATURALIZE)
 
 

@@ -26,10 +26,11 @@ from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
 from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.live import MemoryEventLog, MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
+from tests.fakes.event_log import MemoryEventLog
 from tests.fakes.sessions import MemorySessions
 from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback
 
