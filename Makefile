@@ -14,8 +14,8 @@ SOAK_ARGUMENTS ?=
 # A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-long check lint format types imports bench bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos audit clean
+.PHONY: run up test test-unit test-long check lint format types imports bench bench-peers bench-length bench-listeners \
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos fuzz audit clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -33,6 +33,10 @@ test-unit: $(VENV)/.installed-dev
 # The long forms of what `test` proves in short, one after another.
 test-long: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow
+
+# 100,000 texts of SQL and 20,000 of Python, made by chance, judged, run, and looked at.
+fuzz: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -m slow -s tests/attacks/test_sql.py tests/attacks/test_python.py
 
 check: lint types imports test
 
@@ -53,11 +57,14 @@ imports: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.peers
+
 bench-graphs: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.graphs
 
 bench-housekeeping: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.housekeeping
+	$(BIN)/python -m tests.integration.internal.housekeeping_bench
 
 bench-hurtful: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.integration.tools.hurtful_tools
@@ -66,7 +73,7 @@ bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
 
 bench-listeners: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.listeners
+	$(BIN)/python -m tests.integration.observe.listeners_bench
 
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers
@@ -92,7 +99,7 @@ audit:
 	fi; exit $$code
 
 clean:
-	rm -rf $(VENV) .venv-audit build dist *.egg-info .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist *.egg-info .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	@echo "Creating $(VENV) with $$($(PYTHON) --version)." >&2

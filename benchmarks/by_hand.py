@@ -17,6 +17,7 @@ import redis
 from celery import Celery, signals
 
 from benchmarks.mailbox import FINISH, LOAD, QUEUE, SAVE, TASK, keys
+from orchestrator.adapters.redis.address import for_celery
 
 DATABASE_URL = os.environ["DATABASE_URL"]
 REDIS_URL = os.environ["REDIS_URL"]
@@ -24,7 +25,7 @@ REDIS_URL = os.environ["REDIS_URL"]
 
 def make_app(take_turn: Callable[[str, str], str]) -> Celery:
     """A Celery application whose task answers a session's next turn by `take_turn`."""
-    app = Celery("by_hand", broker=REDIS_URL)
+    app = Celery("by_hand", broker=for_celery(REDIS_URL))
     app.conf.update(
         task_ignore_result=True,
         task_acks_late=True,

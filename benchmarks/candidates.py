@@ -21,6 +21,7 @@ from benchmarks.environment import run_workers, settings_of
 from benchmarks.measure import Measurement, Phase
 from benchmarks.work import FIRST
 from orchestrator.adapters.postgres.statements import parse
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.redis.client import connect
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.turns.turn import Submission, TurnInput
@@ -170,7 +171,7 @@ async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
         )
         processes = stack.enter_context(workers)
         redis = connect(stores.redis_url, reply_timeout_s=60, max_connections=1000)
-        sender = stack.enter_context(Celery("by_hand", broker=stores.redis_url))
+        sender = stack.enter_context(Celery("by_hand", broker=for_celery(stores.redis_url)))
         yield ByHand(stores.database_url, await stack.enter_async_context(redis), sender, processes)
 
 

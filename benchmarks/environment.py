@@ -12,9 +12,10 @@ from typing import Any
 
 import psutil
 import psycopg
+from psycopg import sql
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.settings import Settings
+from orchestrator.settings import Settings, read_settings
 from parley.embedded import Stores, stores
 from parley.processes import Child, Program, log_says
 from parley.roles import ONE_THREAD_EACH
@@ -35,15 +36,15 @@ def own_stores(running: Stores, number: int) -> Stores:
     """A database and a Redis number of its own, so that no candidate takes another's sessions."""
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    base, redis_base = (url.rpartition("/")[0] for url in (running.database_url, running.redis_url))
-    own = Stores(f"{base}/{name}", f"{redis_base}/{number}")
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    base, _, _ = running.database_url.rpartition("/")
+    own = Stores(f"{base}/{name}", running.redis_url.replace("?db=0", f"?db={number}"))
     migrate(own.database_url)
     return own
 
 
 def settings_of(running: Stores) -> Settings:
-    return Settings(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
+    return read_settings(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
 
 
 @contextmanager
@@ -54,12 +55,13 @@ def run_process(
     folder: Path,
     ready: Callable[[str], bool],
     environment: Mapping[str, str] | None = None,
+    python: str = sys.executable,
 ) -> Iterator[psutil.Process]:
     """Run a Python program on the stores until the block ends; gives its process once it is ready."""
     addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
     program = Program(
         name=name,
-        command=(sys.executable, *arguments),
+        command=(python, *arguments),
         log=folder / f"{name}.log",
         ready=ready,
         environment={"PYTHONPATH": str(ROOT), **ONE_THREAD_EACH, **addresses, **(environment or {})},
@@ -86,6 +88,7 @@ def run_workers(
     threads: int = 16,
     count: int = 1,
     environment: Mapping[str, str] | None = None,
+    python: str = sys.executable,
 ) -> Iterator[list[psutil.Process]]:
     """Run worker processes until the block ends; gives them once all are ready."""
     name = name.replace(" ", "")
@@ -101,6 +104,7 @@ def run_workers(
                     folder,
                     log_says(" ready."),
                     environment,
+                    python,
                 )
             )
             for number in range(count)

@@ -14,6 +14,7 @@ from celery import Celery
 from benchmarks.environment import open_stores, run_workers, verdict
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.contract.internal.graphs import make_nodes, random_shape
@@ -79,7 +80,8 @@ async def main(graphs: int = GRAPHS) -> int:
             count=WORKERS,
         )
         with workers:
-            app = Celery(set_as_current=False, broker=running.redis_url, backend=running.redis_url)
+            address = for_celery(running.redis_url)
+            app = Celery(set_as_current=False, broker=address, backend=address)
             async with Database(running.database_url) as database:
                 results = await run_graphs(OnWorkers(PostgresRuns(database), Canvas(app)), graphs)
             app.close()

@@ -53,6 +53,8 @@ LAYERS = {
 BENEATH = "event loop"
 """The layer of samples in which nothing of ours was called."""
 
+WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
+CALLS = "function calls"
 COUNTED = {
     ("orjson", "loads"): "JSON decoded",
     ("orjson", "dumps"): "JSON encoded",
@@ -76,12 +78,14 @@ async def main() -> None:
             talk = Talk(ports, lanes, arguments.sessions)
             await talk.take(len(BOOKING))
             collect_seldom()
-            samples = Samples()
+            samples, calls = Samples(), Calls()
             await talk.take(arguments.turns, samples)
-            calls = Calls()
             await talk.take(len(BOOKING), calls)
+            logged = await talk.log_bytes(arguments.turns)
     _report(samples, arguments.sessions * arguments.turns, arguments.lines)
-    _report_calls(calls, arguments.sessions * len(BOOKING))
+    for name, count in calls.of_one(arguments.sessions * len(BOOKING)).items():
+        print(f"{name + ' a turn':28}{count:9.1f}")
+    print(f"{'bytes of WAL a turn':28}{logged:9.0f}")
 
 
 @asynccontextmanager
@@ -120,6 +124,22 @@ class Talk:
             if watch is not None:
                 watch.end()
 
+    async def log_bytes(self, turns: int) -> float:
+        """Bytes that PostgreSQL logs for a turn, its submission included, over so many turns of each session.
+
+        First a checkpoint and some turns: what a page costs when it is first touched after one is not a turn's.
+        """
+        database = self.ports.stores.database
+        async with database.connection() as connection:
+            await connection.execute("CHECKPOINT")
+        await self.take(len(BOOKING))
+        before = await database.fetch_one(WAL, {})
+        await self.take(turns)
+        after = await database.fetch_one(WAL, {})
+        assert before is not None
+        assert after is not None
+        return float(after[0] - before[0]) / (turns * self.sessions)
+
 
 class Samples:
     """Notes where this process is at each tick of its own CPU time."""
@@ -156,8 +176,7 @@ class Calls:
     """Counts function calls, and the calls in `COUNTED`."""
 
     def __init__(self) -> None:
-        self.functions = 0
-        self.named: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
 
     def begin(self) -> None:
         sys.setprofile(self._note)
@@ -165,16 +184,20 @@ class Calls:
     def end(self) -> None:
         sys.setprofile(None)
 
+    def of_one(self, turns: int) -> dict[str, float]:
+        """What was counted, by name, for one of so many turns."""
+        return {name: self.counts[name] / turns for name in (CALLS, *COUNTED.values())}
+
     def _note(self, frame: FrameType, event: str, called: Any) -> None:
         if event == "call":
-            self.functions += 1
-            name = COUNTED.get((frame.f_globals.get("__name__", ""), frame.f_code.co_name))
+            self.counts[CALLS] += 1
+            place = frame.f_globals.get("__name__", ""), frame.f_code.co_name
         elif event == "c_call":
-            name = COUNTED.get((called.__module__, called.__name__))
+            place = called.__module__, called.__name__
         else:
             return
-        if name is not None:
-            self.named[name] += 1
+        if place in COUNTED:
+            self.counts[COUNTED[place]] += 1
 
 
 def _layer_of(module: str) -> str | None:
@@ -200,12 +223,6 @@ def _report(samples: Samples, turns: int, lines: int) -> None:
     print(f"{'in all':28}{total * us:7.0f}{'':8}  from {total} samples of {turns} turns")
     for place, count in samples.places.most_common(lines):
         print(f"{count * us:7.0f}  {place}")
-
-
-def _report_calls(calls: Calls, turns: int) -> None:
-    print(f"{'function calls a turn':28}{calls.functions / turns:7.0f}")
-    for name in dict.fromkeys(COUNTED.values()):
-        print(f"{name + ' a turn':28}{calls.named[name] / turns:7.1f}")
 
 
 if __name__ == "__main__":

@@ -7,21 +7,17 @@ queued while the workers are frozen, then they run. Rounds are interleaved; rati
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
+from benchmarks.candidates import Candidate, drain, run_by_hand, run_ours
 from benchmarks.environment import open_stores, own_stores, parse, verdict
 from benchmarks.measure import GROUPS, Measurement, Phase
 from parley.embedded import Stores
-
-if TYPE_CHECKING:
-    from benchmarks.candidates import Candidate
 
 SESSIONS = 16
 DRAIN_SESSIONS, DRAIN_TURNS = 200, 10
@@ -47,16 +43,13 @@ async def main() -> None:
         only=(tuple(SAID), "names of candidates; all of them by default"),
     )
     with open_stores() as (running, folder):
-        # The hand-written task reads its addresses from the environment when it is imported.
-        os.environ.update(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
-        async with _run_candidates(running, folder, arguments.only) as candidates:
-            _report(await _measure(candidates, arguments.rounds, arguments.turns))
+        async with run_candidates(running, folder, arguments.only) as candidates:
+            _report(await measure(candidates, arguments.rounds, arguments.turns))
 
 
 @asynccontextmanager
-async def _run_candidates(running: Stores, folder: Path, only: list[str]) -> AsyncIterator[list[Candidate]]:
-    from benchmarks.candidates import run_by_hand, run_ours  # noqa: PLC0415 - after the environment is set
-
+async def run_candidates(running: Stores, folder: Path, only: list[str]) -> AsyncIterator[list[Candidate]]:
+    """The hand-written task, and our workers with an agent that does nothing else and with a domain's."""
     applications = {"echo": "benchmarks.echo", "travel": "workers.app"}
     async with AsyncExitStack() as stack:
         candidates: list[Candidate] = []
@@ -72,21 +65,26 @@ async def _run_candidates(running: Stores, folder: Path, only: list[str]) -> Asy
         yield candidates
 
 
-async def _measure(
-    candidates: list[Candidate], rounds: int, turns: int
-) -> dict[tuple[str, str], list[Measurement]]:
-    from benchmarks.candidates import drain  # noqa: PLC0415
+Results = dict[tuple[str, str], list[Measurement]]
+"""The rounds of each phase and candidate."""
 
-    results: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
+
+async def measure(
+    candidates: list[Candidate], rounds: int, turns: int, keep: Callable[[Results], None] = lambda _: None
+) -> Results:
+    """Interleaved rounds after one that warms up; what there is so far is handed to `keep` after each phase."""
+    results: Results = defaultdict(list)
     for number in range(rounds + 1):
         warm_up = number == 0
         for candidate in candidates:
             loop = await _closed_loop(candidate, number, 20 if warm_up else turns)
             names = _sessions(candidate, f"drain-{number}", DRAIN_SESSIONS)
             drained = await drain(candidate, names, _texts(candidate, 2 if warm_up else DRAIN_TURNS))
-            if not warm_up:
-                results["closed loop", candidate.name].append(loop)
-                results["drain", candidate.name].append(drained)
+            for phase, measured in {"closed loop": loop, "drain": drained}.items():
+                print(f"round {number}: {phase}, {candidate.name}: {measured.rate:.0f} turns/s", flush=True)
+                if not warm_up:
+                    results[phase, candidate.name].append(measured)
+            keep(results)
     return results
 
 
@@ -104,7 +102,7 @@ def _sessions(candidate: Candidate, prefix: str, count: int) -> list[str]:
 
 
 def _texts(candidate: Candidate, turns: int) -> list[str]:
-    said = SAID[candidate.name]
+    said = SAID.get(candidate.name, PLAIN)
     return [said[n % len(said)] for n in range(turns)]
 
 

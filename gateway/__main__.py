@@ -16,7 +16,7 @@ import uvicorn
 
 from gateway.app import production_app
 from gateway.auth.binding import require_safe_host, requires_callers
-from gateway.protocol import BoundedProtocol
+from gateway.protocol import BoundedProtocol, OwnersProtocol
 from orchestrator.errors import ConfigurationError
 from orchestrator.redaction import hide_secrets
 from orchestrator.settings import known_secrets, load_settings
@@ -45,7 +45,7 @@ def serve(
         app,
         host=host,
         port=port,
-        http=BoundedProtocol,
+        http=OwnersProtocol if settings.owner_only and not requires_callers(settings) else BoundedProtocol,
         log_config=None,
         access_log=False,
         ws_max_size=MAX_SOCKET_MESSAGE_BYTES,

@@ -1,4 +1,4 @@
-"""The server's side of a connection, with a bound on the time in which a request's headers have to come."""
+"""The server's side of a connection: a bound on the time for a request's headers, and who may connect at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from gateway.middleware.security_headers import SecurityHeaders
+from gateway.problems import problem_of
+from orchestrator.adapters.local_peers import is_stranger
+from orchestrator.errors import Forbidden
+
 HEADERS_WITHIN_S = 20.0
+STRANGER = (
+    "This gateway answers only the account that started it. Set PARLEY_AUTH=required and give others keys, or let "
+    "everybody of this machine in with PARLEY_OWNER_ONLY=false."
+)
 
 
 class BoundedProtocol(H11Protocol):
@@ -43,3 +52,23 @@ class BoundedProtocol(H11Protocol):
         self._deadline = None
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             self.transport.close()
+
+
+class OwnersProtocol(BoundedProtocol):
+    """Answer only programs of the account that runs the gateway, and root's."""
+
+    _is_refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._is_refused = is_stranger(
+            transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+        )
+        if self._is_refused:
+            self.app = SecurityHeaders(problem_of(Forbidden(STRANGER)))
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        if self._is_refused:
+            self.send_400_response(STRANGER)
+        else:
+            super().handle_websocket_upgrade(event)

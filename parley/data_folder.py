@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from orchestrator.errors import FolderInUse
 
 CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process of a data folder
+_LONGEST_SOCKETS = (
+    80  # bytes: a socket's address ends after 104 (macOS), and PostgreSQL adds `/.s.PGSQL.5432.lock`
+)
 
 
 @contextmanager
@@ -40,6 +44,21 @@ def hold(data_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
+    """Give a closed folder for the sockets of a server until the block ends.
+
+    It is below the data folder, unless that has a path too long for a socket's address.
+    """
+    folder = data_dir / f"{name}.socket"
+    if len(os.fsencode(folder)) > _LONGEST_SOCKETS:
+        with TemporaryDirectory(prefix="parley-") as elsewhere:
+            yield Path(elsewhere)
+    else:
+        folder.mkdir(mode=CLOSED, exist_ok=True)
+        yield folder
 
 
 def is_held(data_dir: Path) -> bool:

@@ -181,6 +181,7 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
         "PARLEY_DOMAIN": plan.domain,
         "PARLEY_HOST": plan.host,
         "PARLEY_PORT": str(plan.port),
+        "PARLEY_OWNER_ONLY": os.environ.get("PARLEY_OWNER_ONLY", "true"),
         "PYTHONUNBUFFERED": "1",
         TRAINED_FOLDER: os.environ.get(TRAINED_FOLDER) or str(plan.trained or trained_folder(plan.data_dir)),
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},

@@ -19,6 +19,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.nlu.readers import system1
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
+from tests.redis_numbers import numbered
 from tests.reporting import Reporting
 
 _REDIS_NUMBER = 9  # away from 0, where a developer's own data would be
@@ -95,8 +96,7 @@ def _made(stores: Stores, name: str, like: str = "") -> Iterator[str]:
 @pytest.fixture
 def redis_url(stores: Stores) -> Iterator[str]:
     """A Redis database of the tests' own, empty at the start of every test."""
-    base, _, _ = stores.redis_url.rpartition("/")
-    url = f"{base}/{_REDIS_NUMBER}"
+    url = numbered(stores.redis_url, _REDIS_NUMBER)
     with redis.Redis.from_url(url, socket_timeout=5) as connection:
         connection.flushdb()
         yield url

@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery, signals
 
-from orchestrator.adapters.redis.address import for_celery, sentinel_options
+from orchestrator.adapters.redis.address import for_celery, is_socket, sentinel_options
 from orchestrator.adapters.task_sender import CONNECT_TIMEOUT_S, TASK_QUEUES, is_redis, transport_options
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
@@ -78,7 +78,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "result_extended": False,
         "redis_socket_timeout": 5,
         "redis_socket_connect_timeout": 2,
-        "redis_socket_keepalive": True,
+        "redis_socket_keepalive": not is_socket(settings.redis_url),
         "redis_backend_health_check_interval": 5,
     }
 

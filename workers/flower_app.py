@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from celery import Celery
+from flower import urls
+from flower.views.monitor import Metrics
 
 from orchestrator.adapters.task_sender import is_redis
 from orchestrator.bootstrap import build_agent
@@ -29,6 +31,9 @@ def flower_app() -> Celery:
     if is_redis(settings.broker_url or settings.redis_url):
         options: dict[str, Any] = app.conf.broker_transport_options
         app.conf.broker_transport_options = {**options, **_OWN_KEYS}
+    if settings.owner_only:
+        # It asks for no password, and Flower cannot tell whose a connection is.
+        urls.handlers.remove(("/metrics", Metrics))
     return app
 
 

@@ -12,6 +12,7 @@ from orchestrator.telemetry import get_logger
 
 AGAIN_AFTER_S = 10.0
 LOOK_EVERY_S = 5.0
+TAKE_AT_ONCE = 100
 
 _log = get_logger(__name__)
 
@@ -38,7 +39,12 @@ class OutboxSender:
             self._filled.clear()
         except TimeoutError:
             pass  # a nudge of another process may be lost with it
-        while messages := await self._outbox.take_due(tuple(self._deliver), again_after_s=AGAIN_AFTER_S):
+        there_may_be_more = True
+        while there_may_be_more:
+            messages = await self._outbox.take_due(
+                tuple(self._deliver), again_after_s=AGAIN_AFTER_S, limit=TAKE_AT_ONCE
+            )
+            there_may_be_more = len(messages) == TAKE_AT_ONCE
             sent = [message.id for message in messages if await self._sent(message)]
             if sent:
                 await self._outbox.acknowledge(sent)

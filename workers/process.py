@@ -15,6 +15,7 @@ from prometheus_client import start_http_server
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.start_request import read_start
+from orchestrator.adapters.local_peers import is_stranger
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -248,6 +249,8 @@ class WorkerProcess:
         except OSError as error:
             _log.error("Could not start the metrics server.", port=port, error=error)
             return
+        if self._settings.owner_only:
+            server.verify_request = _is_from_owner
         self._resources.callback(thread.join)
         self._resources.callback(server.server_close)
         self._resources.callback(server.shutdown)
@@ -324,3 +327,7 @@ async def _warm_up(agents: AgentCatalogue, domain: str) -> None:
     except ParleyError as error:
         _log.error("The default domain cannot be used.", domain=domain, error=error)
     collect_seldom()
+
+
+def _is_from_owner(request: Any, client_address: Any) -> bool:
+    return not is_stranger(client_address, request.getsockname())

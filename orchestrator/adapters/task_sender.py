@@ -53,7 +53,7 @@ def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
 
 def is_redis(broker_url: str) -> bool:
     """Recognise a Redis by its address; the other broker that is known is RabbitMQ (``amqp://``)."""
-    return broker_url.startswith("redis")
+    return not broker_url.startswith("amqp")
 
 
 def producer_options(broker_url: str) -> JsonObject:

@@ -65,8 +65,8 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
         target = await _contemplate(turn, modules, flow, ending.failure)
     if ending.recovery is Recovery.ESCALATE or target is None or target == flow.dact:
         return False
-    if flow.plan_id is not None and turn.context.world.domain.flows[target].spec.family is Family.PLAN:
-        return False  # a plan within a plan
+    if flow.plan_id is not None and not _may_stand_in(turn, flow, target):
+        return False
     turn.reroutes += 1
     _signal(turn, flow, Rung(ending.recovery.value), ending.failure, target=target)
     turn.changes.remark(
@@ -96,9 +96,21 @@ def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
     """A flow that changes things takes another's place only where the domain names it for that."""
     if dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True
-    tools = turn.context.world.domain.tools
-    uses = turn.context.world.domain.flows[dact].spec.tools
-    return all(use.tool_id in tools and not tools[use.tool_id].has_effect for use in uses)
+    return _changes_nothing(turn, dact)
+
+
+def _changes_nothing(turn: RunningTurn, dact: Dact) -> bool:
+    domain = turn.context.world.domain
+    uses = domain.flows[dact].spec.tools
+    return all(use.tool_id in domain.tools and not domain.tools[use.tool_id].has_effect for use in uses)
+
+
+def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
+    """Say whether a flow may do a plan's step: none that is a plan, and none that leaves undone what was to last."""
+    spec = turn.context.world.domain.flows[dact].spec
+    if spec.family is Family.PLAN:
+        return False
+    return _changes_nothing(turn, flow.dact) or not _changes_nothing(turn, dact)
 
 
 def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:

@@ -116,7 +116,19 @@ class Understanding:
     plan_change: PlanChange | None = None
     degraded: bool = False
     """True when a model was wanted and could not be had."""
+    by_model_alone: bool = False
+    """A model has understood it so and System 1 has not: what lasts is asked about before it is done."""
     either: tuple[str, ...] = ()
     """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[str, ...] = ()
     """What was taken for something else, for the user: “I took “orgin” for origin.”"""
+
+    def agrees_with(self, other: Understanding) -> bool:
+        """Say whether another reader has understood the same task, with the same values."""
+        return self._gist() == other._gist()
+
+    def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
+        """Give kind, flow and values; a new value and another value are one kind."""
+        kind = MessageKind.SLOT_VALUE if self.kind is MessageKind.CORRECTION else self.kind
+        dact = self.flows[0].dact if kind is MessageKind.TASK and self.flows else None
+        return kind, dact, {name: mention.value for name, mention in self.slots.items()}

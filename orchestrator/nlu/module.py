@@ -77,7 +77,11 @@ class NLU:
             turn.log.signal(MODULE, SignalType.VOTE, votes=vote.votes, failed=vote.failed, rounds=vote.rounds)
         if reading.problem is not None:
             turn.log.degrade(reading.problem)
-        return self._check(understanding, context, turn)
+        checked = self._check(understanding, context, turn)
+        if reading.second is None:
+            return checked
+        second, _ = self._validation.validate(reading.second, context)
+        return replace(checked, by_model_alone=not checked.agrees_with(second))
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""

@@ -25,6 +25,11 @@ _NO_PLAIN_YES = word_set(
     "could might may what when where which why how who also too plus add another other else change "
     "different first before after only almost rather hope unsure"
 )
+_ASKING = word_set(
+    "is isn't are aren't am was were does did can could will would shall should has had may might must"
+)
+_PERSONS = word_set("i you we they")
+"""What begins a question: "is that really right", "do you book it then"."""
 
 
 def is_plain_yes(text: str, question: str) -> bool:
@@ -37,6 +42,8 @@ def is_plain_yes(text: str, question: str) -> bool:
     words = tokenize(text.casefold().replace("’", "'")).words
     said = [word for word in words if any(character.isalnum() for character in word)]
     if "?" in text or not said or not _NO_PLAIN_YES.isdisjoint(said):
+        return False
+    if said[0] in _ASKING or (said[0] in {"do", "have"} and said[1:2] and said[1] in _PERSONS):
         return False
     asked = set(tokenize(question.casefold().replace("’", "'")).words)
     agrees = any(word in _YES for word in said) or said[0] in _ACTING

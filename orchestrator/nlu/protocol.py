@@ -28,7 +28,8 @@ class Reading:
     """What a reader makes of a message.
 
     `confidence`: in its kind and flow, 0 … 1. `is_final`: no later reader is asked. `problem`: the error
-    code of a model that should have been asked and failed.
+    code of a model that should have been asked and failed. `second`: what System 1 made of a message that a
+    model has read.
     """
 
     understanding: Understanding
@@ -36,6 +37,7 @@ class Reading:
     is_final: bool = True
     vote: Vote | None = None
     problem: str | None = None
+    second: Understanding | None = None
 
 
 @dataclass(frozen=True, slots=True)

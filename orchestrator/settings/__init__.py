@@ -28,6 +28,7 @@ from orchestrator.settings.fields import (
     EVERYBODY,
     GATEWAY,
     INTERNAL,
+    LISTENING,
     PULSES,
     SERVING,
     STORES,
@@ -137,6 +138,9 @@ class Settings(BaseSettings):
     """JSON list: web origins whose pages may call the gateway. None by default."""
     docs: Annotated[bool, GATEWAY] = True
     """Show the gateway's API at ``/docs``, to everybody who reaches it."""
+    owner_only: Annotated[bool, LISTENING] = False
+    """Answer only programs of the account that runs the process, and root's; `parley up` sets it. A gateway that
+    authenticates callers asks them instead."""
     open_metrics: Annotated[bool, GATEWAY] = False
     """Show ``/metrics`` to those without credentials, when others are asked for theirs."""
     caller_rate: Annotated[PerMinute, GATEWAY] = Field(3000, ge=0)

@@ -54,11 +54,14 @@ class Form:
 DatabaseAddress = Annotated[str, _begins_with("postgresql"), Form("address")]
 WebAddress = Annotated[str, _begins_with("http", "https"), Form("address")]
 RedisAddress = Annotated[
-    str, _begins_with("redis", "rediss", "redis+sentinel"), AfterValidator(_check_sentinels), Form("address")
+    str,
+    _begins_with("redis", "rediss", "redis+sentinel", "unix"),
+    AfterValidator(_check_sentinels),
+    Form("address"),
 ]
 BrokerAddress = Annotated[
     str,
-    _begins_with("redis", "rediss", "redis+sentinel", "amqp", "amqps"),
+    _begins_with("redis", "rediss", "redis+sentinel", "unix", "amqp", "amqps"),
     AfterValidator(_check_sentinels),
     Form("address"),
 ]
@@ -79,6 +82,7 @@ TURNS = ReadBy(("turns",))
 INTERNAL = ReadBy(("internal",))
 WORKERS = ReadBy(("turns", "internal"))
 PULSES = ReadBy(("turns", "internal", "beat"))
+LISTENING = ReadBy(("gateway", "turns", "internal", "flower"))
 SERVING = ReadBy(("gateway", "turns", "internal"))
 STORES = ReadBy(("gateway", "turns", "internal", "beat"))
 EVERYBODY = ReadBy(("gateway", "turns", "internal", "beat", "flower"))

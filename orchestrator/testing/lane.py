@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.approvals import decide_approval, keep_approvals
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
@@ -16,6 +15,7 @@ from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TurnId
+from tests.contract.in_memory.approvals import decide_approval, keep_approvals
 
 SUSPECTED_AFTER = 2
 """So many crashes beside others, and a turn is run alone."""

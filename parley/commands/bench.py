@@ -17,9 +17,7 @@ BENCHMARKS = {
     "profile": "CPU of a turn by layer, and its calls, in one process",
     "turns": "turns per second and CPU per turn, beside a hand-written task",
     "length": "cost and size of a session at turn 1,000 against turn 10",
-    "listeners": "1,000 event listeners: memory of each, and how soon an event reaches them",
     "graphs": "graphs of Internal flows beside their critical path",
-    "housekeeping": "latency of turns while 1,000 housekeeping items run",
     "workers": "turns per second of one, two and three worker processes",
 }
 

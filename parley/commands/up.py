@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gateway.auth.binding import require_safe_host, requires_callers
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.errors import Unavailable
 from orchestrator.redaction import hide_secrets
 from orchestrator.settings import NO_STORES, read_settings
@@ -66,7 +67,7 @@ def _announce(plan: StackPlan, running: RunningStack) -> None:
     say(f"Inspector {running.url}/")
     say(f"Gateway   {running.url}  (API at {running.url}/docs)")
     broker = read_variable("PARLEY_BROKER_URL") or running.stores.redis_url
-    say(f"Broker    {hide_secrets(broker)}  (Celery: docs/submit-by-celery.md)")
+    say(f"Broker    {hide_secrets(for_celery(broker))}  (Celery: docs/submit-by-celery.md)")
     flower = running.flower
     if flower is not None:
         say(f"Flower    {flower.url}  (user {flower.user}, password {flower.password})")

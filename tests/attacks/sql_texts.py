@@ -124,6 +124,7 @@ CALLS = [
         "getvariable({})",
     ),
     *(
+        "0x1{}",
         "(SELECT max(x) FROM secret)",
         "EXISTS (FROM secret)",
         "{}::VARCHAR",

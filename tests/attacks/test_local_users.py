@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlsplit
 
+import psutil
 import psycopg
 import pytest
 import redis
+import uvicorn
+from starlette.responses import PlainTextResponse
 
+from gateway.protocol import STRANGER, OwnersProtocol
 from parley.embedded import Stores, stores
+from parley.embedded.ports import free_port
+from tests.integration.chaos.fleet import fleet
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
@@ -32,6 +42,16 @@ for folder, folders, files in os.walk(sys.argv[1], onerror=lambda error: None):
             pass
 print(found)
 """
+CONNECT = """
+import socket, sys
+try:
+    socket.socket(socket.AF_UNIX).connect(sys.argv[1])
+    print('connected', end='')
+except OSError as error:
+    print(type(error).__name__, end='')
+"""
+# One that a stranger can start, too.
+PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 
 
 @pytest.fixture(scope="module")
@@ -56,38 +76,49 @@ def running(folder: Path) -> Iterator[Stores]:
 def as_stranger(*command: str) -> str:
     """Run a program as an account that owns nothing."""
     account = pwd.getpwnam("games")
-    done = subprocess.run(
-        command,
-        user=account.pw_uid,
-        group=account.pw_gid,
-        extra_groups=[],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run(*command, user=account.pw_uid, group=account.pw_gid, extra_groups=[])
+
+
+def run(*command: str, **account: Any) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **account)
     return done.stdout + done.stderr
 
 
 def test_a_stranger_reads_no_file_of_the_folder(running: Stores, folder: Path) -> None:
     assert any(WORD.encode() in path.read_bytes() for path in folder.rglob("*.aof"))
-    python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 
-    assert as_stranger(python, "-c", LOOK, str(folder)).strip() == "[]"
+    assert as_stranger(PYTHON, "-c", LOOK, str(folder)).strip() == "[]"
 
 
 def test_every_file_and_folder_is_its_owners_alone(running: Stores, folder: Path) -> None:
-    others = [path for path in folder.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o007]
+    others = [path for path in folder.rglob("*") if not path.is_symlink() and path.lstat().st_mode & 0o007]
 
     assert folder.stat().st_mode & 0o007 == 0
     assert others == []
 
 
-def test_a_stranger_without_the_password_gets_into_no_store(running: Stores) -> None:
-    database = running.database_url.replace(running.database_url.split(":")[2].split("@")[0], "guess")
+def test_a_stranger_connects_to_no_store(running: Stores, folder: Path) -> None:
+    sockets = [str(path) for path in folder.rglob("*") if path.is_socket()]
+    assert len(sockets) == 2
+
+    for path in sockets:
+        assert run(sys.executable, "-c", CONNECT, path) == "connected"
+        assert as_stranger(PYTHON, "-c", CONNECT, path) == "PermissionError"
+
+
+def test_the_stores_listen_on_no_port(running: Stores) -> None:
+    servers = {process.pid for process in psutil.Process().children(recursive=True)}
+
+    assert [each for each in psutil.net_connections("inet") if each.pid in servers] == []
+
+
+def test_who_has_no_password_gets_into_no_store(running: Stores) -> None:
+    password = urlsplit(running.database_url).password
+    assert password is not None
     with pytest.raises(psycopg.OperationalError):
-        psycopg.connect(database)
+        psycopg.connect(running.database_url.replace(password, "guess"))
     place = running.redis_url.rpartition("@")[2]
-    with redis.Redis.from_url(f"redis://{place}") as stranger, pytest.raises(redis.AuthenticationError):
+    with redis.Redis.from_url(f"unix://{place}") as stranger, pytest.raises(redis.AuthenticationError):
         stranger.get("said")
 
 
@@ -101,10 +132,10 @@ def test_no_password_is_in_the_arguments_of_a_process(running: Stores) -> None:
 
 def test_connections_without_a_password_take_little_memory(running: Stores) -> None:
     """The server of 2023 took 400 MB for one connection that asked and did not listen."""
-    host, _, port = running.redis_url.rpartition("@")[2].partition("/")[0].partition(":")
     flood = (
-        "import socket, time\n"
-        f"connection = socket.create_connection(({host!r}, {port}))\n"
+        "import socket\n"
+        "connection = socket.socket(socket.AF_UNIX)\n"
+        f"connection.connect({urlsplit(running.redis_url).path!r})\n"
         "connection.settimeout(1)\n"
         "try:\n"
         "    for _ in range(3000): connection.sendall(b'GET said\\r\\n' * 1000)\n"
@@ -116,3 +147,59 @@ def test_connections_without_a_password_take_little_memory(running: Stores) -> N
 
         assert int(owner.info("memory")["used_memory_peak"]) - before < 50_000_000
         assert owner.get("said") == WORD.encode()
+
+
+ASK = """
+import socket, sys
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+with socket.socket(family) as connection:
+    connection.connect((sys.argv[1], int(sys.argv[2])))
+    upgrade = 'Connection: Upgrade\\r\\nUpgrade: websocket\\r\\n' if sys.argv[3:] else 'Connection: close\\r\\n'
+    connection.sendall(f'GET / HTTP/1.1\\r\\nHost: x\\r\\n{upgrade}\\r\\n'.encode())
+    print(b''.join(iter(lambda: connection.recv(4096), b'')).decode())
+"""
+
+
+@asynccontextmanager
+async def serve_words(host: str) -> AsyncIterator[int]:
+    """A gateway for its owner alone, on a port of this address, that says the word to whom it answers."""
+    config = uvicorn.Config(
+        PlainTextResponse(WORD), host=host, port=0, http=OwnersProtocol, log_config=None, lifespan="off"
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await serving
+
+
+@pytest.mark.parametrize(
+    ("host", "reached"), [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "::ffff:127.0.0.1"), ("::1", "::1")]
+)
+async def test_a_gateway_answers_its_owner_and_no_stranger(host: str, reached: str) -> None:
+    async with serve_words(host) as port:
+        told = await asyncio.to_thread(run, PYTHON, "-c", ASK, reached, str(port))
+        refused = await asyncio.to_thread(as_stranger, PYTHON, "-c", ASK, reached, str(port))
+        upgrade = await asyncio.to_thread(as_stranger, PYTHON, "-c", ASK, reached, str(port), "upgrade")
+
+    assert told.startswith("HTTP/1.1 200")
+    assert WORD in told
+    assert refused.startswith("HTTP/1.1 403")
+    assert "x-content-type-options: nosniff" in refused
+    assert upgrade.startswith("HTTP/1.1 400")
+    assert STRANGER in refused
+    assert STRANGER in upgrade
+
+
+async def test_workers_metrics_are_shown_to_no_stranger(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    port = str(free_port())
+    told = {"PARLEY_METRICS_PORT": port, "PARLEY_OWNER_ONLY": "true"}
+    with fleet(database_url, redis_url, tmp_path, told) as crew:
+        crew.start(1)
+        assert run(PYTHON, "-c", ASK, "127.0.0.1", port).startswith("HTTP/1.0 200")
+        refused = as_stranger(PYTHON, "-c", ASK, "127.0.0.1", port)
+        assert "HTTP" not in refused

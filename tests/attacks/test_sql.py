@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
 from select import select
+from time import monotonic
 from typing import Any, Self
 
 import pytest
@@ -18,12 +20,13 @@ from orchestrator.domain.services import QueryRows, Table, ToolFailure
 from orchestrator.ports.sandbox import QueryLimits, SandboxLimits, StopCategory, Stopped
 from orchestrator.tools.guardrails import sql
 from orchestrator.tools.guardrails.apply import GuardedSql
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Rejected
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Rejected
 from tests.attacks.sql_texts import ENTITIES, make_text
 from tests.unit.tools.guardrail_samples import Sample, read_hostile
 
 JUDGE = Path(__file__).with_name("sql_judge.py")
 LONGEST_S = 1.0
+MOST_BYTES = 768 * 1024 * 1024  # of address space, which the judge's process is given
 TABLES = {
     "sales": Table(
         [("id", "INT"), ("day", "DATE"), ("region", "TEXT"), ("amount", "DOUBLE"), ("customer id", "INT")],
@@ -39,6 +42,8 @@ class Judge:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
+        self.longest_s = 0.0
+        self.most_bytes = 0
 
     def __enter__(self) -> Self:
         return self
@@ -54,9 +59,11 @@ class Judge:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(text) + "\n")
         self._process.stdin.flush()
+        began = monotonic()
         if not select([self._process.stdout], (), (), LONGEST_S)[0]:
             self._process.kill()
         line = self._process.stdout.readline()
+        self.longest_s = max(self.longest_s, monotonic() - began)
         if line:
             return json.loads(line)
         code = self._end()
@@ -76,7 +83,9 @@ class Judge:
         if self._process is None:
             return 0
         self._process.stdin.close()  # type: ignore[union-attr]
-        code = self._process.wait()
+        _, status, used = os.wait4(self._process.pid, 0)
+        self._process.returncode = code = os.waitstatus_to_exitcode(status)
+        self.most_bytes = max(self.most_bytes, used.ru_maxrss * 1024)
         self._process.stdout.close()  # type: ignore[union-attr]
         self._process = None
         return code
@@ -90,9 +99,16 @@ def fuzz(count: int, seed: int) -> Counter[str]:
     random, counts = Random(seed), Counter[str]()
     with Judge() as judge:
         for _ in range(count):
-            text = make_text(random)
-            verdict = sql.check_sql(text, ENTITIES, sql.SqlRules())
-            counts["rejected" if isinstance(verdict, Rejected) else judge.judge(verdict.code)] += 1
+            verdict = sql.check_sql(make_text(random), ENTITIES, sql.SqlRules())
+            touched = "rejected" if isinstance(verdict, Rejected) else judge.judge(verdict.code)
+            counts[touched] += 1
+            if isinstance(verdict, ApprovedSql) and touched not in {"", "limit"}:
+                print(f"\nTouched {touched}: {verdict.code}")
+    print(
+        f"\n{dict(counts)}; at most {judge.longest_s:.1f} s and {judge.most_bytes >> 20} MiB for one statement"
+    )
+    assert judge.longest_s < LONGEST_S + 2, "what is ended has some time to end"
+    assert judge.most_bytes <= MOST_BYTES
     return counts
 
 
@@ -192,6 +208,37 @@ PASSED_ONCE = [
 @pytest.mark.parametrize("code", PASSED_ONCE)
 def test_what_passed_once_is_rejected(code: str) -> None:
     assert isinstance(sql.check_sql(code, ENTITIES, sql.SqlRules()), Rejected)
+
+
+@pytest.mark.parametrize(
+    ("code", "category", "said"),
+    [
+        (
+            "SELECT id AS $$a; SELECT x FROM secret --$$ FROM sales",
+            Category.NOT_ONE_STATEMENT,
+            "one statement",
+        ),
+        ("SELECT id AS $$a FROM secret --$$ FROM sales", Category.UNKNOWN_ENTITY, "secret"),
+        ("SELECT id AS $$a FROM read_text('x') --$$ FROM sales", Category.FORBIDDEN_SOURCE, "read_text"),
+    ],
+)
+def test_what_is_found_when_the_text_is_read_again_is_said(code: str, category: Category, said: str) -> None:
+    verdict = sql.check_sql(code, ENTITIES, sql.SqlRules())
+
+    assert isinstance(verdict, Rejected)
+    assert verdict.category == category
+    assert said in verdict.message
+
+
+@pytest.mark.parametrize(
+    "code", ["select 0x1F", "select 0b1 from sales", "select 1a", 'select 1"a"', "select .5x"]
+)
+def test_a_number_with_a_name_right_behind_it_is_rejected(code: str) -> None:
+    """The database reads `0x1F` as `0 AS x1F`; who wrote it meant 31."""
+    verdict = sql.check_sql(code, ENTITIES, sql.SqlRules())
+
+    assert isinstance(verdict, Rejected)
+    assert "write numbers in decimal" in verdict.message
 
 
 @pytest.mark.parametrize(

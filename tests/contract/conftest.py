@@ -26,14 +26,14 @@ from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
-from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
-from tests.fakes.event_log import MemoryEventLog
-from tests.fakes.sessions import MemorySessions
+from tests.contract.in_memory.approvals import MemoryApprovals
+from tests.contract.in_memory.event_log import MemoryEventLog
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback, MemoryOutbox
 

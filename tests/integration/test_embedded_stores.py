@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psutil
 import psycopg
@@ -19,6 +20,7 @@ import pytest
 import redis
 
 from orchestrator.errors import FolderInUse
+from parley.data_folder import CLOSED
 from parley.embedded import Stores, stores
 from parley.embedded.postgres import find_binaries
 from parley.processes import has_ended
@@ -71,7 +73,7 @@ def test_stores_answer_and_have_pgvector(stores: Stores) -> None:
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
 
 
-def test_only_loopback_and_only_with_the_password(stores: Stores) -> None:
+def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
     password = urlsplit(stores.database_url).password
     assert password
     without_password = stores.database_url.replace(password, "wrong")
@@ -79,18 +81,24 @@ def test_only_loopback_and_only_with_the_password(stores: Stores) -> None:
         psycopg.connect(without_password)
     address = stores.redis_url.rpartition("@")[2]
     with (
-        redis.Redis.from_url(f"redis://{address}", socket_timeout=5) as stranger,
+        redis.Redis.from_url(f"unix://{address}", socket_timeout=5) as stranger,
         pytest.raises(redis.AuthenticationError),
     ):
         stranger.ping()
-    ports = {
-        int(url.rpartition("@")[2].split(":")[1].split("/")[0])
-        for url in (stores.database_url, stores.redis_url)
-    }
-    listening = [
-        c.laddr for c in psutil.net_connections("inet") if c.laddr and c.status == psutil.CONN_LISTEN
-    ]
-    assert {address.ip for address in listening if address.port in ports} == {"127.0.0.1"}
+    servers = {process.pid for process in psutil.Process().children(recursive=True)}
+    listening = [each for each in psutil.net_connections("inet") if each.pid in servers]
+    assert listening == []
+
+
+def test_sockets_have_a_place_where_the_folder_has_a_long_path(tmp_path: Path) -> None:
+    with stores(tmp_path / ("long" * 30), durable=False) as running:
+        place = Path(unquote(urlsplit(running.redis_url).path)).parent
+        assert stat.S_IMODE(place.stat().st_mode) == CLOSED
+        with psycopg.connect(running.database_url) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        with redis.Redis.from_url(running.redis_url, socket_timeout=5) as client:
+            assert client.ping()
+    assert not place.exists()
 
 
 def test_data_survive_a_restart_and_nothing_is_left_running(tmp_path: Path) -> None:

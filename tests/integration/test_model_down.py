@@ -32,6 +32,7 @@ from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.integration.chaos.fleet import Fleet, Worker, fleet
 from tests.integration.modelled import TAPAS, script_of, travel_with, understood
+from tests.redis_numbers import numbered
 
 SYSTEM2 = {"mode": "system2"}
 APPLICATION = "workers.app"
@@ -175,10 +176,11 @@ def unlucky(
     database: str, stores: Any, tmp_path_factory: pytest.TempPathFactory, folder: Path
 ) -> Iterator[tuple[Fleet, ScriptedModel]]:
     """One worker for every weather; its breaker never opens, so that each is met."""
-    base, _, _ = stores.redis_url.rpartition("/")
     with ScriptedModel(script_of(CITY)) as model:
         settings = environment(model, folder, PARLEY_MODEL_FAILURES="1000", PARLEY_TURN_DEADLINE_S="4")
-        with fleet(database, f"{base}/8", tmp_path_factory.mktemp("logs"), settings) as crew:
+        with fleet(
+            database, numbered(stores.redis_url, 8), tmp_path_factory.mktemp("logs"), settings
+        ) as crew:
             crew.start(1, application=APPLICATION)
             yield crew, model
 

@@ -1,30 +1,33 @@
 """System 1 as the author of a model's answers: what it would have understood goes over the wire as JSON.
 
-The pipeline gets nothing of it but that answer: by itself this System 1 says that it understood nothing.
+The pipeline takes that answer; what System 1 says itself is the second opinion that it is everywhere.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Message
 from orchestrator.nlu.readers.system1 import Reading, System1
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
-class Mute(System1):
-    """A trained System 1 that writes down what it understands and keeps it to itself."""
+class Author(System1):
+    """A trained System 1 that writes down what it understands; a choice alone is its own to say."""
 
     def __init__(self, trained: System1) -> None:
         for name, value in vars(trained).items():
             setattr(self, name, value)
         self.understood: dict[str, Understanding] = {}
+        self.chose = False
 
-    async def read(self, message: Message, context: NluContext) -> Reading | None:
-        self.understood[message.text] = self.think(message.text, context).understanding
-        return Reading(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, message.text), 0.0, is_final=False)
+    def think(self, text: str, context: NluContext) -> Reading:
+        reading = super().think(text, context)
+        self.understood[text] = reading.understanding
+        self.chose = self.chose or reading.is_final
+        return replace(reading, confidence=0.0)
 
     def answer(self, request: Request) -> Reply:
         """The reply of a model that understands as System 1 does."""

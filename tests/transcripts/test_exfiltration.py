@@ -34,8 +34,8 @@ from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.scripted_model import Reply
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
-from tests.fakes.context_gathering import MemoryContextGathering
-from tests.fakes.sessions import MemorySessions
+from tests.contract.in_memory.context_gathering import MemoryContextGathering
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.transcripts.skills.skilled import Talk, answer, call, finish, talk
 from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
 

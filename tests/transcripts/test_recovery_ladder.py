@@ -22,7 +22,7 @@ from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
-from tests.fakes.context_gathering import MemoryContextGathering
+from tests.contract.in_memory.context_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk
 from tests.transcripts.test_transcripts import trained
 

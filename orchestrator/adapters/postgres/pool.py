@@ -309,9 +309,14 @@ class Database:
 
 
 def engine_url(database_url: str) -> str:
-    """The address in the form that names the driver to SQLAlchemy."""
-    _, separator, rest = database_url.partition("://")
-    return f"postgresql+psycopg{separator}{rest}"
+    """The address in the form that names the driver to SQLAlchemy, which looks for the folder of a socket elsewhere."""
+    scheme, _, rest = database_url.partition("://")
+    user, at, place = rest.rpartition("@")
+    if place.startswith("%2F"):
+        server, _, name = place.partition("/")
+        folder, _, port = server.partition(":")
+        place = f"/{name}{'&' if '?' in name else '?'}host={folder}&port={port or 5432}"
+    return f"{scheme}+psycopg://{user}{at}{place}"
 
 
 def dump_json(value: Any) -> str:

@@ -1,18 +1,20 @@
-"""Addresses of Redis: a server's, or sentinels', who know which server is the master at the moment.
+"""Addresses of Redis: a server's, its socket's, or sentinels', who know which server is the master at the moment.
 
-The second kind is written ``redis+sentinel://user:password@host:26379,host:26379/master/0``; user and password are
-the servers'. Celery has a form of its own for it.
+A socket is written ``unix://user:password@/path?db=0``; sentinels
+``redis+sentinel://user:password@host:26379,host:26379/master/0``, where user and password are the servers'. Celery has
+forms of its own for both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from orchestrator.types import JsonObject
 
 SCHEME: Final = "redis+sentinel"
+SOCKET_SCHEME: Final = "unix"
 SENTINEL_PORT: Final = 26379
 
 
@@ -52,8 +54,15 @@ def _read_place(written: str) -> tuple[str, int]:
     return (host, int(port)) if host else (port, SENTINEL_PORT)
 
 
+def is_socket(url: str) -> bool:
+    """Recognise the address of a Unix socket."""
+    return urlsplit(url).scheme == SOCKET_SCHEME
+
+
 def for_celery(url: str) -> str:
     """The address in the form that Celery knows, as broker and for results; all others stay as they are."""
+    if is_socket(url):
+        return urlunsplit(urlsplit(url)._replace(scheme="redis+socket")).replace("?db=", "?virtual_host=")
     watched = read_watched(url)
     if watched is None:
         return url

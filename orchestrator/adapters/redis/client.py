@@ -14,7 +14,7 @@ from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.address import Watched, read_watched
+from orchestrator.adapters.redis.address import Watched, is_socket, read_watched
 from orchestrator.errors import Unavailable
 
 CONNECT_TIMEOUT_S = 1.0
@@ -45,10 +45,11 @@ def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connectio
         "timeout": reply_timeout_s,
         "socket_connect_timeout": CONNECT_TIMEOUT_S,
         "socket_timeout": reply_timeout_s,
-        "socket_keepalive": True,
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": HEALTH_CHECK_EVERY_S,
     }
+    if not is_socket(url):
+        options["socket_keepalive"] = True
     watched = read_watched(url)
     if watched is not None:
         return _connect_to_master(watched, options)

@@ -9,10 +9,11 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_plain, leave_open, reject
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Ambiguity
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.understanding import MessageKind, Understanding
-from orchestrator.pex.calls.consent import read_candidate
+from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
+from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.types import JsonObject
 
 _HANDLERS = dict(MESSAGES)
@@ -34,8 +35,8 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         return
     if understood.kind is not MessageKind.DIGRESSION:
         turn.changes.state.digression.end()
-    if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
-        decide(turn, understood.target)
+    if (decision := _read_decision(understood)) is not None:
+        decide(turn, decision)
         return
     if _is_over(turn, understood):
         turn.changes.remark(RemarkKind.OVER)
@@ -51,6 +52,18 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     active = turn.changes.state.stack.active
     if active is not None:
         active.note_turn(turn.work.turn_id)
+        _note_doubt(active, understood)
+
+
+def _note_doubt(active: BaseFlow, understood: Understanding) -> None:
+    if understood.by_model_alone and understood.kind not in CHANGES_NOTHING:
+        doubt(active)
+
+
+def _read_decision(understood: Understanding) -> str | None:
+    """Read what the user chose about what was done; a model that names a choice has not made it."""
+    chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
+    return understood.target if chosen and understood.target in DECISIONS else None
 
 
 def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:

@@ -64,9 +64,9 @@ def _diff_value(before: Json, after: Json) -> JsonObject | None:
 
 
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
+    if same(before, after[: len(before)]):
+        return _compact({"+": after[len(before) :]})
     start = _count_equal(before, after)
-    if start == len(before):
-        return _compact({"+": after[start:]})
     shift = _find_shift(before, after) if start == 0 else None
     if shift is not None:
         return _compact({"<": shift, "+": after[len(before) - shift :]})

@@ -24,7 +24,6 @@ FUZZY_LIMIT_MAIN = 82
 FUZZY_SURE = 90
 """From here on other values are taken without asking, too."""
 LONGEST_CODE = 4
-_CUTS = frozenset({"the", "a", "an"})
 
 
 class Gazetteer:

@@ -42,7 +42,7 @@ class System2:
         if len(voters) > 1:
             return await self._hold_vote(voters, message.text, guess)
         try:
-            return Reading(await voters[0]())
+            return Reading(await voters[0](), second=guess.understanding)
         except MODEL_FAILURES as error:
             return _degraded(guess, error.code)
 
@@ -56,7 +56,8 @@ class System2:
         winner, vote = await elect(voters, self.rounds)
         if not vote.votes:
             return replace(_degraded(guess, ModelUnavailable.code), vote=vote)
-        return Reading(winner or Understanding(MessageKind.UNKNOWN, Source.SYSTEM2, text), vote=vote)
+        understood = winner or Understanding(MessageKind.UNKNOWN, Source.SYSTEM2, text)
+        return Reading(understood, vote=vote, second=guess.understanding)
 
 
 def _degraded(guess: Reading, problem: str) -> Reading:

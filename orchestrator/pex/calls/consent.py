@@ -26,6 +26,8 @@ from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_uni
 from orchestrator.types import JsonObject, ToolId, new_id
 
 CANDIDATE = "candidate"
+DOUBTED = "doubted"
+"""The note of a flow that a model alone has understood: what lasts is not done without a yes."""
 
 
 @dataclass(slots=True)
@@ -46,6 +48,11 @@ def fingerprint(state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments
     plan = state.stack.plan_of(flow)
     revision = plan.revision if plan is not None else 0
     return hash_json([tool_id, arguments, flow.flow_id, revision, flow.values()])
+
+
+def doubt(flow: BaseFlow) -> None:
+    """Have the flow ask before it does anything that lasts, whatever its domain declares."""
+    flow.notes[DOUBTED] = True
 
 
 def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:

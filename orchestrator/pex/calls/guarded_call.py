@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from orchestrator.pex.calls.consent import (
+    DOUBTED,
     Candidate,
     ask,
     ask_to_confirm,
@@ -74,12 +75,20 @@ def _drop_used_candidate(run: Execution, tool: Tool, confirmed: Candidate | None
 def _asks_first(run: Execution, tool: Tool) -> bool:
     """Say whether a yes comes before this call.
 
-    A flow with `confirm` asks before what changes something; where none of its tools does, before the last.
+    A flow with `confirm` asks before what changes something; where none of its tools does, before the last. One
+    that a model alone has understood asks before what changes something, whatever is declared.
     """
+    if (DOUBTED in run.flow.notes or _is_step_of_doubted(run)) and tool.spec.has_effect:
+        return True
     if tool.spec.confirm or not run.flow.spec.confirm:
         return tool.spec.confirm
     tools = run.own_tools
     return tool.has_effect or (tool is tools[-1] and not any(one.has_effect for one in tools))
+
+
+def _is_step_of_doubted(run: Execution) -> bool:
+    plan = run.context.changes.state.stack.plan_of(run.flow) if run.flow.plan_id is not None else None
+    return plan is not None and DOUBTED in plan.notes
 
 
 def _guard_arguments(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -71,16 +72,13 @@ _CHANGING = (
 
 def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
     """Judge one statement, and approve only a text that says the same when it is read and written again."""
-    judged = _judge(code, entities, rules)
     for _ in range(REWRITES):
+        judged = _judge(code, entities, rules)
         if isinstance(judged, Rejected):
             return judged
         if judged.code == code and all(map(_is_plain, _tokenize(code, rules))):
             return judged
         code = judged.code
-        judged = _judge(code, entities, rules)
-        if isinstance(judged, Rejected):
-            break
     return Rejected(
         Category.SYNTAX,
         "The statement does not say the same when it is written anew. Use plain names of letters and digits, "
@@ -141,7 +139,24 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | Rejected:
         )
     if _bracket_depth(tokens) > MAX_BRACKETS:
         return _too_deep()
+    if run_together := next(_find_run_together(tokens), None):
+        return Rejected(
+            Category.SYNTAX,
+            f"In {run_together[:40]!r} a name follows a number without a space: write numbers in decimal, and names "
+            "after a space.",
+        )
     return _check_first_word(tokens, rules)
+
+
+def _find_run_together(tokens: list[Token]) -> Iterator[str]:
+    """Yield numbers with a name right behind them: `0x1` means 1 to who wrote it, and 0 AS x1 to the database."""
+    for number, name in pairwise(tokens):
+        if (
+            number.token_type is TokenType.NUMBER
+            and name.start == number.end + 1
+            and name.text[0].isidentifier()
+        ):
+            yield number.text + name.text
 
 
 def _check_first_word(tokens: list[Token], rules: SqlRules) -> list[Token] | Rejected:

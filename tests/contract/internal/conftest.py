@@ -15,13 +15,15 @@ from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.records import ItemRecord, NewRun, RunRecord, Started
 from orchestrator.ports.runs.status import ENDED, RedoStatus
 from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
 from tests.contract.internal.flows import make_catalogue
-from tests.fakes.internal_runs import InProcessRunner
+from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import Fleet, fleet
+from tests.redis_numbers import numbered
 from workers.internal.dispatch import Canvas
 
 STAND_IN = "tests.contract.internal.stand_in"
@@ -126,8 +128,7 @@ class OnWorkers:
 @pytest.fixture(scope="module")
 def broker(stores: Stores) -> Iterator[str]:
     """A Redis database for the workers of one module, empty at its start."""
-    base, _, _ = stores.redis_url.rpartition("/")
-    url = f"{base}/{_REDIS_NUMBER}"
+    url = numbered(stores.redis_url, _REDIS_NUMBER)
     with redis.Redis.from_url(url, socket_timeout=5) as connection:
         connection.flushdb()
         yield url
@@ -145,7 +146,7 @@ def crew(database_url: str, broker: str, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 async def on_workers(crew: Fleet) -> AsyncIterator[OnWorkers]:
-    app = Celery(set_as_current=False, broker=crew.redis_url, backend=crew.redis_url)
+    app = Celery(set_as_current=False, broker=for_celery(crew.redis_url), backend=for_celery(crew.redis_url))
     async with Database(crew.database_url) as database:
         yield OnWorkers(PostgresRuns(database), Canvas(app))
     app.close()

@@ -18,6 +18,7 @@ from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
@@ -38,7 +39,7 @@ def crew(database_url: str, broker: str, logs: Path, **settings: str) -> Iterato
     """One worker for Internal flows and none for turns."""
     with fleet(database_url, broker, logs, {"PARLEY_SHUTDOWN_GRACE_S": "0.3", **settings}) as workers:
         workers.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
-        app = Celery(set_as_current=False, broker=broker, backend=broker)
+        app = Celery(set_as_current=False, broker=for_celery(broker), backend=for_celery(broker))
         try:
             yield workers, lambda database: OnWorkers(PostgresRuns(database), Canvas(app))
         finally:

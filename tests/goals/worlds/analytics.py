@@ -51,7 +51,12 @@ _OFFERS = (
     ("drop_column", r"column (?P<column>\w+) would be gone from (?P<table>\w+)"),
     ("filter", r"rows of (?P<table>\w+) would stay (?P<condition>where .*?), and"),
     ("delete_rows", r"rows of (?P<table>\w+) would go (?P<condition>where .*?)\. Shall"),
-    ("deduplicate", r"rows of (?P<table>\w+) repeats? (?:an )?earlier"),
+    ("deduplicate", r"rows of (?P<table>\w+) repeats? (?:an )?earlier ones?(?: in (?P<column>\w+) alone)?"),
+    (
+        "rename",
+        r"(?s)Renaming a column:.*table: (?P<table>\S+).*column: (?P<column>\S+).*name: (?P<new_name>\S+)",
+    ),
+    ("sort", r"(?s)Sorting a table:.*table: (?P<table>\S+).*order: (?P<order>\S+)"),
 )
 _QUESTIONS = (
     ("table", r"Which table"), ("order", r"Sort by which"), ("column", r"[Ww]hich column|column should"),
@@ -170,15 +175,15 @@ class Analytics:
         """Lists of rows are not chosen from."""
 
     def deeds(self, wish: Wish) -> list[Deed]:
-        if wish.told or wish.kind not in ASKS_FIRST:
+        if wish.told or wish.kind not in CHANGES:
             return []
         return [Deed(wish.kind, dict(wish.values))]
 
     def differences(self, offer: Seen, deed: Deed) -> list[str]:
         if offer.what != deed.kind:
             return ["kind"]
-        return [slot for slot, value in deed.values.items()
-                if slot in offer.values and offer.values[slot].lower() != str(value).lower()]  # fmt: skip
+        return [slot for slot, value in offer.values.items()
+                if value.lower() != str(deed.values.get(slot, "")).lower()]  # fmt: skip
 
     # The store: the steps in force, each with the tables it made
 
@@ -259,7 +264,7 @@ def _read_offer(text: str) -> tuple[str, Values]:
     for kind, pattern in _OFFERS:
         found = re.search(pattern, text)
         if found:
-            return kind, {slot: value.rstrip(" .!") for slot, value in found.groupdict().items()}
+            return kind, {slot: value.rstrip(" .!") for slot, value in found.groupdict().items() if value}
     return "something else", {"text": text[-80:]}
 
 

@@ -25,8 +25,7 @@ def place(database_url: str) -> Iterator[Place]:
             connection.execute(f"CREATE ROLE {login} LOGIN PASSWORD 'secret'")
             if role is not None:
                 connection.execute(f"GRANT {role} TO {login}")
-            given = conninfo_to_dict(database_url)
-            urls[name] = url_of(given, login)
+            urls[name] = url_of(database_url, login)
             if role is None:
                 tie_reader(database_url, login, A)
         yield Place(database_url, urls)

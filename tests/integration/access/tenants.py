@@ -45,8 +45,8 @@ class Place:
             yield connection
 
 
-def url_of(given: dict[str, Any], login: str) -> str:
-    return f"postgresql://{login}:secret@{given['host']}:{given['port']}/{given['dbname']}"
+def url_of(database_url: str, login: str) -> str:
+    return f"postgresql://{login}:secret@{database_url.rpartition('@')[2]}"
 
 
 def tables_of(connection: psycopg.Connection[Any]) -> list[str]:

@@ -14,6 +14,7 @@ from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.errors import InvalidInput, NotFound, Unauthenticated
 from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.turns import webhook as rules
@@ -311,7 +312,9 @@ async def test_a_worker_process_delivers(post: Post, redis_url: str, tmp_path: P
         session = await post.session(place.url)
         with fleet(post.url, redis_url, tmp_path, settings) as crew:
             await asyncio.to_thread(crew.start, 1, queues="turns,submissions,internal,urgent")
-            with Celery(set_as_current=False, broker=redis_url, backend=redis_url) as app:
+            with Celery(
+                set_as_current=False, broker=for_celery(redis_url), backend=for_celery(redis_url)
+            ) as app:
                 arguments = {
                     "session_id": session,
                     "tenant_id": post.tenant,

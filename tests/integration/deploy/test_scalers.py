@@ -9,6 +9,7 @@ import redis
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from tests.integration.chaos.fleet import fleet, wait_until
@@ -67,7 +68,7 @@ async def test_what_waits_raises_the_number_and_workers_bring_it_down(
 
     async with submitter(database_url, redis_url) as client:
         await client.submit_all((f"waiting-{number}" for number in range(40)), 2, lambda _: "say")
-    with Celery(set_as_current=False, broker=redis_url) as backend:
+    with Celery(set_as_current=False, broker=for_celery(redis_url)) as backend:
         backend.conf.task_queues = TASK_QUEUES
         for number in range(7):
             arguments = {"session_id": f"sent-{number}", "text": "say", "domain": "counting"}

@@ -17,6 +17,7 @@ import redis
 from psycopg.conninfo import conninfo_to_dict
 
 from orchestrator.adapters.postgres.migrate import HEAD
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.redis.worker_registry import PROCESSES
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import wait_until
@@ -45,8 +46,7 @@ class Deployment:
         return redis.Redis.from_url(self.environment["REDIS_URL"])
 
     def log_in_as(self, user: str, password: str) -> None:
-        given = conninfo_to_dict(self.owner_url)
-        address = f"{given['host']}:{given['port']}/{given['dbname']}"
+        address = self.owner_url.rpartition("@")[2]
         self.environment["DATABASE_URL"] = f"postgresql://{user}:{password}@{address}"
 
 
@@ -117,8 +117,10 @@ def account_of_redis(rights: str, password: str = "right-password") -> Break:
     def broken(deployment: Deployment) -> Iterator[None]:
         with deployment.redis() as client:
             client.execute_command("ACL", "SETUSER", "patient", "on", ">right-password", *rights.split())
-            address = deployment.environment["REDIS_URL"].removeprefix("redis://")
-            deployment.environment["REDIS_URL"] = f"redis://patient:{password}@{address.rpartition('@')[2]}"
+            scheme, _, address = deployment.environment["REDIS_URL"].partition("://")
+            deployment.environment["REDIS_URL"] = (
+                f"{scheme}://patient:{password}@{address.rpartition('@')[2]}"
+            )
             try:
                 yield
             finally:
@@ -221,11 +223,11 @@ def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
 @contextmanager
 def open_flower(deployment: Deployment) -> Iterator[None]:
     """Flower as somebody starts it past `parley serve flower`, which would refuse."""
-    port = free_port()
+    port, broker = free_port(), for_celery(deployment.environment["REDIS_URL"])
     url = f"http://{ELSEWHERE}:{port}"
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "celery", "--broker", deployment.environment["REDIS_URL"], "flower"),
+            *(sys.executable, "-m", "celery", "--broker", broker, "flower"),
             *(f"--address={ELSEWHERE}", f"--port={port}"),
         ],
         stdout=subprocess.DEVNULL,

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -86,8 +85,8 @@ def login_url(database_url: str) -> Iterator[str]:
     """A user with the rights of the processes that run turns."""
     migrate(database_url)
     make_roles(database_url)
-    user, parts = f"doctor_{uuid4().hex[:8]}", urlsplit(database_url)
-    url = f"postgresql://{user}:{uuid4().hex}@{parts.hostname}:{parts.port}{parts.path}"
+    user = f"doctor_{uuid4().hex[:8]}"
+    url = f"postgresql://{user}:{uuid4().hex}@{database_url.rpartition('@')[2]}"
     make_login(database_url, url, RUNTIME)
     yield url
     with psycopg.connect(database_url, autocommit=True) as connection:

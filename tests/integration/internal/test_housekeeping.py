@@ -28,7 +28,7 @@ from orchestrator.turns.lease import ArchivedFlow, TurnCommit
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_of, submission
-from tests.fakes.internal_runs import InProcessRunner
+from tests.contract.internal.in_process import InProcessRunner
 from workers.internal.tools import make_tools
 
 DAYS = 86_400.0

@@ -28,7 +28,7 @@ from orchestrator.settings import Settings
 from orchestrator.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
-from tests.fakes.internal_runs import InProcessRunner
+from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
 from workers.internal.tools import make_tools

@@ -25,7 +25,7 @@ from orchestrator.testing.scripted_model import (
     ScriptedModel,
 )
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from tests.fakes.sessions import MemorySessions
+from tests.contract.in_memory.sessions import MemorySessions
 
 DESK = Path(__file__).resolve().parents[2] / "transcripts" / "domains" / "desk"
 REQUEST = "organise the work for the audit"

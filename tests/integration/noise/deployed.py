@@ -84,13 +84,11 @@ def place(folder: Path) -> Iterator[Place]:
         database = stack.enter_context(open_database(folder / "stores", durable=False))
         migrate(database.url)
         make_roles(database.url)
-        given = conninfo_to_dict(database.url)
+        address = database.url.rpartition("@")[2]
         logins = {}
         for name, role in (("runtime", RUNTIME), ("gateway", GATEWAY)):
             word = quote(SECRETS[f"{name} database"], safe="")
-            logins[name] = (
-                f"postgresql://noisy_{name}:{word}@{given['host']}:{given['port']}/{given['dbname']}"
-            )
+            logins[name] = f"postgresql://noisy_{name}:{word}@{address}"
             make_login(database.url, logins[name], role)
         redis_urls = stack.enter_context(deployed_redis(folder, make_secrets(folder)))
         yield Place(folder, database.url, logins, redis_urls, there, _copy_domain(folder, there.url))

@@ -10,6 +10,7 @@ import pytest
 from kombu import Connection
 from redis.asyncio import Redis
 
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.redis.client import connect
 from workers.messages.unacknowledged import (
     SILENT_FOR_MS,
@@ -26,7 +27,7 @@ MESSAGE = {"text": "book a flight"}
 def taker(redis_url: str) -> Iterator[tuple[str, Connection]]:
     """A consumer that takes a message as Celery does, and never acknowledges it."""
     name = name_consumer()
-    with Connection(redis_url, transport_options=book_options(name)) as connection:
+    with Connection(for_celery(redis_url), transport_options=book_options(name)) as connection:
         yield name, connection
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import RUN_SESSION
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter
@@ -21,7 +22,7 @@ async def test_each_run_of_a_lane_is_shown(database_url: str, redis_url: str, tm
     watched = threading.Event()
     with (
         fleet(database_url, redis_url, tmp_path) as crew,
-        Celery(set_as_current=False, broker=redis_url) as app,
+        Celery(set_as_current=False, broker=for_celery(redis_url)) as app,
     ):
         crew.start(1, options=("-E",))
         watching = asyncio.create_task(asyncio.to_thread(_watch, app, shown, watched))

@@ -15,6 +15,7 @@ import pytest
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.embedded.ports import free_port
@@ -103,7 +104,7 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
     with (
         fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": broker_url}) as crew,
         flower(environment, tmp_path / "flower.log") as url,
-        Celery(set_as_current=False, broker=broker_url, backend=redis_url) as sender,
+        Celery(set_as_current=False, broker=for_celery(broker_url), backend=for_celery(redis_url)) as sender,
     ):
         sender.conf.task_queues = TASK_QUEUES
         for method, path in CLOSED:

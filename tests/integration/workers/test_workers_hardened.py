@@ -17,6 +17,7 @@ from celery.exceptions import NotRegistered
 from kombu.simple import SimpleQueue
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import SUBMIT_TURN
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
@@ -42,7 +43,7 @@ def crew(database: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @pytest.fixture
 def sender(redis_url: str) -> Iterator[Celery]:
-    with Celery(set_as_current=False, broker=redis_url, backend=redis_url) as app:
+    with Celery(set_as_current=False, broker=for_celery(redis_url), backend=for_celery(redis_url)) as app:
         yield app
 
 

@@ -16,6 +16,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.runs.status import RunStatus
@@ -47,7 +48,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
 @pytest.fixture
 def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
     """A backend that only knows Celery and the broker."""
-    with Celery(set_as_current=False, broker=node.url, backend=redis_url) as app:
+    with Celery(set_as_current=False, broker=node.url, backend=for_celery(redis_url)) as app:
         app.conf.update(
             task_queues=TASK_QUEUES,
             task_default_queue="submissions",

@@ -11,6 +11,7 @@ import pytest
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import SUBMIT_TURN
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.integration.chaos.processes.counting import EFFECTS
@@ -33,7 +34,7 @@ def crew(database: str, redis_url: str, tmp_path: Path):
 
 @pytest.fixture
 def backend(redis_url: str):
-    with Celery(set_as_current=False, broker=redis_url, backend=redis_url) as app:
+    with Celery(set_as_current=False, broker=for_celery(redis_url), backend=for_celery(redis_url)) as app:
         yield Backend(app)
 
 

@@ -24,7 +24,7 @@ from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, UserId
-from tests.fakes.sessions import MemorySessions
+from tests.contract.in_memory.sessions import MemorySessions
 
 TEXTS = ["plan a trip from Oslo to Lisbon for two", "Friday 27 November", "Sunday 29 November", "yes", "yes"]
 SESSION = SessionId("crashed")

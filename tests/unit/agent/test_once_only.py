@@ -10,10 +10,10 @@ from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.approval import Decision
 from orchestrator.types import DEFAULT_TENANT, JsonObject
+from tests.contract.in_memory.approvals import MemoryApprovals
 
 MAILROOM = "tests/domains/mailroom"
 DESK = "tests/transcripts/domains/desk"

@@ -160,7 +160,7 @@ async def test_events_tell_the_turn_in_order() -> None:
 
 async def test_states_can_be_rebuilt() -> None:
     """ST-2: the working state of every epoch comes back from snapshot and diffs."""
-    from tests.fakes.sessions import MemorySessions  # noqa: PLC0415
+    from tests.contract.in_memory.sessions import MemorySessions  # noqa: PLC0415
 
     talk = simulate()
     states = []

@@ -22,7 +22,7 @@ from orchestrator.turns.lease import TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
-from tests.fakes.sessions import MemorySessions
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.unit.gateway.memory_dependencies import make_dependencies
 
 PROBLEM = "application/problem+json"

@@ -40,14 +40,9 @@ class PostgresScratchpadArchive:
         return [Entry.from_json(body) for (body,) in reversed(rows)]
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
-        async with self._database.transaction() as connection:
-            await connection.execute(
-                delete(scratchpad_entries).where(
-                    _COLUMNS.session_id == session_id,
-                    _COLUMNS.tenant_id == tenant_id,
-                    _COLUMNS.entry_id.in_(entry_ids),
-                )
-            )
+        arguments = {"session_id": session_id, "tenant_id": tenant_id, "entry_ids": list(entry_ids)}
+        with translated():
+            await self._database.fetch_all(statement("drop_notes"), arguments)
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
         async with self._database.transaction() as connection:

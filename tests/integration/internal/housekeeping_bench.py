@@ -109,7 +109,7 @@ async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[flo
 
 async def main() -> int:
     arguments = parse(
-        "benchmarks.housekeeping",
+        "tests.integration.internal.housekeeping_bench",
         __doc__,
         rounds=(5, "each alone and beside the items"),
         turns=(150, "turns of one round"),

@@ -54,7 +54,7 @@ class Deliveries:
 
 async def main() -> None:
     arguments = parse(
-        "benchmarks.listeners",
+        "tests.integration.observe.listeners_bench",
         __doc__,
         listeners=(1000, "open streams"),
         sessions=(200, "that the listeners are spread over"),

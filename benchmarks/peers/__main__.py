@@ -1,0 +1,194 @@
+"""`make bench-peers`: the same work on other tools, each in an environment of its own, beside the hand-written task.
+
+Rounds are interleaved; what has been measured is kept after each phase, so that a run that is stopped has its
+rounds. The page in `docs/performance.md` is drawn from what is kept: ``--draw yes`` draws it without measuring.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.candidates import Candidate
+from benchmarks.environment import ROOT, open_stores, own_stores, parse, run_process
+from benchmarks.mailbox import QUEUE
+from benchmarks.measure import GROUPS
+from benchmarks.peers.page import draw
+from benchmarks.turns import SAID, Results, measure, run_candidates
+from parley.embedded import Stores
+from parley.processes import log_says
+
+HERE = Path(__file__).parent
+KEPT = HERE / "results.json"
+PEERS = {
+    "LangGraph": ("langgraph", {"LANGGRAPH": "default"}),
+    "LangGraph, leanest": ("langgraph", {"LANGGRAPH": "leanest"}),
+    "procrastinate": ("procrastinate", {}),
+    "DBOS": ("dbos", {}),
+}
+"""Module and environment by name."""
+
+
+def install(module: str) -> str:
+    """The Python of a peer's environment, made of its pinned file when that is new."""
+    folder, pinned = ROOT / f".venv-{module}", HERE / f"{module}.txt"
+    python, done = folder / "bin/python", folder / ".installed"
+    if not done.exists() or done.read_text() != pinned.read_text():
+        print(f"Installing {module}.", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-qq", "-r", str(pinned)], check=True)
+        done.write_text(pinned.read_text())
+    return str(python)
+
+
+@dataclass
+class Peer:
+    """A candidate whose client is a process in an environment of its own."""
+
+    name: str
+    workers: list[psutil.Process]
+    client: asyncio.subprocess.Process
+    waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict[int, "asyncio.Future[Any]"])
+
+    async def prepare(self, sessions: Iterable[str]) -> None:
+        await self._order("prepare", list(sessions))
+
+    async def submit(self, session: str, text: str) -> None:
+        await self._order("submit", session, [text])
+
+    async def converse(self, session: str, texts: list[str]) -> list[float]:
+        return await self._order("converse", session, texts)
+
+    async def drained(self) -> None:
+        await self._order("drained")
+
+    async def _order(self, name: str, *arguments: object) -> Any:
+        number = len(self.waiting)
+        self.waiting[number] = asyncio.get_running_loop().create_future()
+        assert self.client.stdin is not None
+        self.client.stdin.write(json.dumps([number, name, arguments]).encode() + b"\n")
+        return await self.waiting[number]
+
+    async def listen(self) -> None:
+        """Hand answers to those who wait for them."""
+        assert self.client.stdout is not None
+        while line := await self.client.stdout.readline():
+            number, result = json.loads(line)
+            self.waiting[number].set_result(result)
+        for one in self.waiting.values():
+            if not one.done():
+                one.set_exception(RuntimeError(f"The client of {self.name} has ended."))
+
+
+@asynccontextmanager
+async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Peer]:
+    """Two worker processes, and a client; the client makes the tables first."""
+    module, environment = PEERS[name]
+    python, label = install(module), name.replace(", ", "-")
+    addresses = {"DATABASE_URL": stores.database_url, "REDIS_URL": stores.redis_url, "PYTHONPATH": str(ROOT)}
+    client = await asyncio.create_subprocess_exec(
+        *(python, "-m", "benchmarks.peers.client", module),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=2**26,
+        env={**os.environ, **environment, **addresses},
+    )
+    assert client.stdout is not None
+    assert client.stdin is not None
+    await client.stdout.readline()
+    with ExitStack() as stack:
+        if module == "langgraph":
+            celery = (
+                "-m",
+                "celery",
+                "-A",
+                "benchmarks.peers.langgraph",
+                "worker",
+                "-P",
+                "prefork",
+                "-c",
+                "2",
+            )
+            arguments, count = (*celery, "-Q", QUEUE, "--without-gossip", "--without-mingle", "-l", "INFO"), 1
+        else:
+            arguments, count = ("-m", f"benchmarks.peers.{module}"), 2
+        workers = [
+            stack.enter_context(
+                run_process(
+                    f"{label}-{n}", arguments, stores, folder, log_says(" ready."), environment, python
+                )
+            )
+            for n in range(count)
+        ]
+        peer = Peer(name, workers, client)
+        listening = asyncio.create_task(peer.listen())
+        yield peer
+        client.stdin.close()
+        await asyncio.wait_for(client.wait(), 30)
+        await listening
+
+
+def _keep(results: Results) -> None:
+    KEPT.write_text(
+        json.dumps(
+            {
+                "measured": datetime.now(UTC).date().isoformat(),
+                "environment": {
+                    "python": platform.python_version(),
+                    "cores": psutil.cpu_count(),
+                    "load": round(psutil.getloadavg()[2], 1),
+                    "system": f"{platform.system()} {platform.machine()}",
+                },
+                "rounds": [
+                    {
+                        "phase": phase,
+                        "name": name,
+                        "turns_per_s": [round(one.rate, 1) for one in rounds],
+                        "p50_ms": [round(one.p50_ms, 2) if one.latencies_s else None for one in rounds],
+                        "cpu_us": {group: [round(one.cpu_us(group)) for one in rounds] for group in GROUPS},
+                    }
+                    for (phase, name), rounds in sorted(results.items())
+                ],
+            },
+            indent=1,
+        )
+        + "\n"
+    )
+
+
+async def main() -> None:
+    arguments = parse(
+        "benchmarks.peers",
+        __doc__,
+        rounds=(5, "each of a closed loop and a drain"),
+        turns=(60, "turns of each session in the closed loop"),
+        only=((*SAID, *PEERS), "names of candidates; all of them by default"),
+        draw=("no", "yes: draw the page from what is kept, and measure nothing"),
+    )
+    if arguments.draw == "no":
+        with open_stores() as (running, folder):
+            async with AsyncExitStack() as stack:
+                candidates: list[Candidate] = []
+                candidates += await stack.enter_async_context(run_candidates(running, folder, arguments.only))
+                for number, name in enumerate(PEERS, start=len(SAID)):
+                    if name in arguments.only:
+                        opened = _run_peer(name, own_stores(running, number), folder)
+                        candidates.append(await stack.enter_async_context(opened))
+                await measure(candidates, arguments.rounds, arguments.turns, _keep)
+    draw(json.loads(KEPT.read_text()))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,68 @@
+"""A peer's client, in the peer's own environment: orders come as lines of JSON, each is answered by one.
+
+``python benchmarks/peers/client.py langgraph``. Answers to users come back through Redis, alike for all peers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import redis.asyncio
+
+from benchmarks.mailbox import DONE, keys
+
+
+class Client:
+    """Carries out orders; `peer` knows how a turn is handed in, and when all are done `expected` have been."""
+
+    def __init__(self, peer: Any) -> None:
+        self._peer = peer
+        self._redis = redis.asyncio.from_url(os.environ["REDIS_URL"], max_connections=1000)
+        self._expected = 0
+
+    async def prepare(self, sessions: list[str]) -> None:
+        await self._peer.prepare(sessions)
+
+    async def submit(self, session: str, texts: list[str]) -> None:
+        for text in texts:
+            self._expected += 1
+            await self._peer.submit(self._redis, session, text)
+
+    async def converse(self, session: str, texts: list[str]) -> list[float]:
+        times: list[float] = []
+        for text in texts:
+            began = time.perf_counter()
+            await self.submit(session, [text])
+            await self._redis.brpop([keys(session)[2]], timeout=0)
+            times.append(time.perf_counter() - began)
+        return times
+
+    async def drained(self) -> None:
+        while int(await self._redis.get(DONE) or 0) < self._expected:
+            await asyncio.sleep(0.01)
+
+
+async def main(name: str) -> None:
+    client = Client(await importlib.import_module(f"benchmarks.peers.{name}").open_client())
+
+    async def answer(number: int, order: str, arguments: list[Any]) -> None:
+        result = await getattr(client, order)(*arguments)
+        print(json.dumps([number, result]), flush=True)
+
+    orders = asyncio.StreamReader(limit=2**26)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
+    print("[]", flush=True)
+    async with asyncio.TaskGroup() as group:
+        while line := await orders.readline():
+            group.create_task(answer(*json.loads(line)))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,90 @@
+# type: ignore - what it imports is in an environment of its own
+"""DBOS: one workflow of one step a turn, a queue partitioned by session; run as a module it is a worker."""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import cache
+from typing import Any
+
+import orjson
+import psycopg_pool
+import redis
+from dbos import DBOS, DBOSClient, DBOSConfig
+
+from benchmarks.mailbox import BEGIN, DONE, LOAD, SAVE, TABLES, keys
+from benchmarks.work import FIRST, advance
+
+DATABASE_URL = os.environ["DATABASE_URL"]
+QUEUE = "turns"
+
+
+@cache
+def _pool() -> psycopg_pool.ConnectionPool[Any]:
+    options = {"autocommit": True, "prepare_threshold": 0}
+    return psycopg_pool.ConnectionPool(DATABASE_URL, open=True, max_size=16, kwargs=options)
+
+
+@cache
+def _redis() -> Any:
+    return redis.Redis.from_url(os.environ["REDIS_URL"])
+
+
+@DBOS.step(name="save")
+def save(session: str, text: str) -> str:
+    with _pool().connection() as connection:
+        version, body = connection.execute(LOAD, (session,)).fetchone()
+        state = orjson.loads(body)
+        reply = advance(state, text)
+        written = {"state": orjson.dumps(state).decode(), "session": session, "version": version}
+        connection.execute(SAVE, {**written, "text": text, "reply": reply})
+    return reply
+
+
+@DBOS.workflow(name="turn")
+def take_turn(session: str, text: str) -> str:
+    reply = save(session, text)
+    told = _redis().pipeline(transaction=False)
+    told.lpush(keys(session)[2], reply).incr(DONE).execute()
+    return reply
+
+
+class Client:
+    def __init__(self) -> None:
+        self._client = DBOSClient(system_database_url=DATABASE_URL)
+
+    async def prepare(self, sessions: list[str]) -> None:
+        with _pool().connection() as connection, connection.cursor() as cursor:
+            cursor.executemany(BEGIN, [(session, FIRST.decode()) for session in sessions])
+
+    async def submit(self, _: Any, session: str, text: str) -> None:
+        order: Any = {
+            "workflow_name": "turn",
+            "queue_name": QUEUE,
+            "queue_partition_key": session,
+            "app_version": "bench",
+        }
+        await self._client.enqueue_async(order, session, text)
+
+
+async def open_client() -> Client:
+    with _pool().connection() as connection:
+        for table in TABLES:
+            connection.execute(table)
+    return Client()
+
+
+def main() -> None:
+    config = DBOSConfig(
+        name="peer", system_database_url=DATABASE_URL, application_version="bench", max_executor_threads=32
+    )
+    DBOS(config=config)
+    DBOS.launch()
+    DBOS.register_queue(QUEUE, partition_concurrency=1, worker_concurrency=16, polling_interval_sec=0.05)
+    print("worker ready.", flush=True)
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

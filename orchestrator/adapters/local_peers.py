@@ -1,0 +1,41 @@
+"""Finds out which account of this machine is at the other end of a connection on loopback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+from typing import Any
+
+_IPV4, _IPV6 = Path("/proc/net/tcp"), Path("/proc/net/tcp6")
+_UID = 4  # the field after both addresses, state, queues, timer and retransmissions
+
+
+def is_stranger(client: tuple[Any, ...], server: tuple[Any, ...]) -> bool:
+    """Decide if neither this process's account nor root holds the client's end; both are a socket's addresses.
+
+    Only Linux tells whose a connection is: elsewhere nobody is taken for a stranger.
+    """
+    if sys.platform != "linux":
+        return False
+    return _account_of(client, server) not in {0, os.geteuid()}
+
+
+def _account_of(client: tuple[Any, ...], server: tuple[Any, ...]) -> int | None:
+    ends = ip_address(client[0]), ip_address(server[0])
+    # A program may reach an address of the old kind through a socket of the new one.
+    mapped = tuple(IPv6Address(f"::ffff:{end}") if end.version == 4 else end for end in ends)
+    for table, (near, far) in ((_IPV4, ends), (_IPV6, mapped)):
+        row = f" {_written(near, client[1])} {_written(far, server[1])} ".encode()
+        _, found, rest = table.read_bytes().partition(row) if table.exists() else (b"", b"", b"")
+        if found:
+            return int(rest.split(None, _UID + 1)[_UID])
+    return None
+
+
+def _written(address: IPv4Address | IPv6Address, port: int) -> str:
+    """Write an address as the system's tables do: words of four bytes, each in the machine's order."""
+    packed = address.packed
+    words = (int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4))
+    return f"{''.join(f'{word:08X}' for word in words)}:{port:04X}"

@@ -1,0 +1,41 @@
+"""RT-20: what a turn costs is bounded by counts, which are the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from benchmarks.environment import settings_of
+from benchmarks.profile import CALLS, Calls, Talk
+from benchmarks.turns import BOOKING
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import AgentCatalogue, build_agent, open_lane, open_ports
+from orchestrator.runtime.lane import LaneRunner
+from parley.embedded import Stores
+
+BOUNDS = {
+    CALLS: 4_100,
+    "JSON decoded": 4,
+    "JSON encoded": 50,
+    "statements": 6,
+    "Redis commands": 1.5,
+    "metric observations": 16,
+}
+"""At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
+
+
+@pytest.fixture
+async def talk(database_url: str, redis_url: str) -> AsyncIterator[Talk]:
+    migrate(database_url)
+    async with open_ports(settings_of(Stores(database_url, redis_url))) as ports, open_lane(ports) as lane:
+        agents = AgentCatalogue(build_agent, ports)
+        yield Talk(ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get), sessions=2)
+
+
+async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
+    await talk.take(2 * len(BOOKING))
+    calls = Calls()
+    await talk.take(len(BOOKING), calls)
+    counted = calls.of_one(talk.sessions * len(BOOKING))
+    assert all(0 < counted[name] <= bound for name, bound in BOUNDS.items()), counted

@@ -1,0 +1,14 @@
+"""Gives tests a database of their own within the one Redis server of a run."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def numbered(redis_url: str, number: int) -> str:
+    """The same server's database of this number."""
+    parts = urlsplit(redis_url)
+    own = (
+        parts._replace(query=f"db={number}") if parts.scheme == "unix" else parts._replace(path=f"/{number}")
+    )
+    return own.geturl()

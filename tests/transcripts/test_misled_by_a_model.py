@@ -1,0 +1,133 @@
+"""What a model misunderstands does nothing that lasts without a yes (PX-18, RT-12)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.simulator import Conversation, Simulator
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from orchestrator.types import DEFAULT_TENANT
+from tests.transcripts.test_never_the_wrong_deed import TRIP, booked
+from tests.transcripts.test_transcripts import trained
+
+
+@asynccontextmanager
+async def misled(
+    meanings: dict[str, dict[str, Any]], domain: str = "analytics"
+) -> AsyncIterator[Conversation]:
+    """A conversation whose messages a model understands as it is told, however wrongly."""
+
+    def understand(request: Request) -> Reply:
+        empty: dict[str, Any] = {"intent": None, "flows": [], "slots": {}, "target": None, "digression": None}
+        return Answer(json={"kind": "unknown", **empty, **meanings.get(request.said, {})})
+
+    with ScriptedModel(Script(rules=(Rule(prompt="nlu_think", replies=(Computed(understand),)),))) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        loaded, system1 = trained(domain)
+        simulator = Simulator.of(loaded, system1=system1, models=pool, sections={"nlu": {"mode": "system2"}})
+        try:
+            yield simulator.converse()
+        finally:
+            await pool.aclose()
+
+
+def as_task(dact: str, **slots: Any) -> dict[str, Any]:
+    return {"kind": "task", "flows": [{"dact": dact, "score": 0.95}], "slots": slots}
+
+
+RENAME = "rename mpg in cars to economy"
+
+
+@pytest.mark.parametrize(
+    "meant",
+    [
+        as_task("fill_missing", table="cars", column="mpg"),
+        as_task("rename_column", table="cars", column="mpg", new_name="weight_now"),
+        as_task("sample", table="cars"),
+    ],
+)
+async def test_what_a_model_alone_understands_is_asked_about_before_it_lasts(meant: dict[str, Any]) -> None:
+    """PX-18: though the task needs no yes where System 1 reads it so too."""
+    async with misled({RENAME: meant}) as talk:
+        turn = await talk.say(RENAME)
+
+        assert turn["ambiguity"]["level"] == "confirmation"
+        assert await steps_of(talk) == []
+        await talk.say("yes")
+        assert len(await steps_of(talk)) == 1
+
+
+async def test_what_both_readers_understand_alike_needs_no_yes() -> None:
+    meant = as_task("rename_column", table="cars", column="mpg", new_name="economy")
+    async with misled({RENAME: meant}) as talk:
+        await talk.say(RENAME)
+        assert await steps_of(talk) == ["renamed mpg of cars to economy"]
+
+
+async def test_a_question_is_no_yes_whatever_a_model_takes_it_for() -> None:
+    ask = "is that really right"
+    async with misled(
+        {
+            ask: {"kind": "confirmation"},
+            "drop mpg from cars": as_task("drop_column", table="cars", column="mpg"),
+        }
+    ) as talk:
+        await talk.say("drop mpg from cars")
+        await talk.say(ask)
+        assert await steps_of(talk) == []
+
+
+async def test_a_decision_about_what_was_done_is_not_a_models_to_name() -> None:
+    """RT-12: undoing takes a choice by the user."""
+    undo = {"kind": "correction", "target": "compensate_effect"}
+    change = {**as_task("plan_trip"), "kind": "correction", "slots": {"destination": "Paris"}}
+    trip = as_task(
+        "plan_trip", origin="Oslo", destination="Rome", date="2026-12-01", return_date="2026-12-05"
+    )
+    async with misled(
+        {TRIP.format("rome"): trip, "yes": {"kind": "confirmation"}, "to paris": change, "hm": undo}, "travel"
+    ) as talk:
+        for words in (TRIP.format("rome"), "yes", "to paris"):
+            turn = await talk.say(words)
+        assert [action["name"] for action in turn["actions"]][:2] == ["keep_effect", "compensate_effect"]
+
+        await talk.say("hm")
+
+        assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def steps_of(talk: Conversation) -> list[str]:
+    """What was done to tables, as the store has it."""
+    records = talk.simulator.records.get(DEFAULT_TENANT)
+    found = [] if records is None else await records.find("steps", limit=100)
+    return [one["action"] for one in found]
+
+
+async def test_a_booking_that_failed_is_not_told_as_done_with_its_plan() -> None:
+    """PL-7: what stands in for a step that would last does not do the step."""
+    trip = as_task(
+        "plan_trip", origin="Oslo", destination="Rome", date="2026-12-01", return_date="2026-12-05"
+    )
+    another = {**as_task("book_flight", flight_number="QX7636"), "kind": "correction"}
+    async with misled(
+        {TRIP.format("rome"): trip, "hm": another, "yes": {"kind": "confirmation"}}, "travel"
+    ) as talk:
+        for words in (TRIP.format("rome"), "hm", "yes"):
+            turn = await talk.say(words)
+
+    assert await booked(talk) == [("FCO", "OSL")]
+    assert "planned and booked" not in turn["reply"]
+    assert "Not done: book the outbound flight" in turn["reply"]
+
+
+async def test_a_column_that_decides_what_goes_is_named_before_it_goes() -> None:
+    words = "remove duplicates from iris"
+    async with misled({words: as_task("deduplicate", table="iris", column="species")}) as talk:
+        turn = await talk.say(words)
+    assert "147 of 150 rows of iris repeat earlier ones in species alone" in turn["reply"]
