@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.system1 import Reading, System1
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
+from tests.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
 class Author(System1):
