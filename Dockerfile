@@ -7,10 +7,8 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=igno
 WORKDIR /src
 RUN python3 -m venv --without-pip /opt/parley
 # What changes seldom comes first, so that a change of the source does not install everything anew.
-COPY pyproject.toml constraints.txt ./
-COPY deploy/requirements.py deploy/requirements.py
-RUN python3 deploy/requirements.py server > requirements.txt \
-    && python3 -m pip --python /opt/parley/bin/python install --requirement requirements.txt --constraint constraints.txt
+COPY deploy/locked.txt locked.txt
+RUN python3 -m pip --python /opt/parley/bin/python install --require-hashes --requirement locked.txt
 COPY . .
 RUN python3 -m pip --python /opt/parley/bin/python install --no-deps . \
     && /opt/parley/bin/python -m compileall -q -j 0 /opt/parley/lib

@@ -15,7 +15,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-long check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos fuzz audit clean
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults soak chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -81,22 +81,45 @@ bench-workers: $(VENV)/.installed-dev
 docs: $(VENV)/.installed
 	$(BIN)/python -m parley.settings_page
 
+# The faults at the scale that is promised: stops, poison turns, kills, brokers, histories. An hour or more.
+faults: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow tests/unit/agent/test_stopped_turns.py tests/integration/chaos \
+		tests/integration/internal/test_retention.py
+
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
 
-# Asks a database on the network, so it is not part of `check`.
-audit:
-	@$(PYTHON) -m venv --clear .venv-audit
-	@.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit || { \
-		echo "audit: nothing was checked: pip-audit cannot be installed without the network (HTTPS_PROXY?)." >&2; exit 2; }
+# Every pinned package against the stored list of known vulnerabilities: needs no network, and says how old the list is.
+audit: $(VENV)/.installed-dev
+	@$(BIN)/python deploy/audit.py
+
+# The same with today's database on the network. What it does not know counts as not checked.
+audit-online: .venv-audit/.installed
 	@.venv-audit/bin/pip-audit --requirement constraints.txt --strict --no-deps --disable-pip --output .venv-audit/found; \
 	code=$$?; cat .venv-audit/found 2>/dev/null; \
 	if [ $$code -ne 0 ] && [ ! -s .venv-audit/found ]; then \
-		echo "audit: nothing was checked: the database of vulnerabilities cannot be reached (HTTPS_PROXY?)." >&2; exit 2; \
+		echo "audit: not everything was checked: see above, and is the network there (HTTPS_PROXY?)." >&2; exit 2; \
 	fi; exit $$code
+
+# The bill of materials (CycloneDX) of what the image installs.
+bom: .venv-audit/.installed
+	@mkdir -p build
+	@.venv-audit/bin/cyclonedx-py requirements deploy/locked.txt --pyproject pyproject.toml --output-reproducible \
+		--output-file build/bom.json
+
+# What the image installs, with the hashes of every file; renewed with constraints.txt.
+lock:
+	uv pip compile pyproject.toml --extra server --universal --python-version 3.11 --generate-hashes --quiet \
+		--constraint constraints.txt --no-header --no-annotate --output-file deploy/locked.txt
+
+.venv-audit/.installed:
+	@$(PYTHON) -m venv --clear .venv-audit
+	@.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit==2.10.1 cyclonedx-bom==7.5.0 || { \
+		echo "The tools cannot be installed without the network (HTTPS_PROXY?); nothing was checked." >&2; exit 2; }
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .venv-* build dist *.egg-info .ruff_cache .hypothesis

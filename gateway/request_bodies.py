@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic.config import JsonDict
 
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.validation import is_bounded_json
@@ -39,6 +40,10 @@ PreferenceKey = Annotated[
 PreferenceText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, pattern=NO_NUL)]
 DomainName = Annotated[str, StringConstraints(max_length=128, pattern=NO_NUL)]
 Title = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
+
+# A schema's words for what the types cannot say.
+GIVEN: JsonDict = {"not": {"type": "null"}}
+ABSENT: JsonDict = {"type": "null"}
 
 
 class NewSession(RequestBody):
@@ -81,7 +86,22 @@ class NewRunBody(RequestBody):
     """A flow, or a trigger for all flows that have it; without a session where they need none."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"flow": "summarize_session", "session_id": "session_1"}]}
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["flow"], "properties": {"flow": GIVEN, "trigger": ABSENT}},
+                {
+                    "required": ["trigger"],
+                    "properties": {
+                        "trigger": GIVEN,
+                        "flow": ABSENT,
+                        "after": ABSENT,
+                        "inputs": {"maxItems": 0},
+                        "options": {"maxProperties": 0},
+                    },
+                },
+            ],
+            "examples": [{"flow": "summarize_session", "session_id": "session_1"}],
+        }
     )
 
     flow: Identifier | None = None
@@ -106,7 +126,7 @@ class NewFeedback(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+                {"required": [name], "properties": {name: GIVEN}}
                 for name in ("rating", "comment", "correction")
             ],
             "examples": [
@@ -166,7 +186,7 @@ class PreferenceBody(RequestBody):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"required": ["value"], "properties": {"value": {"not": {"type": "null"}}}},
+                {"required": ["value"], "properties": {"value": GIVEN}},
                 {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
             ]
         },

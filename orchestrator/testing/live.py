@@ -17,7 +17,7 @@ class MemoryWakeup:
         self._ready: dict[SessionId, None] = {}
         self._offered = asyncio.Event()
 
-    async def offer(self, *session_ids: SessionId) -> bool:
+    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
         self._ready.update(dict.fromkeys(session_ids))
         self._offered.set()
         return True

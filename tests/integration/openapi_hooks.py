@@ -62,9 +62,12 @@ def _end_soon(case: Any) -> None:
 
 def _start_what_is_there(body: dict[str, Any]) -> None:
     """Which flows there are, and what each may be told, is a matter of the domain."""
-    flow = body.get("flow")
-    if isinstance(flow, str) and IDENTIFIER_PATTERN.fullmatch(flow):
-        body["flow"] = "summarize_session"
+    names = {"flow": "summarize_session", "trigger": "summary_due"}
+    told = [
+        name for name in names if isinstance(body.get(name), str) and IDENTIFIER_PATTERN.fullmatch(body[name])
+    ]
+    body.update({name: names[name] for name in told})
+    if told:
         body.update({name: {} for name in ("options", "parameters") if isinstance(body.get(name), dict)})
 
 

@@ -103,6 +103,8 @@ async def _examine(database_url: str, redis_url: str, folder: Path, options: tup
             *command,
             f"{house.url}/openapi.json",
             *options,
+            "--checks",
+            "all",
             "--generation-deterministic",
             "--request-timeout",
             "20",

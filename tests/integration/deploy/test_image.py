@@ -29,7 +29,7 @@ from tests.integration.deploy.fixtures.deployment import (
 from tests.integration.deploy.fixtures.dockerfile import ROOT, read_dockerfile
 from tests.integration.deploy.fixtures.trees import demand_trees
 
-PREPARED = ["ENV", "WORKDIR", "RUN", "COPY", "COPY", "RUN", "COPY", "RUN", "RUN"]
+PREPARED = ["ENV", "WORKDIR", "RUN", "COPY", "RUN", "COPY", "RUN", "RUN"]
 
 
 def run(image: Image, *command: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Looks for context in memory: what was asked, and what the test lets be found."""
+"""Context gathering in memory: a test says what Internal flows find, and when."""
 
 from __future__ import annotations
 
