@@ -15,7 +15,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-long check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos fuzz audit audit-online bom lock clean
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults soak chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -80,6 +80,11 @@ bench-workers: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m parley.settings_page
+
+# The faults at the scale that is promised: stops, poison turns, kills, brokers, histories. An hour or more.
+faults: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow tests/unit/agent/test_stopped_turns.py tests/integration/chaos \
+		tests/integration/internal/test_retention.py
 
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)

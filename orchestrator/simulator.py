@@ -36,8 +36,7 @@ from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
-from orchestrator.turns.result import turn_object
-from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.turns.turn import Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, UserId, new_id
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

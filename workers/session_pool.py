@@ -182,12 +182,13 @@ class Reconciler:
         self._offered: dict[SessionId, float] = {}
 
     async def sweep(self) -> int:
-        """Offer what nobody holds; take it ourselves when that does not help.
+        """Offer what nobody holds, and wake somebody for it; take it ourselves when that does not help.
 
-        Without Redis nobody can be woken; and a message may wait behind tasks that wait for a turn.
+        Who held it may have died and count as awake. Without Redis nobody can be woken; and a message may wait
+        behind tasks that wait for a turn.
         """
         found = await self._lane.sweep(grace_s=self._grace_s)
-        offered = not found or await self._wakeup.offer(*found)
+        offered = not found or await self._wakeup.offer(*found, nobody_came=True)
         if self._pool is not None:
             in_vain = self._in_vain(found, self._pool) if offered else found
             for session_id in in_vain[: self._pool.room]:

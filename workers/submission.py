@@ -17,7 +17,6 @@ from orchestrator.adapters.threads import run_in_thread
 from orchestrator.bootstrap import Ports
 from orchestrator.errors import InvalidInput, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
-from orchestrator.turns.result import turn_object
 from orchestrator.turns.submission import (
     MAX_WAIT_S,
     NO_NUL,
@@ -26,7 +25,7 @@ from orchestrator.turns.submission import (
     invalid_input,
     require_bounded_arguments,
 )
-from orchestrator.turns.turn import Submission
+from orchestrator.turns.turn import Submission, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, UserId
 
 _log = get_logger(__name__)

@@ -34,6 +34,10 @@ OUTBOX_AGE = gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.",
 RUNS = gauge("parley_internal_runs_waiting", "Internal flows that are due and not running.", ["urgency"])
 RUNS_AGE = gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
 WEBHOOKS = gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
+JOB_FIRED = gauge("parley_job_fired_timestamp_seconds", "When a scheduled job was fired last.", ["job"])
+JOB_DUE = gauge(
+    "parley_job_due_timestamp_seconds", "When it is due next; past: nobody has fired it.", ["job"]
+)
 
 # Less than Prometheus waits for an answer: else it would get nothing at all when the store is down.
 READ_WITHIN_S = 2.0
@@ -62,6 +66,9 @@ def _set_gauges(stats: SystemStatus) -> None:
     APPROVALS.set(stats.pending_approvals)
     WEBHOOKS.labels("failing").set(stats.webhooks_failing)
     WEBHOOKS.labels("given_up").set(stats.webhooks_given_up)
+    for job, (fired, due) in stats.jobs.items():
+        JOB_FIRED.labels(job).set(fired)
+        JOB_DUE.labels(job).set(due)
     _set_queues(stats.outbox, OUTBOX_KINDS, OUTBOX, OUTBOX_AGE)
     _set_queues(stats.runs, [urgency.value for urgency in Urgency], RUNS, RUNS_AGE)
 

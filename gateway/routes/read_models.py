@@ -15,8 +15,7 @@ from gateway.responses.common import documented, format_time
 from gateway.responses.sessions import Frame, FramePage, JournalStep, Note
 from gateway.responses.turns import TimedTurn
 from orchestrator.ports.memory.scratchpad import EntryKind
-from orchestrator.turns.result import turn_object
-from orchestrator.turns.turn import TurnRecord, TurnStatus
+from orchestrator.turns.turn import TurnRecord, TurnStatus, turn_object
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])

@@ -12,9 +12,8 @@ from gateway.parameters import Limit
 from gateway.responses.common import documented
 from gateway.responses.turns import Receipt, Turn, TurnJournal
 from orchestrator.errors import InvalidInput
-from orchestrator.turns.result import turn_object
 from orchestrator.turns.submission import MAX_WAIT_S, TurnRequest
-from orchestrator.turns.turn import FINISHED, TurnStatus
+from orchestrator.turns.turn import FINISHED, TurnStatus, turn_object
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 router = APIRouter(prefix="/v1", tags=["turns"])

@@ -1,17 +1,18 @@
-"""`expire_sessions`, `prune_archive`, `prune_runtime`: what is old goes, in batches, until nothing is left."""
+"""`expire_sessions`, `prune_archive`, `prune_runtime`, `forget`: what is old or to be forgotten goes."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run
-from orchestrator.types import Json, SessionId, TenantId
+from orchestrator.types import Json, SessionId, TenantId, UserId
 
 _DAY_S = 86_400.0
 BATCH = 500
-PRUNE_BATCH = 5000
+PRUNE_WITHIN_S = 600.0
+"""What is left after so long is left to another run."""
 
 
 class Expiring(BaseModel):
@@ -67,14 +68,16 @@ class PruneArchive(InternalFlow):
     name: ClassVar[str] = "prune_archive"
     trigger: ClassVar[str] = "prune_archive"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
+    options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
+    redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
-        counts = await run.tools["housekeeping"].prune_archive(
+        counts, all_gone = await run.tools["housekeeping"].prune_archive(
             keep_flows=run.config.get("keep_flows", 1000),
             keep_epochs=run.config.get("keep_epochs", 1000),
-            limit=PRUNE_BATCH,
+            within_s=PRUNE_WITHIN_S,
         )
-        return redo_run() if PRUNE_BATCH in counts.values() else counts
+        return counts if all_gone else redo_run()
 
 
 class PruneRuntime(InternalFlow):
@@ -83,9 +86,51 @@ class PruneRuntime(InternalFlow):
     name: ClassVar[str] = "prune_runtime"
     trigger: ClassVar[str] = "prune_runtime"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
+    options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
+    redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
-        counts = await run.tools["housekeeping"].prune_runtime(
-            older_than_s=run.config.get("older_than_s", 30 * _DAY_S), limit=PRUNE_BATCH
+        counts, all_gone = await run.tools["housekeeping"].prune_runtime(
+            older_than_s=run.config.get("older_than_s", 30 * _DAY_S), within_s=PRUNE_WITHIN_S
         )
-        return redo_run() if PRUNE_BATCH in counts.values() else counts
+        return counts if all_gone else redo_run()
+
+
+class Forgotten(BaseModel):
+    """A session, or a user with all of its sessions; never both."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    session_id: SessionId | None = None
+    user_id: UserId | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Forgotten:
+        if (self.session_id is None) == (self.user_id is None):
+            raise ValueError("give either session_id or user_id")
+        return self
+
+
+class Forget(InternalFlow):
+    """Erases sessions and users at once, whatever their age: of all that they said nothing is kept."""
+
+    name: ClassVar[str] = "forget"
+    trigger: ClassVar[str] = "forget"
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "scratchpad")
+    input_type: ClassVar[Any] = Forgotten
+    options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
+
+    async def work(self, run: RunContext, item: Forgotten, data: Json) -> int:
+        store, tenant_id = run.tools["housekeeping"], run.tenant_id
+        names = (
+            [item.session_id] if item.user_id is None else await store.sessions_of(tenant_id, item.user_id)
+        )
+        for session_id in names:
+            await run.tools["scratchpad"].forget(tenant_id, session_id)
+            await store.delete_session(tenant_id, session_id)
+        if item.user_id is not None:
+            await store.delete_user(tenant_id, item.user_id)
+        return len(names)
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        return {"sessions": sum(count for count in outputs if isinstance(count, int))}

@@ -14,20 +14,17 @@ from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps import STEPS
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
-from orchestrator.agent.system_turns import (
-    brings_findings,
-    brings_proposal,
-    decide_proposal,
-    take_up_findings,
-)
+from orchestrator.agent.system_turns import PROPOSAL, decide_proposal, take_up_findings
 from orchestrator.context import TurnChanges
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
+from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.redaction import hide_secrets
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import Phases, note_failure
 from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.turn import TurnKind
 
 ENDED_FROM_OUTSIDE = (TurnCancelled, LaneLost, DeadlineExceeded)
 
@@ -50,10 +47,12 @@ class Agent:
         """
         modules = self._modules
         with Phases("load") as phases:
-            if brings_proposal(work):
+            given = work.input
+            action = (given.action or {}).get("name") if given.kind is TurnKind.SYSTEM else None
+            if action == PROPOSAL:
                 return decide_proposal(lease, work, modules)
             turn = load(lease, work, journal, modules, phases)
-            steps = await take_up_findings(turn, modules) if brings_findings(work) else STEPS
+            steps = await take_up_findings(turn, modules) if action == CONTEXT_READY else STEPS
             if isinstance(steps, TurnCommit):
                 return steps
             await _take_steps(steps, turn, modules)
@@ -91,9 +90,8 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     session_id = turn.lease.session_id
     state = DialogueState.from_dict(prior, modules.domain.flows) if prior else DialogueState.new(session_id)
-    state.effects.extend(effects)
-    state.intake.labels = broken.intake.labels
-    state.turn += 1
+    state.keep_done(broken, effects)
+    state.begin_turn()
     turn.changes = TurnChanges(state)
     turn.context = replace(turn.context, changes=turn.changes)
     turn.context.log.event("failed", code="internal_error")

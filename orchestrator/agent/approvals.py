@@ -80,7 +80,7 @@ def _act(
 ) -> None:
     """Let the flow go on with the call, or give it up. Single use: the approval is gone either way."""
     flow = turn.changes.state.stack.get(approval.flow_id)
-    turn.changes.state.approvals.remove(approval)
+    turn.changes.state.close_approval(approval)
     decided_by = record.decided_by if record is not None else None
     facts = {"approval_id": approval.approval_id, "status": status.value, "decided_by": decided_by}
     turn.context.log.event("approval_decided", **facts)

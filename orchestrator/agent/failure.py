@@ -74,7 +74,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
     )
     fresh = turn.changes.state.stack.fall_back(turn.context.world.domain.flows[target], turn.context.now)
     turn.changes.state.inherit(fresh)
-    turn.changes.state.flags.natural_birth = False
+    turn.changes.state.note_origin(natural=False)
     turn.context.log.event("flow_pushed", dact=fresh.dact, flow_id=fresh.flow_id)
     return True
 
@@ -120,14 +120,14 @@ def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
         return False
     step = plan.step_of(flow.flow_id)
     if step is not None:
-        step.note = failure.message
+        step.become(step.status, failure.message)
     _tell(turn, failure, flow)
     turn.changes.state.stack.invalidate(flow, FAILED)
     return True
 
 
 def _tell(turn: RunningTurn, failure: Failed, flow: BaseFlow | None) -> None:
-    turn.changes.state.flags.has_issues = True
+    turn.changes.state.note_issues()
     turn.changes.remark(
         RemarkKind.FAILED,
         message=failure.message,
@@ -144,7 +144,7 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
 
 def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
     """What a skill could not settle, the user is asked; whatever they answer, the flow goes on with it."""
-    turn.changes.state.flags.has_issues = True
+    turn.changes.state.note_issues()
     turn.changes.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=flow.flow_id,

@@ -6,7 +6,6 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Freshness, Kept, WhenStale
-from orchestrator.dialogue.state import Summary
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.lease import OutboxEntry
 
@@ -67,5 +66,5 @@ async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Fr
         return 0
     known = turn.changes.state.history.summary
     if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
-        turn.changes.state.history.summary = Summary(renewed.summary, renewed.through_turn)
+        turn.changes.state.summarise(renewed.summary, renewed.through_turn)
     return renewed.through_turn

@@ -1,17 +1,12 @@
-"""Decoded states of sessions that stay on this process, so that they are not parsed again every turn.
-
-An entry is found by the very bytes it was written as, never by a number: whatever another process
-commits meanwhile has other bytes. Taking an entry removes it, because a turn changes the state in place.
-"""
+"""What an Agent is made of: one set per domain and process."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state import StateCache
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
@@ -25,37 +20,6 @@ from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
-from orchestrator.types import JsonObject, SessionId
-
-KEPT_STATES = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """`body` is the state as serialised; nobody changes it."""
-
-    raw: bytes
-    body: JsonObject
-    state: DialogueState
-
-
-class StateCache:
-    """At most `size` sessions; the one kept longest ago goes first."""
-
-    def __init__(self, size: int = KEPT_STATES) -> None:
-        self._size = size
-        self._entries: OrderedDict[SessionId, Decoded] = OrderedDict()
-
-    def take(self, session_id: SessionId, raw: bytes) -> Decoded | None:
-        """Remove and give the session's entry if it was written as exactly these bytes."""
-        found = self._entries.pop(session_id, None)
-        return found if found is not None and found.raw == raw else None
-
-    def keep(self, session_id: SessionId, decoded: Decoded) -> None:
-        """Remember what the session's next turn is likely to begin with."""
-        self._entries[session_id] = decoded
-        if len(self._entries) > self._size:
-            self._entries.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,22 +14,22 @@ import orjson
 
 from orchestrator.agent.context_wait import WAITING, end_waiting, find_waiting, why_it_waited
 from orchestrator.agent.failure import cascade
-from orchestrator.agent.modules import Decoded, Modules
+from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps.archive import archive, as_archived
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import decode
+from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Label
-from orchestrator.dialogue.state import DialogueState, Summary, repair
+from orchestrator.dialogue.state import Decoded, DialogueState
 from orchestrator.dialogue.storage.diff import diff
 from orchestrator.pex.execution import Recover, Recovery
-from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
-from orchestrator.turns.turn import TurnKind, TurnStatus
+from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject
 
 PROPOSAL = "proposal"
@@ -64,20 +64,6 @@ class _Proposal:
 _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
-def brings_proposal(work: Work) -> bool:
-    """Say whether a turn brings a proposal of an Internal flow."""
-    return _is_system(work, PROPOSAL)
-
-
-def brings_findings(work: Work) -> bool:
-    """Say whether a turn brings the context that a task waited for."""
-    return _is_system(work, CONTEXT_READY)
-
-
-def _is_system(work: Work, action: str) -> bool:
-    return work.input.kind is TurnKind.SYSTEM and (work.input.action or {}).get("name") == action
-
-
 async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
     """Give the steps that carry on the flow whose context is there, or the commit where none goes on now."""
     flow, gathering = _find(turn), modules.ports.gather
@@ -87,7 +73,7 @@ async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, .
     if flow is not None and gathering is not None:
         await end_waiting(turn, gathering, flow, late=True)
         what = "noted; another task is at work"
-    turn.changes.state.turn -= 1
+    turn.changes.state.take_back_turn()
     return _commit(
         turn.lease,
         modules,
@@ -153,7 +139,7 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
         return Verdict(
             Decision.DROPPED, f"There is a summary through turn {state.history.summary.through_turn}."
         )
-    state.history.summary = Summary(text, through)
+    state.summarise(text, through)
     labels = proposal.change.get("labels")
     if is_list(labels):
         join_labels(state, [label for label in labels if label in set(Label)], "an earlier part of this talk")

@@ -42,9 +42,9 @@ def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
 
 def enter(turn: RunningTurn, flow: BaseFlow) -> None:
     """Note that a flow came onto the stack."""
-    turn.changes.state.flags.natural_birth = True
+    turn.changes.state.note_origin(natural=True)
     if isinstance(flow, PlanFlow):
-        flow.goal = turn.context.text[:LONGEST_GOAL]
+        flow.pursue(turn.context.text[:LONGEST_GOAL])
     turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
 
 

@@ -57,6 +57,10 @@ class Ambiguity:
     metadata: JsonObject = field(default_factory=JsonObject)
     """Evidence for re-routing (NL-5): what failed and why."""
 
+    def put(self, words: str) -> None:
+        """Keep the words in which it is asked."""
+        self.question = words
+
 
 class QuestionKind(StrEnum):
     OPEN = "open"

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from orchestrator.dialogue.json_values import copy_json, same_value
-from orchestrator.dialogue.lifecycle import ACTIVE, FlowState, FlowStatus, Reason, check_transition
+from orchestrator.dialogue.lifecycle import ACTIVE, ENDED, FlowState, FlowStatus, Reason, check_transition
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue, check_any
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.storage.serialization import dump, load
@@ -107,7 +107,7 @@ class BaseFlow:
     @property
     def is_finished(self) -> bool:
         """Completed or Invalid: it waits to leave the stack."""
-        return self.status.state in {FlowState.COMPLETED, FlowState.INVALID}
+        return self.status.state in ENDED
 
     def become(self, after: FlowStatus) -> None:
         """Change the status as the table allows. Raises IllegalTransition."""
@@ -271,6 +271,25 @@ class BaseFlow:
         values = {name: spec.default for name, spec in self.spec.slots.items() if spec.default is not None}
         values.update((name, held.value) for name, held in self.slots.items())
         return values
+
+    def follow(self, name: str, held: SlotValue) -> None:
+        """Take the value that another flow of the same plan holds, as the user's own."""
+        self.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
+
+    def give(self, outputs: JsonObject) -> None:
+        """Keep what the flow found for the flows that take it (FS-7)."""
+        self.outputs.update(outputs)
+
+    def complete_outputs(self) -> None:
+        """Take the outputs that were not given from the slots of the same names."""
+        for name in self.spec.outputs:
+            value = self.value(name)
+            if name not in self.outputs and value is not None:
+                self.outputs[name] = copy_json(value)
+
+    def take_back(self, output: str) -> Json | None:
+        """Remove an output, which is about the session and kept with it."""
+        return self.outputs.pop(output, None)
 
     def clear(self, name: str) -> None:
         """Empty a slot; an empty one stays empty."""

@@ -57,6 +57,19 @@ class PlanFlow(BaseFlow):
         """A request that has no steps yet has to be decomposed first."""
         return not self.steps or super().needs_to_think()
 
+    def pursue(self, goal: str) -> None:
+        """Keep the request, in the user's words."""
+        self.goal = goal
+
+    def begin_round(self) -> None:
+        """Count another stacking of sub-flows."""
+        self.rounds += 1
+
+    def note_revision(self) -> int:
+        """Count a revision that goes on record."""
+        self.noted += 1
+        return self.noted
+
     def step_of(self, flow_id: str) -> PlanStep | None:
         """The step that this flow carries out."""
         return next((step for step in self.steps if step.flow_id == flow_id), None)

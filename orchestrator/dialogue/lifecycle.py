@@ -1,6 +1,6 @@
 """The four states of a flow, their reasons, and the one table of allowed changes.
 
-Data, its check and its drawing; who changes a flow, and when, is the business of the stack.
+Data and its check; who changes a flow, and when, is the business of the stack.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ ABANDONED = FlowStatus(FlowState.INVALID, Reason.ABANDONED)
 PRUNED = FlowStatus(FlowState.INVALID, Reason.PRUNED)
 PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
+ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
+"""A flow in one of these waits to leave the stack."""
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT})
 """These go on when something comes from outside, not when they are on top."""
 
@@ -95,16 +97,3 @@ def check_transition(before: FlowStatus, after: FlowStatus) -> None:
     """Raise IllegalTransition unless the table allows the change."""
     if after not in TRANSITIONS[before]:
         raise IllegalTransition(f"A flow that is {before} cannot become {after}.")
-
-
-def draw_transitions() -> str:
-    """The table as a Mermaid state diagram, for the documentation."""
-    names = {status: (status.reason or status.state).value for status in TRANSITIONS}
-    lines = ["stateDiagram-v2", "    [*] --> Active", f"    [*] --> {names[PLANNED]}"]
-    for state in (FlowState.PENDING, FlowState.INVALID):
-        inner = [names[status] for status in TRANSITIONS if status.state is state]
-        lines += [f"    state {state.value} {{", *(f"        {name}" for name in inner), "    }"]
-    for before, allowed in TRANSITIONS.items():
-        lines += [f"    {names[before]} --> {names[after]}" for after in TRANSITIONS if after in allowed]
-        lines += [] if allowed else [f"    {names[before]} --> [*]"]
-    return "\n".join(lines)

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
 from orchestrator.dialogue.storage.serialization import dump, load
-from orchestrator.dialogue.understanding import Digression
+from orchestrator.dialogue.understanding import Digression, FlowScore
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
 
 
@@ -42,10 +43,6 @@ class DigressionRecord:
         self.depth += 1
         self.last = kind
 
-    def end(self) -> None:
-        """The user is back on the task; the last kind stays on record."""
-        self.depth = 0
-
 
 @dataclass(slots=True)
 class PendingApproval:
@@ -70,6 +67,10 @@ class PendingApproval:
     """Number of the turn that put it to the user last: only right after it a bare yes means it."""
     operator_only: bool = False
     """Whether the user cannot grant it himself."""
+
+    def put(self, turn: int) -> None:
+        """Note the turn in which it is put to the user."""
+        self.asked_turn = turn
 
     def has_expired(self, now: float) -> bool:
         return now >= self.expires_at
@@ -113,6 +114,9 @@ class EffectNote:
     def stands(self) -> bool:
         """Whether the outside world may still be as the call left it."""
         return self.status is not EffectStatus.COMPENSATED
+
+    def mark_undone(self) -> None:
+        self.status = EffectStatus.COMPENSATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +212,8 @@ class Frame:
 
 BOUND = "bound"
 """The note of a sub-flow that has been given its values, so that work on it has begun."""
+REOPENED = "reopened"
+"""The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
 ANSWERED = "answered"
 """The note of a step that was given up because its answer is known; it counts as done."""
 
@@ -272,8 +278,64 @@ class PlanStep:
         self.state, self.reason = status
         self.note = note or self.note
 
+    def keep_outputs(self, outputs: JsonObject) -> None:
+        """Keep what the step found, for later ones; what has no value is left out."""
+        self.outputs = {name: copy_json(value) for name, value in outputs.items() if value is not None}
+
+    def rename(self, name: str) -> None:
+        self.name = name
+
+    def need(self, names: Iterable[str]) -> None:
+        """Wait for just these steps, each named once."""
+        self.needs = tuple(dict.fromkeys(names))
+
+    def bind(self, slot: str, binding: JsonObject) -> None:
+        """Say where the value of a slot comes from."""
+        self.slots[slot] = binding
+
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
         """The same step, to be carried out by another flow."""
         return replace(
             self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was said up to and with turn `through_turn`; nothing that is newer is in it."""
+
+    text: str
+    through_turn: int
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
+
+    intent: str | None = None
+    flow: Dact | None = None
+    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
+
+
+@dataclass(slots=True)
+class History:
+    """What was said and done lately. `summary` is of the older turns, once there are many (IF-12).
+
+    `trace` holds small JSON records that are never changed once they are in.
+    """
+
+    messages: list[Message] = field(default_factory=list[Message])
+    trace: list[JsonObject] = field(default_factory=list[JsonObject])
+    summary: Summary | None = None
+
+
+@dataclass(slots=True)
+class Intake:
+    """What the session has taken in from outside.
+
+    `labels`: of what must not simply go out again (PX-3). `entities`: the session's own values by entity,
+    with their metadata, which no catalogue knows (AG-3).
+    """
+
+    labels: list[LabelSource] = field(default_factory=list[LabelSource])
+    entities: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])

@@ -1,7 +1,7 @@
 """The flow stack: which flows are in progress and which one is Active (FS-8 … FS-13).
 
 It moves flows and changes their status; when to do so is the Agent's decision. A plan's flows are put
-there by `plans.stacking`. Flows that left are handed out by `pop_finished`.
+there by `changes.plan_steps`. Flows that left are handed out by `pop_finished`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from orchestrator.dialogue.lifecycle import (
     AWAITING_APPROVAL,
     CANCELLED,
     COMPLETED,
+    ENDED,
     INTERRUPTED,
     MISPREDICTED,
     PARKED,
@@ -48,12 +49,11 @@ class FlowStack:
     @property
     def active(self) -> BaseFlow | None:
         """The top flow, if it is Active."""
-        top = self.top
-        return top if top is not None and top.status == ACTIVE else None
+        return self.flows[-1] if self.flows and self.flows[-1].status == ACTIVE else None
 
     def live(self) -> list[BaseFlow]:
         """Pending and Active flows, top last."""
-        return [flow for flow in self.flows if not flow.is_finished]
+        return [flow for flow in self.flows if flow.status.state not in ENDED]
 
     def interrupted(self) -> list[BaseFlow]:
         """Flows the user may come back to, top last."""
@@ -273,7 +273,7 @@ class FlowStack:
     def reactivate(self) -> None:
         """Make the top flow Active if it waits for nothing but its turn."""
         top = self.top
-        if top is not None and top.state is FlowState.PENDING and top.status not in PARKED:
+        if top is not None and top.status.state is FlowState.PENDING and top.status not in PARKED:
             top.interruption = None
             self._become(top, ACTIVE, None)
 
@@ -332,7 +332,7 @@ class FlowStack:
             f"{flow.dact} is Active below the top." for flow in self.flows[:-1] if flow.status == ACTIVE
         ]
         top = self.top
-        if top is not None and not top.is_finished and top.status not in {ACTIVE, *PARKED}:
+        if top is not None and top.status.state not in ENDED and top.status not in {ACTIVE, *PARKED}:
             faults.append(f"The top flow {top.dact} is {top.status}.")
         places = {flow.flow_id: place for place, flow in enumerate(self.flows) if isinstance(flow, PlanFlow)}
         return faults + [

@@ -5,22 +5,26 @@ It holds and bounds; deciding is the business of the modules. What leaves it sta
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
-from orchestrator.dialogue.correction import REOPENED
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.json_values import copy_json
-from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
+from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.records import (
+    REOPENED,
     DigressionRecord,
     EffectNote,
     Flags,
-    LabelSource,
+    History,
+    Intake,
     Message,
     PendingApproval,
+    Prediction,
     Shown,
+    Summary,
 )
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
@@ -28,7 +32,7 @@ from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
 from orchestrator.dialogue.validation import Rejected
-from orchestrator.types import Dact, FlowId, JsonObject, SessionId
+from orchestrator.types import FlowId, JsonObject, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,49 +46,9 @@ class StateLimits:
     """Beyond those that have gone with their flows already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What was said up to and with turn `through_turn`; nothing that is newer is in it."""
-
-    text: str
-    through_turn: int
-
-
 DEFAULT_LIMITS = StateLimits()
+KEPT_STATES = 1024
 CANDIDATES_KEPT = 3
-
-
-@dataclass(slots=True)
-class Prediction:
-    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
-
-    intent: str | None = None
-    flow: Dact | None = None
-    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
-
-
-@dataclass(slots=True)
-class History:
-    """What was said and done lately. `summary` is of the older turns, once there are many (IF-12).
-
-    `trace` holds small JSON records that are never changed once they are in.
-    """
-
-    messages: list[Message] = field(default_factory=list[Message])
-    trace: list[JsonObject] = field(default_factory=list[JsonObject])
-    summary: Summary | None = None
-
-
-@dataclass(slots=True)
-class Intake:
-    """What the session has taken in from outside.
-
-    `labels`: of what must not simply go out again (PX-3). `entities`: the session's own values by entity,
-    with their metadata, which no catalogue knows (AG-3).
-    """
-
-    labels: list[LabelSource] = field(default_factory=list[LabelSource])
-    entities: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
 
 
 @dataclass(slots=True)
@@ -115,10 +79,63 @@ class DialogueState:
 
     @classmethod
     def new(cls, session_id: SessionId) -> DialogueState:
-        """The state of a session in which nothing has been said."""
         return cls(session_id)
 
     # What a turn does
+
+    def begin_turn(self) -> None:
+        self.turn += 1
+
+    def take_back_turn(self) -> None:
+        """Count a turn for nothing: it says nothing and leaves the conversation as it was."""
+        self.turn -= 1
+
+    def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
+        """Take over from a state that is thrown away what cannot be taken back: effects, and what was taken in."""
+        self.effects.extend(effects)
+        self.intake.labels = broken.intake.labels
+
+    def end_digression(self) -> None:
+        """The user is back on the task; the last kind stays on record."""
+        self.digression.depth = 0
+
+    def note_origin(self, *, natural: bool) -> None:
+        """Note whether the top flow came from the user's own words."""
+        self.flags.natural_birth = natural
+
+    def note_issues(self, *, present: bool = True) -> None:
+        """Note whether a check failed, or a result is not complete."""
+        self.flags.has_issues = present
+
+    def note_plan(self) -> None:
+        """Note whether a plan is in progress."""
+        self.flags.has_plan = self.stack.plan is not None
+
+    def keep_going(self, *, going: bool) -> None:
+        """Note whether the next flow is carried out without waiting for the user."""
+        self.flags.keep_going = going
+
+    def note_effect(self, note: EffectNote) -> None:
+        """Note what a call did, in place of what was noted while its outcome was unknown."""
+        known = [bool(one.fingerprint) and one.fingerprint == note.fingerprint for one in self.effects]
+        place = known.index(True) if True in known else len(known)
+        self.effects[place : place + 1] = [note]
+
+    def note_shown(self, rows: Shown) -> None:
+        """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
+        self.shown = rows
+
+    def ask_approval(self, approval: PendingApproval) -> None:
+        """Let a call wait for a decision, in place of whatever its flow waited for."""
+        self.void_approvals(approval.flow_id)
+        self.approvals.append(approval)
+
+    def close_approval(self, approval: PendingApproval) -> None:
+        self.approvals.remove(approval)
+
+    def summarise(self, text: str, through_turn: int) -> None:
+        """Take a summary of what was said up to and with a turn."""
+        self.history.summary = Summary(text, through_turn)
 
     def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
         """Note what NLU thinks: the three best flows, best first."""
@@ -128,6 +145,13 @@ class DialogueState:
     def say(self, role: str, text: str) -> None:
         """Add a line of the conversation."""
         self.history.messages.append(Message(role, text, self.turn))
+
+    def converse(self, said: str, reply: str, most: int) -> None:
+        """Add what was said and answered, and let go of what is older than the last `most` messages (ST-3)."""
+        if said:
+            self.say("user", said)
+        self.say("agent", reply)
+        del self.history.messages[: max(0, len(self.history.messages) - most)]
 
     def inherit(self, flow: BaseFlow) -> list[str]:
         """Give a starting flow its declared inputs from completed ones (FS-7). Returns what it got.
@@ -159,7 +183,7 @@ class DialogueState:
             self.ambiguity.resolve(flow_id=flow.flow_id)
             self.void_approvals(flow.flow_id)
             if flow.status == COMPLETED:
-                _complete_outputs(flow)
+                flow.complete_outputs()
                 self.completed.append(flow)
         self.completed = self.completed[-limits.completed :] if limits.completed else []
         return left
@@ -174,6 +198,14 @@ class DialogueState:
         if void:
             self.approvals = [approval for approval in self.approvals if approval.flow_id != flow_id]
         return void
+
+    def end_turn(self, trace: JsonObject, limits: StateLimits = DEFAULT_LIMITS) -> None:
+        """Bring the state into the form in which it is kept. `trace`: what became of the turn, in small."""
+        self.note_plan()
+        if self.stack.top is None:
+            self.note_origin(natural=True)
+        self.history.trace.append(trace)
+        self.prune(limits)
 
     def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
         """Drop the oldest of everything that grows (ST-3).
@@ -268,29 +300,34 @@ _SELDOM = frozenset({"summary", "entities"})
 """Not written while there is nothing in them."""
 
 
-def _complete_outputs(flow: BaseFlow) -> None:
-    for name in flow.spec.outputs:
-        value = flow.value(name)
-        if name not in flow.outputs and value is not None:
-            flow.outputs[name] = copy_json(value)
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """`body` is the state as serialised; nobody changes it."""
+
+    raw: bytes
+    body: JsonObject
+    state: DialogueState
 
 
-def repair(state: DialogueState, now: float) -> list[str]:
-    """Interrupt what is Active below the top, take the top up, drop approvals of flows that are gone."""
-    done: list[str] = []
-    stack = state.stack
-    for flow in stack.flows[:-1]:
-        if flow.status == ACTIVE:
-            flow.become(INTERRUPTED)
-            flow.interrupted_at = now
-            done.append(f"{flow.dact} was Active below the top and is interrupted now.")
-    top = stack.top
-    if top is not None and top.status == INTERRUPTED:
-        stack.reactivate()
-        done.append(f"{top.dact} on top is Active again.")
-    there = {flow.flow_id for flow in stack.flows}
-    orphans = [approval for approval in state.approvals if approval.flow_id not in there]
-    if orphans:
-        state.approvals = [approval for approval in state.approvals if approval.flow_id in there]
-        done.append(f"{len(orphans)} approvals of flows that are gone were dropped.")
-    return done
+class StateCache:
+    """Decoded states of sessions that stay on this process, so that they are not parsed again every turn.
+
+    An entry is found by the very bytes it was written as, never by a number: whatever another process
+    commits meanwhile has other bytes. Taking an entry removes it, because a turn changes the state in place.
+    At most `size` sessions; the one kept longest ago goes first.
+    """
+
+    def __init__(self, size: int = KEPT_STATES) -> None:
+        self._size = size
+        self._entries: OrderedDict[SessionId, Decoded] = OrderedDict()
+
+    def take(self, session_id: SessionId, raw: bytes) -> Decoded | None:
+        """Remove and give the session's entry if it was written as exactly these bytes."""
+        found = self._entries.pop(session_id, None)
+        return found if found is not None and found.raw == raw else None
+
+    def keep(self, session_id: SessionId, decoded: Decoded) -> None:
+        """Remember what the session's next turn is likely to begin with."""
+        self._entries[session_id] = decoded
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)

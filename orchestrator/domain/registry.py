@@ -50,7 +50,7 @@ class Registry:
         The output leaves the flow: it is about the session, and kept once.
         """
         for output in dict.fromkeys(self._sources.values()):
-            told = flow.outputs.pop(output, None)
+            told = flow.take_back(output)
             if not is_object(told):
                 continue
             for entity, source in self._sources.items():

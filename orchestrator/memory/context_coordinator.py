@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.dialogue.records import Message
-from orchestrator.dialogue.state import History
+from orchestrator.dialogue.records import History, Message
 
 RECENT = 7
 SYSTEM = "system"

@@ -13,10 +13,10 @@ from functools import lru_cache
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
-from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.records import History, Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.state import DialogueState, History
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.types import Json
 

@@ -9,10 +9,16 @@ from functools import partial
 from itertools import count
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.changes.plan_steps import (
+    add_steps,
+    drop_step,
+    order_steps,
+    read_progress,
+    stack_steps,
+)
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.plans.bindings import agrees, find_disagreements
-from orchestrator.plans.stacking import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.turns.plan import PlanRevision
 from orchestrator.types import Json, JsonObject
 
@@ -39,10 +45,8 @@ class Change:
 
 def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
     """Record a revision of a plan, with the steps as they are now."""
-    plan.noted += 1
-    context.changes.plans.log.append(
-        PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more))
-    )
+    number = plan.note_revision()
+    context.changes.plans.log.append(PlanRevision(plan.flow_id, number, outcome, why, describe(plan, **more)))
     context.log.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
 
 
@@ -108,7 +112,7 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
         if same is not None:
             kept.append(same)
         else:
-            step.name = free_name(step.name, (*plan.steps, *added))
+            step.rename(free_name(step.name, (*plan.steps, *added)))
             added.append(step)
         order.append((same or step).name)
     dropped = [step for step in remaining if all(step is not old for old in kept)]

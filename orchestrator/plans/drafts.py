@@ -76,7 +76,7 @@ def check_draft(
         ordered = ordered[:room]
     kept = {step.name for step in ordered}
     for step in ordered:
-        step.needs = tuple(name for name in step.needs if name in kept)
+        step.need(name for name in step.needs if name in kept)
     return Draft(tuple(ordered), tuple(check.problems))
 
 
@@ -140,7 +140,7 @@ class _DraftCheck:
         for name in step.needs:
             if name not in known:
                 self.problems.append(f"{step.name!r} needs {name!r}, which is no step.")
-        step.needs = tuple(name for name in step.needs if name in known and name != step.name)
+        step.need(name for name in step.needs if name in known and name != step.name)
 
     def _bind_inputs(self, step: PlanStep) -> None:
         """Bind inputs that the step lacks to the plan's slot of that name, or to a step that gives them."""
@@ -157,10 +157,10 @@ class _DraftCheck:
             needed = [other for other in givers if other.name in step.needs]
             if name in spec.inputs and (needed or givers):
                 giver = (needed or givers)[-1]
-                step.slots[name] = Binding(name, giver.name).serialize()
-                step.needs = tuple(dict.fromkeys([*step.needs, giver.name]))
+                step.bind(name, Binding(name, giver.name).serialize())
+                step.need([*step.needs, giver.name])
             elif name in self.plan.spec.slots:
-                step.slots[name] = Binding(name).serialize()
+                step.bind(name, Binding(name).serialize())
 
 
 def _fits(flow: type[BaseFlow], name: str, value: Json) -> bool:

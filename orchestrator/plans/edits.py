@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.changes.plan_steps import add_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import BOUND, EffectNote, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
@@ -60,7 +61,7 @@ def follow_correction(
     Returns whether the plan goes on by itself now.
     """
     for name, held in values.items():
-        plan.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
+        plan.follow(name, held)
         for dependent in plan.dependents(name):
             if dependent not in values:
                 plan.clear(dependent)
@@ -77,9 +78,7 @@ def follow_correction(
             at_work.clear(inherited)
         set_back(context, at_work)
     fresh = [replace(step.carried_out_by(FlowId(new_id("flow")), step.dact), outputs={}) for step in stale]
-    place = next((i for i, step in enumerate(plan.steps) if not step.is_finished), len(plan.steps))
-    plan.steps[place:place] = fresh
-    plan.revision += 1
+    add_steps(plan, fresh, after=())
     stack_plan(context, plan)
     if fresh:
         context.changes.plans.in_doubt = True

@@ -140,7 +140,5 @@ class Planner:
 
 def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:
     """Copy the plan with only what is over, for the names that new steps may take."""
-    rest = type(plan)(plan.started_at, flow_id=plan.flow_id)
-    rest.slots, rest.goal = plan.slots, plan.goal
-    rest.steps = [step for step in plan.steps if all(step is not other for other in steps)]
-    return rest
+    over = [step for step in plan.steps if all(step is not other for other in steps)]
+    return type(plan)(plan.started_at, flow_id=plan.flow_id, slots=plan.slots, goal=plan.goal, steps=over)

@@ -6,6 +6,7 @@ Public to domains, as `BasePolicy` is.
 from __future__ import annotations
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.changes.plan_steps import add_steps
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.remark import Remark, RemarkKind
@@ -15,7 +16,6 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.plans.changes import note_revision, stack_plan
 from orchestrator.plans.planner import Decomposed, GoalCheck, Planner
 from orchestrator.plans.recipe import BY_MODEL, apply_rules
-from orchestrator.plans.stacking import add_steps
 from orchestrator.types import Json, JsonObject
 
 LONGEST_FACT = 60  # longer values are not listed among what the steps have found
@@ -75,7 +75,7 @@ class PlanPolicy(BasePolicy):
     def _stack(self, run: Execution, plan: PlanFlow, found: Decomposed, outcome: str) -> Ending:
         context = run.context
         add_steps(plan, list(found.steps))
-        plan.rounds += 1
+        plan.begin_round()
         if found.source == "model":
             plan.notes[BY_MODEL] = True
         for change in apply_rules(plan, context, context.world.domain.config.plans.max_sub_flows):
@@ -85,7 +85,7 @@ class PlanPolicy(BasePolicy):
             more["search"] = found.search
         note_revision(context, plan, outcome, "", **more)
         stack_plan(context, plan)
-        context.changes.state.flags.has_plan = True
+        context.changes.state.note_plan()
         waiting = [step.label for step in plan.steps if not step.is_finished]
         if len(waiting) > 1:
             context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.json_values import copy_json, same_value
+from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import ANSWERED, BOUND, PlanStep
 from orchestrator.dialogue.specification import RecipeStep
 from orchestrator.plans.bindings import holds, resolve
 from orchestrator.plans.changes import Change, ChangeKind
-from orchestrator.plans.stacking import add_steps, drop_step
 from orchestrator.types import FlowId, new_id
 
 # The note of a plan whose steps a model chose: what is declared does not join it, and what the model
@@ -108,7 +108,7 @@ def _why_prune(plan: PlanFlow, step: PlanStep, context: TurnContext) -> Change |
     answer = _find_answer(plan, step, context)
     if answer is None:
         return None
-    step.outputs = {name: copy_json(value) for name, value in answer.outputs.items()}
+    step.keep_outputs(answer.outputs)
     return Change(ChangeKind.PRUNE, (step.label,), ANSWERED, matters=False)
 
 
@@ -139,16 +139,8 @@ def _expand(plan: PlanFlow, limit: int) -> Change | None:
     place = [declared.name for declared in plan.spec.recipe].index(due[0].name)
     earlier = {declared.name for declared in plan.spec.recipe[:place]}
     step = make_step(due[0])
-    add_steps(plan, [step])
-    _move_before_later_ones(plan, step, earlier)
+    add_steps(plan, [step], after=earlier)
     return Change(ChangeKind.EXPAND, (step.label,))
-
-
-def _move_before_later_ones(plan: PlanFlow, step: PlanStep, earlier: set[str]) -> None:
-    """Put it where the recipe has it: before the planned steps that the recipe declares after it."""
-    plan.steps.remove(step)
-    later = (i for i, other in enumerate(plan.steps) if not other.is_finished and other.name not in earlier)
-    plan.steps.insert(next(later, len(plan.steps)), step)
 
 
 def count_steps(plan: PlanFlow) -> int:

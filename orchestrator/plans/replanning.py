@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
 from orchestrator.dialogue.records import BOUND
 from orchestrator.dialogue.remark import RemarkKind
@@ -56,8 +55,7 @@ def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
     step.become(flow.status)
     if flow.state is not FlowState.COMPLETED:
         return
-    values = {name: flow.outputs.get(name, flow.value(name)) for name in flow.spec.outputs}
-    step.outputs = {name: copy_json(value) for name, value in values.items() if value is not None}
+    step.keep_outputs({name: flow.outputs.get(name, flow.value(name)) for name in flow.spec.outputs})
     acted = any(note.flow_id == flow.flow_id for note in context.changes.state.effects)
     if not step.tell and not acted:
         context.changes.silent.add(flow.flow_id)

@@ -10,8 +10,10 @@ from orchestrator.types import SessionId
 class Wakeup(Protocol):
     """Where hints are left and taken."""
 
-    async def offer(self, *session_ids: SessionId) -> bool:
+    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
         """Say that sessions have work; never raises for a store or broker that is down.
+
+        `nobody_came`: wake somebody all the same, since those who count as awake may be dead.
 
         False: the hint could not be left; the reconciler will find the work.
         """

@@ -30,7 +30,7 @@ def clear_stack(context: TurnContext) -> None:
         )
     active = state.stack.active
     before = waiting.get(active.flow_id) if active is not None else None
-    state.flags.keep_going = before is not None and before.state is FlowState.PENDING
+    state.keep_going(going=before is not None and before.state is FlowState.PENDING)
     if active is not None and before is not None and before.reason is Reason.INTERRUPTED:
         context.changes.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
         context.changes.asks_again = True

@@ -8,8 +8,7 @@ from typing import TypeAlias
 from orchestrator.errors import DeadlineExceeded, GaveUp, TurnCancelled
 from orchestrator.turns.event import ENDINGS, Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance
-from orchestrator.turns.result import SAFE_REPLIES
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import SAFE_REPLIES, TurnStatus
 
 FRESH_STATE = b"{}"
 """The state of a session whose first turn changed nothing."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.subscription import Streamed, Subscription
-from orchestrator.types import SessionId, TenantId
+from orchestrator.types import SessionId
 
 
 class MemoryWakeup:
@@ -18,7 +17,7 @@ class MemoryWakeup:
         self._ready: dict[SessionId, None] = {}
         self._offered = asyncio.Event()
 
-    async def offer(self, *session_ids: SessionId) -> bool:
+    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
         self._ready.update(dict.fromkeys(session_ids))
         self._offered.set()
         return True
@@ -38,25 +37,6 @@ class MemoryWakeup:
 
     async def retire(self, *, force: bool = False) -> bool:
         return force or not self._ready
-
-
-class MemoryEventLog:
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-
-    async def read(
-        self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
-    ) -> list[Event]:
-        session = self._store.sessions.get(session_id)
-        if session is None or session.tenant_id != tenant_id:
-            return []
-        return session.events[after : after + limit]
-
-    async def last_numbers(
-        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
-    ) -> Mapping[SessionId, int]:
-        found = [self._store.sessions[name] for name in session_ids if name in self._store.sessions]
-        return {one.session_id: len(one.events) for one in found if one.tenant_id == tenant_id}
 
 
 class MemoryLiveEvents:

@@ -11,7 +11,6 @@ import orjson
 
 from orchestrator.dialogue.json_values import is_list, is_object, same_value
 from orchestrator.errors import NotFound
-from orchestrator.ports.memory.context import ContextQuestion, Findings
 from orchestrator.ports.memory.documents import (
     CANDIDATES,
     Added,
@@ -295,29 +294,3 @@ class MemoryScratchpad:
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
         self._entries.pop((tenant_id, session_id), None)
         self._operations.pop((tenant_id, session_id), None)
-
-
-class MemoryContextGathering:
-    """Implements `ports.memory.context.ContextGathering`; a question that has no findings yet is still looked into."""
-
-    def __init__(self, *ready: Findings) -> None:
-        """`ready`: what the first questions find at once."""
-        self.asked: dict[str, ContextQuestion] = {}
-        self._ready = list(ready)
-        self._found: dict[str, Findings] = {}
-
-    async def begin(self, question: ContextQuestion) -> str:
-        run_id = f"run_{question.turn_id}_{question.flow_id}"
-        if run_id not in self.asked:
-            self.asked[run_id] = question
-            if self._ready:
-                self.find(run_id, self._ready.pop(0))
-        return run_id
-
-    async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        del tenant_id, timeout_s
-        return self._found.get(run_id)
-
-    def find(self, run_id: str, findings: Findings) -> None:
-        """End the looking into a question."""
-        self._found[run_id] = findings

@@ -17,7 +17,6 @@ from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
 from orchestrator.turns.plan import PlanRecord, PlanRevision
-from orchestrator.turns.result import unanswered
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import (
     FINISHED,
@@ -27,6 +26,7 @@ from orchestrator.turns.turn import (
     TurnStatus,
     require_transition,
     session_in_use,
+    unanswered,
 )
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId, new_id
 

@@ -28,14 +28,19 @@ from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryEventLog
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
-from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback, MemoryOutbox
+from tests.unit.gateway.memory_archive import (
+    MemoryArchive,
+    MemoryEffects,
+    MemoryEventLog,
+    MemoryFeedback,
+    MemoryOutbox,
+)
 
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),

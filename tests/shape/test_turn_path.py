@@ -7,8 +7,8 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # At most. To be lowered to 70 files and 250 crossings.
-FILES: Final = 80
-CROSSINGS: Final = 264
+FILES: Final = 76
+CROSSINGS: Final = 263
 DEPTH: Final = 18
 
 

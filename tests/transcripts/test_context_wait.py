@@ -14,9 +14,9 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.memory.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.memory import MemoryContextGathering
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import JsonObject
+from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 DEPOT = Path(__file__).parents[1] / "domains" / "depot"

@@ -117,7 +117,8 @@ class Firing:
             self._off.append(problem)
             self._log_once(problem)
             return False
-        ours = await runs.fire(job.name, datetime.fromtimestamp(at, UTC), nodes)
+        due_at, next_due_at = (datetime.fromtimestamp(one, UTC) for one in (at, job.following(at)))
+        ours = await runs.fire(job.name, due_at, next_due_at, nodes)
         self._fired[job.name] = at
         if ours:
             _log.info("A scheduled job was fired.", job=job.name, due=at)

@@ -99,7 +99,7 @@ class _Judged(redis.Channel):
 
     @property
     def _moves(self) -> bool:
-        return self.active_queues == {SUBMISSIONS} and self.unacked_key.startswith(BOOK)
+        return self.active_queues == [SUBMISSIONS] and self.unacked_key.startswith(BOOK)
 
     def _brpop_start(self, timeout: Any = None) -> None:
         if not self._moves:

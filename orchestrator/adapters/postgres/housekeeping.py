@@ -1,7 +1,9 @@
-"""Find what is idle or old, and remove it, on PostgreSQL. Works in batches; nothing here is urgent."""
+"""Find what is idle, old or to be forgotten, and remove it, on PostgreSQL. Works in batches; nothing here is urgent."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -9,32 +11,19 @@ from sqlalchemy import func, select, text
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import lanes, metadata, sessions, states
+from orchestrator.adapters.postgres.statements import parse, statement
+from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionState, SlotUse
-from orchestrator.types import Epoch, SessionId, TenantId, UserId
-
-_PARENTS = ("turns", "lanes", "states", "sessions")
-"""Tables that others refer to, or that say which session it is: they come last."""
-_OF_SESSION = (
-    *sorted(
-        name for name, table in metadata.tables.items() if "session_id" in table.c and name not in _PARENTS
-    ),
-    *_PARENTS,
-)
-"""Tables with rows of sessions, in an order in which these can be removed: all that the schema has."""
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 _LOOK_BACK_S = 86_400.0
 
-_OLD = {
-    "journal": "turn_id IN (SELECT turn_id FROM turns WHERE finished_at < {old})",
-    "events": "at < {old}",
-    "outbox": "acknowledged_at < {old}",
-    "internal_items": "run_id IN (SELECT run_id FROM internal_runs WHERE finished_at < {old})",
-    "internal_runs": "finished_at < {old} AND NOT EXISTS "
-    "(SELECT FROM internal_items WHERE internal_items.run_id = internal_runs.run_id)",
-    "schedule_firings": "fired_at < {old}",
-}
+PAGE = 500
+"""Sessions that are looked at together."""
+BATCH = 5000
+"""Rows that go in one transaction: few enough that no turn waits for it."""
+_PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER BY session_id LIMIT %(limit)s")
 
 
 class PostgresHousekeeping:
@@ -88,59 +77,76 @@ class PostgresHousekeeping:
         )
         return await self._names(query)
 
+    async def sessions_of(self, tenant_id: TenantId, user_id: UserId) -> list[SessionId]:
+        """Every session of a user, closed or not."""
+        query = select(sessions.c.session_id).where(
+            sessions.c.tenant_id == tenant_id, sessions.c.user_id == user_id
+        )
+        return [SessionId(row.session_id) for row in await self._database.read_all(query)]
+
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Remove a closed session with everything it left."""
+        """Remove a session with everything it left; a turn that is at work there will not be committed."""
+        names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
-            await connection.execute(
-                text(
-                    "DELETE FROM internal_items USING internal_runs AS runs WHERE internal_items.run_id = runs.run_id"
-                    " AND runs.session_id = :session AND runs.tenant_id = :tenant"
-                ),
-                {"session": session_id, "tenant": tenant_id},
-            )
-            for table in _OF_SESSION:
-                await connection.execute(
-                    text(f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"),  # noqa: S608
-                    {"session": session_id, "tenant": tenant_id},
-                )
-            # What was remembered of a user whom nobody knew was to last as long as the session.
-            await connection.execute(
-                text("DELETE FROM preferences WHERE user_id = :owner AND tenant_id = :tenant"),
-                {"owner": owner_of(None, session_id), "tenant": tenant_id},
-            )
+            for table in ("internal_runs", "sessions"):  # all else follows by its foreign key
+                deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
+                await connection.execute(text(deletion), names)
+        # What was remembered of a user whom nobody knew was to last as long as the session.
+        await self.delete_user(tenant_id, owner_of(None, session_id))
 
-    async def prune_archive(self, *, keep_flows: int, keep_epochs: int, limit: int = 5000) -> dict[str, int]:
-        """Remove archived flows and old epochs beyond so many per session; counts by table (ST-3)."""
-        flows = (
-            "DELETE FROM flows_archive WHERE (session_id, flow_id) IN (SELECT session_id, flow_id FROM"
-            " (SELECT session_id, flow_id, row_number() OVER"
-            " (PARTITION BY session_id ORDER BY at DESC) AS place FROM flows_archive) AS ranked"
-            " WHERE place > :keep LIMIT :limit)"
-        )
-        # An epoch can be rebuilt from the snapshot before it: the newest one that is old enough stays.
-        epochs = (
-            "DELETE FROM state_history WHERE (session_id, epoch) IN (SELECT old.session_id, old.epoch"
-            " FROM state_history AS old JOIN LATERAL (SELECT max(kept.epoch) AS epoch FROM state_history AS kept"
-            " JOIN lanes ON lanes.session_id = kept.session_id WHERE kept.session_id = old.session_id"
-            " AND kept.snapshot IS NOT NULL AND kept.epoch <= lanes.epoch - :keep) AS base ON true"
-            " WHERE old.epoch < base.epoch LIMIT :limit)"
-        )
-        return {
-            "flows_archive": await self._delete(flows, {"keep": keep_flows, "limit": limit}),
-            "state_history": await self._delete(epochs, {"keep": keep_epochs, "limit": limit}),
+    async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
+        """Remove what is remembered of a user."""
+        names = {"user": user_id, "tenant": tenant_id}
+        async with self._database.transaction() as connection:
+            for table in ("preferences", "documents"):
+                deletion = f"DELETE FROM {table} WHERE user_id = :user AND tenant_id = :tenant"  # noqa: S608
+                await connection.execute(text(deletion), names)
+
+    async def prune_archive(
+        self, *, keep_flows: int, keep_epochs: int, within_s: float
+    ) -> tuple[dict[str, int], bool]:
+        """Remove archived flows and epochs beyond so many per session (ST-3).
+
+        Gives counts by table, and whether that was all: it stops after `within_s` seconds.
+        """
+        kept: dict[str, JsonObject] = {
+            "flows_archive": {"keep": keep_flows},
+            "state_history": {"keep": keep_epochs},
         }
+        return await self._prune({}, kept, within_s)
 
-    async def prune_runtime(self, *, older_than_s: float, limit: int = 5000) -> dict[str, int]:
-        """Remove events, journal entries, sent messages, runs and firings that are old; counts by table."""
-        counts: dict[str, int] = {}
-        for table, rule in _OLD.items():
-            condition = rule.format(old="clock_timestamp() - :old * interval '1 second'")
-            statement = (
-                f"DELETE FROM {table} WHERE ctid = ANY(ARRAY("  # noqa: S608
-                f"SELECT ctid FROM {table} WHERE {condition} LIMIT :limit))"
-            )
-            counts[table] = await self._delete(statement, {"old": older_than_s, "limit": limit})
-        return counts
+    async def prune_runtime(self, *, older_than_s: float, within_s: float) -> tuple[dict[str, int], bool]:
+        """Remove events, journal entries, runs and firings that are old; gives the same."""
+        old: JsonObject = {"old_s": older_than_s}
+        aged: dict[str, JsonObject] = dict.fromkeys(("journal", "internal_runs", "schedule_firings"), old)
+        return await self._prune(aged, {"events": old}, within_s)
+
+    async def _prune(
+        self, whole: Mapping[str, JsonObject], by_session: Mapping[str, JsonObject], within_s: float
+    ) -> tuple[dict[str, int], bool]:
+        """Prune some tables as a whole, and others over pages of sessions: each step finds its rows by an index."""
+        ends_at = time.monotonic() + within_s
+        counts: dict[str, int] = dict.fromkeys((*whole, *by_session), 0)
+        for name, arguments in whole.items():
+            counts[name] += await self._empty(name, arguments, ends_at)
+        after = ""
+        while time.monotonic() < ends_at:
+            found = await self._database.fetch_all(_PAGE, {"after": after, "limit": PAGE})
+            page = [row[0] for row in found]
+            for name, arguments in by_session.items():
+                counts[name] += await self._empty(name, {**arguments, "sessions": page}, ends_at)
+            if len(page) < PAGE:
+                return counts, time.monotonic() < ends_at
+            after = page[-1]
+        return counts, False
+
+    async def _empty(self, name: str, arguments: JsonObject, ends_at: float) -> int:
+        total, gone = 0, BATCH
+        while gone == BATCH and time.monotonic() < ends_at:
+            row = await self._database.fetch_one(statement(f"prune_{name}"), {**arguments, "limit": BATCH})
+            gone = 0 if row is None else row[0]
+            total += gone
+        return total
 
     async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]:
         """The user's values of completed tasks, with how often each was used."""
@@ -178,9 +184,6 @@ class PostgresHousekeeping:
         )
         rows = await self._database.read_all(query)
         return [(TenantId(row.tenant_id), SessionId(row.session_id), Epoch(row.epoch)) for row in rows]
-
-    async def _delete(self, statement: str, arguments: dict[str, Any]) -> int:
-        return await self._database.write(text(statement), arguments)
 
     async def _names(self, query: Any) -> list[tuple[TenantId, SessionId]]:
         rows = await self._database.read_all(query)

@@ -11,8 +11,7 @@ from sqlalchemy import Row, Select, and_, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.tables import NOW, events, lanes, turns
-from orchestrator.turns.result import unanswered
-from orchestrator.turns.turn import TurnStatus, require_transition
+from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 
 

@@ -24,7 +24,7 @@ class SystemStatus:
 
     `outbox` by kind: what was committed and not yet sent. `runs` by urgency: Internal flows that are due
     and unclaimed; those of housekeeping are the debt (IF-14). `webhooks_…`: feeds whose receiver fails, and
-    those that wait for an operator.
+    those that wait for an operator. `jobs` by name: when each was fired last and when it is due next, unix seconds.
     """
 
     unfinished_turns: int
@@ -38,6 +38,7 @@ class SystemStatus:
     runs: Mapping[str, Queue] = field(default_factory=dict[str, Queue])
     webhooks_failing: int = 0
     webhooks_given_up: int = 0
+    jobs: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
 
 class PostgresStatus:
@@ -51,13 +52,14 @@ class PostgresStatus:
         with translated():
             row = await self._database.fetch_one(statement("status"), {})
         assert row is not None
-        *counts, outbox, runs, failing, given_up = row
+        *counts, outbox, runs, failing, given_up, jobs = row
         return SystemStatus(
             *counts,
             outbox=_queues(outbox),
             runs=_queues(runs),
             webhooks_failing=failing,
             webhooks_given_up=given_up,
+            jobs=jobs,
         )
 
 

@@ -55,11 +55,12 @@ class RedisWakeup:
         self.failures = 0
         """Hints that could not be left since the start."""
 
-    async def offer(self, *session_ids: SessionId) -> bool:
+    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
         """Put sessions among the ready ones; wake a worker when none keeps up."""
+        backlog = 0 if nobody_came else BACKLOG
         try:
             wake = await self._offer(
-                keys=[READY, AWAKE, WOKEN], args=[WAKE_AT_MOST_EVERY_MS, BACKLOG, CHANNEL, *session_ids]
+                keys=[READY, AWAKE, WOKEN], args=[WAKE_AT_MOST_EVERY_MS, backlog, CHANNEL, *session_ids]
             )
             if wake:
                 await self._send(session_ids[0])

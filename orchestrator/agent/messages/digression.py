@@ -5,11 +5,11 @@ from __future__ import annotations
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import shown
+from orchestrator.dialogue.changes.plan_steps import read_progress
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
-from orchestrator.plans.stacking import read_progress
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
 
 

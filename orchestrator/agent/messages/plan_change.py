@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.changes.plan_steps import drop_step, order_steps
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PlanStep
@@ -11,7 +12,6 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
 from orchestrator.plans.changes import note_revision, stack_plan
 from orchestrator.plans.edits import set_back
-from orchestrator.plans.stacking import drop_step, order_steps
 
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:

@@ -26,11 +26,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     completed = turn.changes.completed
     for flow in completed:
         _note_shown(turn, modules, flow)
-    state.flags.has_plan = state.stack.plan is not None
-    if state.stack.top is None:
-        state.flags.natural_birth = True
-    state.history.trace.append(_trace(turn, completed))
-    state.prune(limits)
+    state.end_turn(_trace(turn, completed), limits)
     drop_old_notes(state)
 
 
@@ -46,7 +42,7 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
                 for row in rows[: spec.most]
                 if is_object(row)
             ]
-            turn.changes.state.shown = Shown(use.tool_id, flow.dact, spec.key, kept)
+            turn.changes.state.note_shown(Shown(use.tool_id, flow.dact, spec.key, kept))
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:

@@ -21,7 +21,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     for _ in range(context.world.domain.config.flow_management.keep_going_budget):
         stacked = False
         if going:
-            state.flags.keep_going = False
+            state.keep_going(going=False)
             stacked = isinstance(await _execute(turn, modules), Stacked)
         clear_stack(context)
         going = state.flags.keep_going or stacked
@@ -32,7 +32,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
             break
     else:
         context.log.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
-    state.flags.keep_going = False
+    state.keep_going(going=False)
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
         turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])

@@ -34,7 +34,7 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         reject(turn, understood.rejection.value)
         return
     if understood.kind is not MessageKind.DIGRESSION:
-        turn.changes.state.digression.end()
+        turn.changes.state.end_digression()
     if (decision := _read_decision(understood)) is not None:
         decide(turn, decision)
         return

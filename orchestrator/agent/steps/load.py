@@ -92,7 +92,7 @@ MOST_KEPT_BACK_S = 5.0
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:
     """Make the running turn. Raises ParleyError for a state that cannot be read."""
     state, prior_state = decode(lease, modules)
-    state.turn += 1
+    state.begin_turn()
     ports, began = modules.ports, time.monotonic()
     now = ports.clock()
     ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id)

@@ -8,13 +8,13 @@ import orjson
 
 from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.freshness import SUMMARY_DUE
-from orchestrator.agent.modules import Decoded, Modules
+from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state import Decoded, DialogueState
 from orchestrator.dialogue.storage.diff import diff
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.memory.notes import entries_of_turn
@@ -87,7 +87,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     assert answer is not None
     state, context = turn.changes.state, turn.context
     reply = answer.message
-    _write_conversation(turn, reply, modules.domain.config.memory.max_history_messages)
+    state.converse(turn.work.input.text or "", reply, modules.domain.config.memory.max_history_messages)
     after = state.serialize()
     raw = orjson.dumps(after)
     result = make_result(turn, answer, reply)
@@ -126,15 +126,6 @@ def _tell_answer(context: TurnContext, reply: str, frame: JsonObject | None) -> 
 def _touches_approvals(turn: RunningTurn) -> bool:
     changes = turn.changes.approvals
     return bool(turn.context.world.prior_state.get("approvals") or changes.asked or changes.closed)
-
-
-def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
-    """Add what was said, and let go of what is older than the last `kept` messages (ST-3)."""
-    if turn.work.input.text:
-        turn.changes.state.say("user", turn.work.input.text)
-    turn.changes.state.say("agent", reply)
-    messages = turn.changes.state.history.messages
-    del messages[: max(0, len(messages) - kept)]
 
 
 def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
-from orchestrator.dialogue.records import EffectNote, EffectStatus
+from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import hold_for_approval
 from orchestrator.pex.calls.effects import settle_by_query
@@ -66,7 +66,7 @@ async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject
         outcome = answer or outcome
     match outcome:
         case ToolData():
-            note.status = EffectStatus.COMPENSATED
+            note.mark_undone()
             return None
         case ToolError(_, message):
             return message

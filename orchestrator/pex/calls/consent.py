@@ -139,8 +139,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         return None
     if cause.of_gate:
         context.log.failed_check("pex", TRIFECTA_GATE, cause.words, run.flow.flow_id)
-    state.void_approvals(run.flow.flow_id)
-    state.approvals.append(approval)
+    state.ask_approval(approval)
     state.stack.park(run.flow, context.now)
     context.changes.approvals.asked.append(_record(context, approval))
     put_to_user(context, approval)
@@ -153,7 +152,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
 def put_to_user(context: TurnContext, approval: PendingApproval) -> None:
     """Say what waits for an approval, and why."""
     spec = context.world.domain.tools.get(approval.tool_id)
-    approval.asked_turn = context.changes.state.turn
+    approval.put(context.changes.state.turn)
     context.changes.remark(
         RemarkKind.APPROVAL,
         what=spec.name if spec is not None else approval.tool_id,

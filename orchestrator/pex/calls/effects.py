@@ -21,7 +21,7 @@ def note_effect(
 
     `data`: what it returned; None: nobody knows whether it was done.
     """
-    known, notes = data is not None, run.context.changes.state.effects
+    known = data is not None
     note = EffectNote(
         tool_id=tool.spec.tool_id,
         flow_id=run.flow.flow_id,
@@ -34,11 +34,7 @@ def note_effect(
         result=_needed_to_undo(run, tool, data or {}),
         fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
-    same = (
-        at for at, other in enumerate(notes) if other.fingerprint and other.fingerprint == note.fingerprint
-    )
-    place = next(same, len(notes))
-    notes[place : place + 1] = [note]
+    run.context.changes.state.note_effect(note)
 
 
 def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> str:

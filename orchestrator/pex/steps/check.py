@@ -26,7 +26,7 @@ async def check(_policy: Choices, run: Execution) -> Ending | None:
 def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
     """End an execution because of a check that did not hold; the Agent hears of it (AG-5)."""
     context.log.failed_check("pex", name, fault, flow_id)
-    context.changes.state.flags.has_issues = True
+    context.changes.state.note_issues()
     return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
 
 

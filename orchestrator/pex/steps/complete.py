@@ -21,13 +21,13 @@ async def complete(policy: Choices, run: Execution) -> Ending | None:
     state = run.context.changes.state
     await _reflect(run)
     if run.warning is not None:
-        state.flags.has_issues = True
+        state.note_issues()
         return None
-    run.flow.outputs.update(policy.outputs(run))
+    run.flow.give(policy.outputs(run))
     run.context.world.registry.learn(run.flow)
     state.stack.complete(run.flow, run.context.now)
     state.ambiguity.resolve(flow_id=run.flow.flow_id)
-    state.flags.has_issues = run.frame is not None and run.frame.warning is not None
+    state.note_issues(present=run.frame is not None and run.frame.warning is not None)
     return None
 
 

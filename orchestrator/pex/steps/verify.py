@@ -16,7 +16,7 @@ async def verify(_policy: Choices, run: Execution) -> Ending | None:
         fault = find_fault(run)
         if fault is not None:
             run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
-            run.context.changes.state.flags.has_issues = True
+            run.context.changes.state.note_issues()
     return None
 
 

@@ -88,7 +88,7 @@ async def clarify(response: Response) -> None:
     form = make_form(flow, question)
     asking = Asking(context, entry, flow, templates)
     text = _WORDING[entry.level](asking) if form is None else _ask_form(asking, form)
-    entry.question = text
+    entry.put(text)
     if question.escalate:
         answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
         context.log.flags["escalated"] = True

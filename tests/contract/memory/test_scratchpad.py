@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.redis.scratchpad import PREFIX, RedisScratchpad
 from orchestrator.errors import Unavailable
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, Scratchpad
@@ -35,8 +36,11 @@ def pad(request: pytest.FixtureRequest) -> Scratchpad:
 
 
 @pytest.fixture
-def session() -> SessionId:
-    return SessionId(new_id("session"))
+async def session(database_url: str) -> SessionId:
+    """A session that is there: what is kept of its notes goes with it."""
+    migrate(database_url)
+    async with Database(database_url) as database:
+        return (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
 
 
 async def texts(pad: Scratchpad, session: SessionId, **more) -> list[str | None]:

@@ -18,8 +18,10 @@ import pytest
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
 from orchestrator.ports.tasks import SUBMIT_TURN
+from orchestrator.types import new_id
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.takeover import percentile
 from tests.integration.workers.rabbit import is_installed, rabbit
@@ -34,7 +36,8 @@ class Sender:
 
     def __init__(self, broker: str, results: str) -> None:
         self.sent: dict[str, float] = {}
-        self._app = Celery(set_as_current=False, broker=broker, backend=results)
+        self.prefix = new_id("sent")
+        self._app = Celery(set_as_current=False, broker=for_celery(broker), backend=for_celery(results))
         self._app.conf.update(task_queues=TASK_QUEUES, broker_transport_options=producer_options(broker))
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._send)
@@ -52,7 +55,7 @@ class Sender:
         for number in itertools.count():
             if self._stopped.wait(EVERY_S):
                 return
-            arguments = {"session_id": f"sent-{number}", "text": "say", "domain": "counting"}
+            arguments = {"session_id": f"{self.prefix}-{number}", "text": "say", "domain": "counting"}
             self.sent[arguments["session_id"]] = time.time()
             self._app.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
 
@@ -106,7 +109,7 @@ async def test_each_is_accepted_once_and_soon(
             workers = [(crew.start(1, queues=queues)[0], queues) for queues in roles]
             with Sender(broker, redis_url) as sender:
                 await asyncio.to_thread(kill_in_turn, crew, workers, kills)
-            accepted = await asyncio.to_thread(_read_accepted, database_url, len(sender.sent))
+            accepted = await asyncio.to_thread(_read_accepted, database_url, sender.prefix, len(sender.sent))
 
     times = sorted(at - sender.sent[session_id] for session_id, at in accepted)
     with capsys.disabled():
@@ -118,15 +121,13 @@ async def test_each_is_accepted_once_and_soon(
     assert percentile(times, 99) <= (2.0 if kills > 10 else 10.0)
 
 
-def _read_accepted(database_url: str, count: int) -> list[tuple[str, float]]:
+def _read_accepted(database_url: str, prefix: str, count: int) -> list[tuple[str, float]]:
     """The accepted turns, once there are as many as were sent, or none has come for long."""
-    query = (
-        "SELECT session_id, extract(epoch FROM accepted_at)::float8 FROM turns WHERE session_id LIKE 'sent-%'"
-    )
+    query = "SELECT session_id, extract(epoch FROM accepted_at)::float8 FROM turns WHERE session_id LIKE %s"
     ends_at = time.monotonic() + 30
     with psycopg.connect(database_url, autocommit=True) as connection:
         while True:
-            rows = connection.execute(query).fetchall()
+            rows = connection.execute(query, (f"{prefix}-%",)).fetchall()
             if len(rows) >= count or time.monotonic() > ends_at:
                 return rows
             time.sleep(0.1)

@@ -26,7 +26,7 @@ from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow, TurnCommit
 from orchestrator.turns.turn import TurnKind, TurnStatus
-from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, UserId, new_id
+from orchestrator.types import DEFAULT_TENANT, Epoch, Json, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_of, submission
 from tests.contract.internal.in_process import InProcessRunner
 from workers.internal.tools import make_tools
@@ -66,11 +66,15 @@ class House:
             before = state
         return session_id
 
-    async def run(self, flow: str, session_id: SessionId | None = None) -> list[RunRecord]:
+    async def run(
+        self, flow: str, session_id: SessionId | None = None, inputs: tuple[Json, ...] = ()
+    ) -> list[RunRecord]:
         tools = make_tools(self.ports)
         catalogue = Catalogue(FLOWS, tools=tools, configure=lambda name: self.config.get(name, {}))
         tools["triggers"].bind(catalogue)
-        return await InProcessRunner(catalogue).run(catalogue.new_run(flow, session_id=session_id))
+        return await InProcessRunner(catalogue).run(
+            catalogue.new_run(flow, session_id=session_id, inputs=inputs)
+        )
 
     async def proposals(self, session_id: SessionId) -> list[JsonObject]:
         turns = await self.ports.stores.inbox.turns(
@@ -81,7 +85,7 @@ class House:
     async def execute(self, statement: str, *arguments: object) -> list[tuple]:
         url = self.ports.settings.database_url
         async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-            cursor = await connection.execute(statement, arguments)
+            cursor = await connection.execute(statement, arguments or None)
             return await cursor.fetchall() if cursor.description else []
 
 

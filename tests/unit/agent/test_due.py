@@ -6,8 +6,9 @@ import pytest
 
 from orchestrator.agent.steps.record import CHARACTERS_PER_TOKEN, SUMMARIZE_EVERY_TOKENS, find_due
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.records import Summary
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.dialogue.state import DialogueState, Summary
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import FlowNotes, Note, NoteKind, SharedNotes, entries_of_turn
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.testing.memory import MemoryScratchpad

@@ -26,6 +26,8 @@ TOOL_S = 0.02
 """How long each of the two tools of the task takes."""
 MOMENTS = [each / 1000 for each in range(0, 60, 2)]
 """Seconds after which the turn is stopped: before, within and between the tools, and after them."""
+MANY_MOMENTS = [each / 10_000 for each in range(0, 600, 7)]
+"""With five ways to stop more than 400 stops."""
 
 
 @dataclass
@@ -141,10 +143,16 @@ async def by_crash(setting: Setting, after_s: float) -> TurnId:
     return turn_id
 
 
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "moments", [MOMENTS, pytest.param(MANY_MOMENTS, marks=pytest.mark.slow)], ids=["some", "many"]
+)
 @pytest.mark.parametrize("stop", [by_deadline, by_cancel, by_interrupt, by_shutdown, by_crash])
-async def test_a_stopped_turn_does_nothing_twice_and_tells_what_it_did(stop: Any) -> None:
+async def test_a_stopped_turn_does_nothing_twice_and_tells_what_it_did(
+    stop: Any, moments: list[float]
+) -> None:
     setting, stopped_after_effects = prepare(), 0
-    for after_s in MOMENTS:
+    for after_s in moments:
         setting.begin()
         turn = await setting.read(await stop(setting, after_s))
         done, reply = setting.done, turn.result["reply"] if turn.result else ""

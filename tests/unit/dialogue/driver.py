@@ -8,13 +8,13 @@ from itertools import count
 from typing import TypeVar
 
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, order_steps, stack_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.diff import diff, rebuild
-from orchestrator.plans.stacking import add_steps, drop_step, order_steps, stack_steps
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
 
@@ -80,7 +80,9 @@ class Driver:
         if isinstance(active, PlanFlow):
             chosen = [pick(CLASSES, number // 3**step) for step in range(1 + number % 4)]
             add_steps(
-                active, [PlanStep(self._name(), cls.spec.dact) for cls in chosen], first=number % 5 == 0
+                active,
+                [PlanStep(self._name(), cls.spec.dact) for cls in chosen],
+                after=() if number % 5 == 0 else None,
             )
             self._stack_steps(active)
 

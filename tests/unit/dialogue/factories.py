@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.dialogue.changes.plan_steps import add_steps, stack_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow, make_flow_class
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.plans.stacking import add_steps, stack_steps
 from orchestrator.types import Dact, FlowId, new_id
 
 
@@ -97,8 +97,12 @@ def push_plan(
 
 
 def expand(
-    stack: FlowStack, plan: PlanFlow, *classes: type[BaseFlow], now: float = 0.0, first: bool = False
+    stack: FlowStack,
+    plan: PlanFlow,
+    *classes: type[BaseFlow],
+    now: float = 0.0,
+    after: tuple[str, ...] | None = None,
 ) -> list[BaseFlow]:
     """Give a plan a step of each class; the flows that this brought onto the stack."""
-    add_steps(plan, [PlanStep(FlowId(new_id("flow")), cls.spec.dact) for cls in classes], first=first)
+    add_steps(plan, [PlanStep(FlowId(new_id("flow")), cls.spec.dact) for cls in classes], after=after)
     return stack_steps(stack, plan, FLOW_TYPES, now, lambda _step, _flow: True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.dialogue.correction import Change, Correction, apply_changes, correct, reopen
+from orchestrator.dialogue.changes.correction import Change, Correction, apply_changes, correct, reopen
 from orchestrator.dialogue.flow import BaseFlow, ProblemKind, make_flow_class
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED
 from orchestrator.dialogue.slots import SlotSource

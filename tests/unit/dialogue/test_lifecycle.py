@@ -9,16 +9,29 @@ from pathlib import Path
 import pytest
 
 from orchestrator.dialogue.lifecycle import (
+    PLANNED,
     TRANSITIONS,
     FlowState,
     FlowStatus,
     Reason,
     check_transition,
-    draw_transitions,
 )
 from orchestrator.errors import IllegalTransition
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "lifecycle.md"
+
+
+def draw_transitions() -> str:
+    """The table as a Mermaid state diagram, for the documentation."""
+    names = {status: (status.reason or status.state).value for status in TRANSITIONS}
+    lines = ["stateDiagram-v2", "    [*] --> Active", f"    [*] --> {names[PLANNED]}"]
+    for state in (FlowState.PENDING, FlowState.INVALID):
+        inner = [names[status] for status in TRANSITIONS if status.state is state]
+        lines += [f"    state {state.value} {{", *(f"        {name}" for name in inner), "    }"]
+    for before, allowed in TRANSITIONS.items():
+        lines += [f"    {names[before]} --> {names[after]}" for after in TRANSITIONS if after in allowed]
+        lines += [] if allowed else [f"    {names[before]} --> [*]"]
+    return "\n".join(lines)
 
 
 def test_every_status_is_in_the_table() -> None:

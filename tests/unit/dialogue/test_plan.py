@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from orchestrator.dialogue.changes.plan_steps import drop_step, read_progress
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import MISPREDICTED, PLAN_ABANDONED
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.plans.stacking import drop_step, read_progress
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,
     CHAT,

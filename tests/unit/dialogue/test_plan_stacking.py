@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from orchestrator.dialogue.changes.plan_steps import (
+    add_steps,
+    drop_step,
+    order_steps,
+    read_progress,
+    stack_steps,
+)
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, INTERRUPTED, PLANNED, PRUNED
 from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.plans.stacking import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.types import Dact, FlowId, new_id
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, FIND_HOTEL, PLAN_TRIP, RENT_CAR, expand, push_all
 
@@ -117,7 +123,7 @@ def test_nothing_moves_while_another_task_is_on_top() -> None:
 def test_pl2_a_step_that_is_put_first_comes_before_the_one_that_has_not_begun() -> None:
     stack, plan = begin("book_flight", "find_hotel")
     finish_top(stack, plan)
-    (car,) = expand(stack, plan, RENT_CAR, now=4.0, first=True)
+    (car,) = expand(stack, plan, RENT_CAR, now=4.0, after=())
     assert dacts(stack) == ["plan_trip", "find_hotel", "rent_car"]
     assert stack.active is car
     assert stack.flows[1].status == PLANNED

@@ -7,11 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.correction import reopen
+from orchestrator.dialogue.changes.correction import reopen
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import (
-    DigressionRecord,
     EffectNote,
     EffectStatus,
     Flags,
@@ -202,12 +201,12 @@ def test_the_latest_completed_flow_is_found() -> None:
 
 
 def test_ir3_digressions_are_counted_until_the_task_goes_on() -> None:
-    record = DigressionRecord()
-    record.record(Digression.QUESTION)
-    record.record(Digression.STATUS)
-    assert (record.depth, record.last) == (2, Digression.STATUS)
-    record.end()
-    assert (record.depth, record.last) == (0, Digression.STATUS)
+    state = DialogueState.new(SessionId("session"))
+    state.digression.record(Digression.QUESTION)
+    state.digression.record(Digression.STATUS)
+    assert (state.digression.depth, state.digression.last) == (2, Digression.STATUS)
+    state.end_digression()
+    assert (state.digression.depth, state.digression.last) == (0, Digression.STATUS)
 
 
 def test_px17_an_approval_expires() -> None:

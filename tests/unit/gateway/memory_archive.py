@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.event import Event
 from orchestrator.turns.feedback import Feedback, FeedbackRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
@@ -119,3 +121,22 @@ class MemoryOutbox:
     async def acknowledge(self, ids: list[int]) -> None:
         """See `Outbox`."""
         self._store.outbox_sent.update(dict.fromkeys(ids))
+
+
+class MemoryEventLog:
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def read(
+        self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
+    ) -> list[Event]:
+        session = self._store.sessions.get(session_id)
+        if session is None or session.tenant_id != tenant_id:
+            return []
+        return session.events[after : after + limit]
+
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        found = [self._store.sessions[name] for name in session_ids if name in self._store.sessions]
+        return {one.session_id: len(one.events) for one in found if one.tenant_id == tenant_id}

@@ -25,13 +25,13 @@ from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
 from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.live import MemoryEventLog, MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.contract.in_memory.sessions import MemorySessions
-from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback
+from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryEventLog, MemoryFeedback
 
 NOWHERE = "postgresql://127.0.0.1:1/none"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.dialogue.state import DialogueState, Summary
+from orchestrator.dialogue.records import Summary
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.types import SessionId
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import IllegalTransition
-from orchestrator.turns.result import SAFE_REPLIES, unanswered
-from orchestrator.turns.turn import FINISHED, TURN_TRANSITIONS, TurnStatus, require_transition
+from orchestrator.turns.turn import (
+    FINISHED,
+    SAFE_REPLIES,
+    TURN_TRANSITIONS,
+    TurnStatus,
+    require_transition,
+    unanswered,
+)
 from orchestrator.types import Epoch, SessionId, TurnId
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from internal_flows.catalogue import Catalogue
+from internal_flows.schedule import read_jobs
 from internal_flows.stages import InternalFlow
 from orchestrator.errors import ConfigurationError
 from workers.internal.catalogue import check_internal_flows
@@ -64,3 +66,31 @@ def test_domain_check_names_bad_flows_and_jobs(tmp_path: Path) -> None:
     assert "there is no tool 'hammer'" in told
     assert "schedule.repair_state" in told
     assert "no flow has the trigger 'lost'" in told
+
+
+@pytest.mark.parametrize(
+    ("now", "due", "following"),
+    [
+        ("2026-11-20T04:30:00", "2026-11-20T04:30:00", "2026-11-23T04:30:00"),
+        ("2026-11-22T12:00:00", "2026-11-20T04:30:00", "2026-11-23T04:30:00"),
+        ("2026-11-23T04:29:59", "2026-11-20T04:30:00", "2026-11-23T04:30:00"),
+    ],
+)
+def test_a_job_is_due_when_its_cron_expression_says(now: str, due: str, following: str) -> None:
+    """IF-15: the same moment wherever it is worked out."""
+
+    def seconds(text: str) -> float:
+        return datetime.fromisoformat(f"{text}+00:00").timestamp()
+
+    [job] = read_jobs({"report": {"cron": "30 4 * * mon-fri"}}, defaults=()).jobs
+
+    assert job.due(seconds(now)) == seconds(due)
+    assert job.following(seconds(due)) == seconds(following)
+
+
+@pytest.mark.parametrize("body", [{"cron": "31 4 * *"}, {"cron": 5}, {"cron": "* * * * *", "every_s": 5}])
+def test_a_cron_expression_that_names_no_time_is_off(body: dict[str, Any]) -> None:
+    jobs, off = read_jobs({"report": body}, defaults=())
+
+    assert jobs == []
+    assert "cron" in str(off[0])

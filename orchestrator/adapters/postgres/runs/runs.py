@@ -66,13 +66,13 @@ class PostgresRuns:
             "The same runs are started and ended again and again at this moment; try again later."
         )
 
-    async def fire(self, job: str, due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
+    async def fire(self, job: str, due_at: datetime, next_due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
         """Start the runs of a scheduled job, unless this firing was claimed already (IF-15).
 
         While the runs of an earlier firing are at work, this one is coalesced with them (IF-11).
         """
         graph_id, ids = _identify(runs, f"schedule:{job}:{due_at.timestamp()}")
-        firing = {"tenant_id": DEFAULT_TENANT, "job": job, "due_at": due_at}
+        firing = {"tenant_id": DEFAULT_TENANT, "job": job, "due_at": due_at, "next_due_at": next_due_at}
         try:
             async with self._database.hot_transaction() as transaction:
                 if await transaction.fetch_one("claim_firing", firing) is None:

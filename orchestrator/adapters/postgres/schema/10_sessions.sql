@@ -2,6 +2,9 @@
 --
 -- Every row carries its tenant (RT-22); every time is the database's own clock. Tables whose rows change with
 -- each turn keep room for updates in place, and none of their indexes names a column that a turn changes.
+--
+-- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
+-- that the check of them writes nothing.
 
 CREATE TABLE sessions (
     session_id text PRIMARY KEY,
@@ -15,7 +18,7 @@ CREATE TABLE sessions (
 COMMENT ON TABLE sessions IS 'Fixed facts of a session.';
 
 CREATE TABLE lanes (
-    session_id  text PRIMARY KEY REFERENCES sessions,
+    session_id  text PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
     tenant_id   text NOT NULL,
     if_busy     text NOT NULL DEFAULT 'enqueue',
     closed      boolean NOT NULL DEFAULT false,
@@ -39,7 +42,7 @@ CREATE INDEX lanes_check_at_idx ON lanes (check_at) WHERE check_at IS NOT NULL;
 CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id);
 
 CREATE TABLE states (
-    session_id text PRIMARY KEY REFERENCES sessions,
+    session_id text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
     tenant_id  text NOT NULL,
     epoch      bigint NOT NULL,
     body       text NOT NULL
@@ -47,7 +50,7 @@ CREATE TABLE states (
 COMMENT ON TABLE states IS 'The working state after the last commit, as serialised.';
 
 CREATE TABLE state_history (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     tenant_id  text NOT NULL,
     turn_id    text,
@@ -59,7 +62,7 @@ CREATE TABLE state_history (
 COMMENT ON TABLE state_history IS 'What each epoch changed; a full copy at the first epoch and at distances.';
 
 CREATE TABLE utterances (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     position   integer,
     seq        bigint NOT NULL,
@@ -74,7 +77,7 @@ CREATE TABLE utterances (
 COMMENT ON TABLE utterances IS 'What the user and the assistant said.';
 
 CREATE TABLE flows_archive (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     flow_id    text,
     tenant_id  text NOT NULL,
     turn_id    text NOT NULL,
@@ -86,9 +89,10 @@ CREATE TABLE flows_archive (
     PRIMARY KEY (session_id, flow_id)
 );
 COMMENT ON TABLE flows_archive IS 'Flows that left the stack.';
+CREATE INDEX flows_archive_at_idx ON flows_archive (session_id, at);
 
 CREATE TABLE frames (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     flow_id    text,
     tenant_id  text NOT NULL,
     turn_id    text NOT NULL,
@@ -100,7 +104,7 @@ CREATE TABLE frames (
 COMMENT ON TABLE frames IS 'The newest data of each flow for display.';
 
 CREATE TABLE plans (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     plan_id    text,
     tenant_id  text NOT NULL,
     turn_id    text NOT NULL,
@@ -116,7 +120,7 @@ CREATE TABLE plans (
 COMMENT ON TABLE plans IS 'Plans after the last turn that worked on them (PL-6).';
 
 CREATE TABLE plan_revisions (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     plan_id    text,
     epoch      bigint,
     number     integer,

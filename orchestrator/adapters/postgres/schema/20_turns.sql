@@ -2,7 +2,7 @@
 
 CREATE TABLE turns (
     turn_id             text PRIMARY KEY,
-    session_id          text NOT NULL,
+    session_id          text NOT NULL REFERENCES lanes ON DELETE CASCADE,
     tenant_id           text NOT NULL,
     seq                 bigint NOT NULL,
     client_sequence     bigint,
@@ -40,7 +40,7 @@ CREATE INDEX turns_merged_into_idx ON turns (merged_into) WHERE merged_into IS N
 CREATE INDEX turns_quarantined_at_idx ON turns (tenant_id, quarantined_at) WHERE quarantined_at IS NOT NULL;
 
 CREATE TABLE journal (
-    turn_id      text,
+    turn_id      text REFERENCES turns ON DELETE CASCADE,
     key          text,
     tenant_id    text NOT NULL,
     session_id   text NOT NULL,
@@ -53,9 +53,10 @@ CREATE TABLE journal (
     PRIMARY KEY (turn_id, key)
 );
 COMMENT ON TABLE journal IS 'Model and tool calls of a turn; replayed when the turn is taken up again (RT-8).';
+CREATE INDEX journal_at_idx ON journal (at);
 
 CREATE TABLE effects (
-    session_id      text,
+    session_id      text REFERENCES lanes ON DELETE CASCADE,
     fingerprint     text,
     tenant_id       text NOT NULL,
     turn_id         text NOT NULL,
@@ -76,7 +77,7 @@ CREATE INDEX effects_turn_id_idx ON effects (turn_id);
 CREATE TABLE approvals (
     approval_id    text PRIMARY KEY,
     tenant_id      text NOT NULL,
-    session_id     text NOT NULL,
+    session_id     text NOT NULL REFERENCES lanes ON DELETE CASCADE,
     turn_id        text NOT NULL,
     flow_id        text NOT NULL,
     tool_id        text NOT NULL,
@@ -99,7 +100,7 @@ COMMENT ON TABLE approvals IS 'Questions for approval of one call each, and who 
 CREATE INDEX approvals_session_id_idx ON approvals (session_id);
 
 CREATE TABLE events (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     number     bigint,
     tenant_id  text NOT NULL,
     turn_id    text,
@@ -113,16 +114,14 @@ COMMENT ON TABLE events IS 'The ordered log of a session; numbers have no gaps (
 CREATE TABLE outbox (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id       text NOT NULL,
-    session_id      text NOT NULL,
+    session_id      text NOT NULL REFERENCES lanes ON DELETE CASCADE,
     turn_id         text,
     kind            text NOT NULL,
     payload         json NOT NULL,
     created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-    sent_at         timestamptz,
-    acknowledged_at timestamptz
+    sent_at         timestamptz
 );
-COMMENT ON TABLE outbox IS 'What is sent after the commit, and again until it is acknowledged (RT-4).';
-CREATE INDEX outbox_open_idx ON outbox (id) WHERE acknowledged_at IS NULL;
+COMMENT ON TABLE outbox IS 'What is sent after the commit, and again until it is acknowledged and so removed (RT-4).';
 
 CREATE TABLE feedback (
     feedback_id text PRIMARY KEY,

@@ -53,12 +53,13 @@ CREATE INDEX internal_runs_chain_id_idx ON internal_runs (chain_id);
 CREATE INDEX internal_runs_created_at_idx ON internal_runs (tenant_id, created_at);
 CREATE UNIQUE INDEX internal_runs_flight_key ON internal_runs (tenant_id, flight_key)
     WHERE flight_key IS NOT NULL;
+CREATE INDEX internal_runs_finished_at_idx ON internal_runs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX internal_runs_graph_id_idx ON internal_runs (graph_id);
 CREATE INDEX internal_runs_hint_at_idx ON internal_runs (hint_at) WHERE hint_at IS NOT NULL;
 CREATE INDEX internal_runs_session_id_idx ON internal_runs (session_id);
 
 CREATE TABLE internal_items (
-    run_id     text REFERENCES internal_runs,
+    run_id     text REFERENCES internal_runs ON DELETE CASCADE,
     position   bigint,
     tenant_id  text NOT NULL,
     status     text NOT NULL,
@@ -91,6 +92,7 @@ CREATE TABLE schedule_firings (
     tenant_id text NOT NULL,
     job       text,
     due_at    timestamptz,
+    next_due_at timestamptz NOT NULL,
     fired_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (job, due_at)
 );

@@ -1,7 +1,7 @@
 -- Memory: scratchpads, preferences, documents in chunks, and what the services of domains keep.
 
 CREATE TABLE scratchpad_entries (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     entry_id   text,
     tenant_id  text NOT NULL,
     body       json NOT NULL,

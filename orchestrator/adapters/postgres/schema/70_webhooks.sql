@@ -3,7 +3,7 @@
 CREATE TABLE webhooks (
     webhook_id text PRIMARY KEY,
     tenant_id  text NOT NULL,
-    session_id text,   -- null: for all sessions of the tenant
+    session_id text REFERENCES sessions ON DELETE CASCADE, -- null: for all sessions of the tenant
     url        text NOT NULL,
     host       text NOT NULL,
     events     text[], -- null: all durable events
@@ -24,7 +24,7 @@ COMMENT ON TABLE webhook_secrets IS 'What deliveries of a tenant are signed with
 
 CREATE TABLE webhook_feeds (
     webhook_id    text,
-    session_id    text,
+    session_id    text REFERENCES lanes ON DELETE CASCADE,
     tenant_id     text NOT NULL,
     wanted        bigint NOT NULL, -- the last event there is
     delivered     bigint NOT NULL,

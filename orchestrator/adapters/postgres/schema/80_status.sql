@@ -10,11 +10,12 @@ $$;
 
 -- Reads the status of the whole system. `oldest_turn_s`: the age of the oldest unfinished turn among the 1,000
 -- lanes that have been due for longest; sessions at rest are not visited. `outbox` and `runs`: by kind and by
--- urgency, how many wait and for how long the first of them has; due runs as in sql/run_debt.sql.
+-- urgency, how many wait and for how long the first of them has; due runs as in sql/run_debt.sql. `jobs`: by name,
+-- when each was fired last and when it is due next, unix seconds.
 CREATE FUNCTION parley_status() RETURNS TABLE (
     unfinished_turns bigint, held_lanes bigint, waiting_lanes bigint, oldest_turn_s float8,
     quarantined_turns bigint, workers bigint, pending_approvals bigint, outbox json, runs json,
-    webhooks_failing bigint, webhooks_given_up bigint
+    webhooks_failing bigint, webhooks_given_up bigint, jobs json
 ) LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
 WITH busy AS (
     SELECT session_id, pending, done_seq, lease_until > clock_timestamp() AS held
@@ -30,7 +31,6 @@ WITH busy AS (
 ), sending AS (
     SELECT kind, count(*) AS waiting, max(extract(epoch FROM clock_timestamp() - created_at)) AS age
     FROM outbox
-    WHERE acknowledged_at IS NULL
     GROUP BY kind
 ), owed AS (
     SELECT urgency, count(*) AS waiting, max(extract(epoch FROM clock_timestamp() - ready_at)) AS age
@@ -54,7 +54,10 @@ SELECT (SELECT coalesce(sum(pending), 0) FROM busy)::bigint AS unfinished_turns,
        coalesce((SELECT json_object_agg(kind, json_build_array(waiting, age)) FROM sending), '{}') AS outbox,
        coalesce((SELECT json_object_agg(urgency, json_build_array(waiting, age)) FROM owed), '{}') AS runs,
        (SELECT failing FROM deliveries) AS webhooks_failing,
-       (SELECT given_up FROM deliveries) AS webhooks_given_up
+       (SELECT given_up FROM deliveries) AS webhooks_given_up,
+       coalesce((SELECT json_object_agg(job, json_build_array(extract(epoch FROM fired), extract(epoch FROM due)))
+                 FROM (SELECT job, max(fired_at) AS fired, max(next_due_at) AS due
+                       FROM schedule_firings GROUP BY job) AS fired), '{}') AS jobs
 $$;
 
 REVOKE ALL ON FUNCTION parley_unfinished_turns(), parley_status() FROM PUBLIC;

@@ -1,7 +1,6 @@
--- Note that messages of the outbox have arrived.
+-- Remove messages of the outbox that have arrived.
 --
 -- Arguments: ids (array)
-UPDATE outbox
-SET acknowledged_at = clock_timestamp()
-WHERE id = ANY(%(ids)s) AND acknowledged_at IS NULL
+DELETE FROM outbox
+WHERE id = ANY(%(ids)s)
 RETURNING id

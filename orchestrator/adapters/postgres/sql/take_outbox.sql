@@ -6,8 +6,7 @@
 WITH due AS (
     SELECT id
     FROM outbox
-    WHERE acknowledged_at IS NULL
-      AND kind = ANY(%(kinds)s)
+    WHERE kind = ANY(%(kinds)s)
       AND (sent_at IS NULL OR sent_at < clock_timestamp() - %(again_after_s)s * interval '1 second')
     ORDER BY id
     LIMIT %(limit)s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -126,11 +126,12 @@ def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
     return [flow for flow in reversed(above) if flow in wanted] == wanted
 
 
-def add_steps(plan: PlanFlow, steps: list[PlanStep], *, first: bool = False) -> None:
-    """Make steps part of the plan: after all others, or before those that are still planned."""
+def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] | None = None) -> None:
+    """Make steps part of the plan: after all others, or before what is still planned and none of the steps `after`."""
     place = len(plan.steps)
-    if first:
-        place = next((i for i, step in enumerate(plan.steps) if not step.is_finished), place)
+    if after is not None:
+        waiting = (i for i, step in enumerate(plan.steps) if not step.is_finished and step.name not in after)
+        place = next(waiting, place)
     plan.steps[place:place] = steps
     plan.revision += 1
 

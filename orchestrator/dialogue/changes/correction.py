@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
 from orchestrator.dialogue.json_values import same_value
+from orchestrator.dialogue.records import REOPENED
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
 from orchestrator.types import FlowId, Json, TurnId
-
-REOPENED = "reopened"
-"""The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Changes of several flows at once: a correction with what hangs on it, and the steps of a plan."""

@@ -1,0 +1,72 @@
+"""The dialogue state has one writer, `orchestrator.dialogue`: elsewhere its fields are only read (ST-1)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Final
+
+from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.records import (
+    DigressionRecord,
+    EffectNote,
+    Flags,
+    History,
+    Intake,
+    PendingApproval,
+    PlanStep,
+    Prediction,
+)
+from orchestrator.dialogue.stack import FlowStack
+from orchestrator.dialogue.state import DialogueState
+from tests.shape.sources import name_of, python_files
+
+RECORDS: Final = (
+    *(DialogueState, Prediction, History, Intake, Flags, DigressionRecord, FlowStack),
+    *(AmbiguityHandler, Ambiguity, PendingApproval, EffectNote, PlanFlow, PlanStep),
+)
+# `notes` is scratch space of a flow's policy, and `data` of an execution.
+FIELDS: Final = frozenset(one.name for kind in RECORDS for one in fields(kind)) - {"notes"}
+CHANGING: Final = frozenset(
+    {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "sort", "update"}
+)
+OUTSIDE: Final = ("agent", "domain", "memory", "models", "nlu", "pex", "plans", "res", "runtime", "tools")
+# What holds fields of such names and is no part of the state: a turn's changes and log, and records of models.
+OTHERS: Final = frozenset({"self", "answer", "changes", "changes.approvals", "log", "reservation", "run"})
+
+
+def changed_fields(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield the attributes that are assigned, deleted, or changed in place."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                yield node
+            case ast.Subscript(value=ast.Attribute() as held, ctx=ast.Store() | ast.Del()):
+                yield held
+            case ast.Call(func=ast.Attribute(attr=name, value=ast.Attribute() as held)) if name in CHANGING:
+                yield held
+
+
+def writes(path: Path) -> Iterator[str]:
+    for node in changed_fields(ast.parse(path.read_text(encoding="utf-8"))):
+        held_by = ast.unparse(node.value)
+        is_other = any(held_by == other or held_by.endswith(f".{other}") for other in OTHERS)
+        if node.attr in FIELDS and not is_other:
+            yield f"{name_of(path)}:{node.lineno}: {held_by}.{node.attr}"
+
+
+def test_the_state_is_written_in_dialogue_alone() -> None:
+    folders = [f"orchestrator/{name}" for name in OUTSIDE]
+    found = [write for path in python_files(*folders) for write in writes(path)]
+
+    assert not found, f"{len(found)} writes:\n" + "\n".join(found)
+
+
+def test_every_way_of_writing_is_found() -> None:
+    """Assigned, added to, deleted, by key, and by a method that changes in place."""
+    source = "a.x = 1; b.x += 1; del c.x; d.x[0] = 1; del e.x[0]; f.x.append(1); g.x.index(1); h.x"
+
+    assert [ast.unparse(node.value) for node in changed_fields(ast.parse(source))] == list("abcdef")
