@@ -22,7 +22,7 @@ OWN = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parle
 PARTS = {
     "orchestrator/client": None,
     "orchestrator": "runtime",
-    "orchestrator/testing/scripted_model": "gateway",
+    "tests/scripted_model": "gateway",
     "orchestrator/adapters/sandbox": "analytics",
     "internal_flows": "runtime",
     "workers": "worker",

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.system1 import Reading, System1
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
+from tests.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
 class Author(System1):
@@ -37,7 +37,10 @@ class Author(System1):
     def script(self) -> Script:
         understand = Rule(prompt="nlu_think", replies=(Computed(self.answer),))
         replan = Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),))
-        return Script(rules=(understand, replan))
+        words = Rule(
+            prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)
+        )
+        return Script(rules=(understand, replan, words))
 
 
 def write(understood: Understanding | None) -> Any:

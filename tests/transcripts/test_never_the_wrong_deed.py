@@ -12,7 +12,8 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import (
+from orchestrator.types import DEFAULT_TENANT
+from tests.scripted_model import (
     Answer,
     Computed,
     Reply,
@@ -21,7 +22,6 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
-from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.test_transcripts import trained
 
 OFFER = "book a flight from oslo to rome on 3 december"
