@@ -14,7 +14,7 @@ SOAK_ARGUMENTS ?=
 # A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-long check lint format types imports bench bench-peers bench-length bench-listeners \
+.PHONY: run up test test-unit test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
 	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults soak chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
@@ -29,6 +29,13 @@ test: $(VENV)/.installed-dev
 # What needs no stores and no processes.
 test-unit: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) tests/shape tests/unit
+
+# Conversations of users with goals, in the held-out wordings: how many of each domain with each reader.
+GOALS ?= 2300
+goals: $(VENV)/.installed-dev
+	for domain in travel analytics notes; do for reader in system1 right wrong; do \
+		$(BIN)/python -m tests.goals --domain $$domain --reader $$reader --half held-out --conversations $(GOALS) || exit 1; \
+	done; done
 
 # The long forms of what `test` proves in short, one after another.
 test-long: $(VENV)/.installed-dev

@@ -34,7 +34,7 @@ def make_app(take_turn: Callable[[str, str], str]) -> Celery:
         broker_transport_options={"socket_timeout": 60},
     )
 
-    @app.task(name=TASK)
+    @app.task(name=TASK, shared=False)
     def run(session: str) -> None:
         store, finish = _mailbox()
         text = store.lindex(keys(session)[0], 0)

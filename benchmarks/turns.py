@@ -40,11 +40,12 @@ async def main() -> None:
         __doc__,
         rounds=(3, "each of a closed loop and a drain"),
         turns=(200, "turns of each session in the closed loop"),
+        queued=(DRAIN_TURNS, f"turns that wait in each of {DRAIN_SESSIONS} sessions"),
         only=(tuple(SAID), "names of candidates; all of them by default"),
     )
     with open_stores() as (running, folder):
         async with run_candidates(running, folder, arguments.only) as candidates:
-            _report(await measure(candidates, arguments.rounds, arguments.turns))
+            _report(await measure(candidates, arguments.rounds, arguments.turns, arguments.queued))
 
 
 @asynccontextmanager
@@ -70,16 +71,20 @@ Results = dict[tuple[str, str], list[Measurement]]
 
 
 async def measure(
-    candidates: list[Candidate], rounds: int, turns: int, keep: Callable[[Results], None] = lambda _: None
+    candidates: list[Candidate],
+    rounds: int,
+    turns: int,
+    queued: int,
+    keep: Callable[[Results], None] = lambda _: None,
 ) -> Results:
     """Interleaved rounds after one that warms up; what there is so far is handed to `keep` after each phase."""
     results: Results = defaultdict(list)
     for number in range(rounds + 1):
         warm_up = number == 0
         for candidate in candidates:
-            loop = await _closed_loop(candidate, number, 20 if warm_up else turns)
+            loop = await _closed_loop(candidate, number, min(4, turns) if warm_up else turns)
             names = _sessions(candidate, f"drain-{number}", DRAIN_SESSIONS)
-            drained = await drain(candidate, names, _texts(candidate, 2 if warm_up else DRAIN_TURNS))
+            drained = await drain(candidate, names, _texts(candidate, 1 if warm_up else queued))
             for phase, measured in {"closed loop": loop, "drain": drained}.items():
                 print(f"round {number}: {phase}, {candidate.name}: {measured.rate:.0f} turns/s", flush=True)
                 if not warm_up:

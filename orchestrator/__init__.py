@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from orchestrator.domain.services import ToolFailure as ToolFailure
     from orchestrator.errors import NotFound as NotFound
     from orchestrator.errors import SessionClosed as SessionClosed
+    from orchestrator.memory.business_context import Documents as Documents
     from orchestrator.memory.user_memory import Memory as Memory
+    from orchestrator.pex.documents import AnswerFromDocuments as AnswerFromDocuments
     from orchestrator.pex.execution import Ending as Ending
     from orchestrator.pex.execution import Execution as Execution
     from orchestrator.pex.execution import Failed as Failed
@@ -58,7 +60,9 @@ _MODULES = {
         *("Table", "ToolCall", "ToolFailure"),
     ),
     "errors": ("NotFound", "SessionClosed"),
+    "memory.business_context": ("Documents",),
     "memory.user_memory": ("Memory",),
+    "pex.documents": ("AnswerFromDocuments",),
     "pex.execution": ("Ending", "Execution", "Failed", "NeedsInput", "Recover", "Recovery"),
     "pex.frames": ("make_frame",),
     "pex.policy": ("BasePolicy",),

@@ -54,7 +54,7 @@ from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.modules import AgentPorts, MemoryPorts
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
-from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.business_context import BusinessContext, DomainDocuments
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.nlu.readers.system1 import System1
@@ -276,12 +276,13 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
     sql = GuardedSql(ports.sql_sandbox)
     memory = UserMemory(ports.stores.preferences, domain.flows)
+    documents = DomainDocuments(ports.context, domain.name)
 
     def services(tenant_id: TenantId) -> dict[str, object]:
         records = PostgresRecords(ports.stores.database, tenant_id, domain.name)
         configured = domain.config.services
         return {
-            service: cls(ServiceContext(records, configured.get(service, {}), python, memory, sql))
+            service: cls(ServiceContext(records, configured.get(service, {}), python, memory, sql, documents))
             for service, cls in loaded.services.items()
         }
 

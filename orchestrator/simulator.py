@@ -19,7 +19,7 @@ from orchestrator.agent.build import build_agent
 from orchestrator.agent.modules import AgentPorts, MemoryPorts
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
-from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.business_context import BusinessContext, DomainDocuments
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.nlu.readers.system1 import System1
@@ -125,6 +125,7 @@ class Simulator:
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
         python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
         memory = UserMemory(self.preferences, self.loaded.domain.flows)
+        documents = DomainDocuments(self.make_memory().context, self.loaded.domain.name)
         made: dict[TenantId, Mapping[str, object]] = {}
 
         def of_tenant(tenant_id: TenantId) -> Mapping[str, object]:
@@ -132,7 +133,9 @@ class Simulator:
                 records = self.records.setdefault(tenant_id, MemoryRecords())
                 config = self.loaded.domain.config.services
                 own = {
-                    name: service(ServiceContext(records, dict(config.get(name, {})), python, memory, sql))
+                    name: service(
+                        ServiceContext(records, dict(config.get(name, {})), python, memory, sql, documents)
+                    )
                     for name, service in self.loaded.services.items()
                 }
                 made[tenant_id] = {**own, **stand_ins}

@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from importlib import import_module
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -71,9 +71,28 @@ app = typer.Typer(
     epilog="Add --verbose to any command to see the whole traceback of an error.",
     no_args_is_help=True,
     rich_markup_mode=None,  # the list is there sooner without rich
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415  # slow to import, seldom needed
+
+        print(f"parley {version('parley')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _take_options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version, and end.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """A distributed runtime for task-oriented conversational agents."""
+
+
 for _name, (_, _summary) in COMMANDS.items():
     app.command(_name, help=_summary)(lambda: None)
 

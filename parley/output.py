@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 UNWRAPPED_COLUMNS = 100_000
+NARROW = 10
+"""Characters: a column of words may be as narrow as this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +63,53 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table as wide as the terminal; without a terminal every row is one line."""
+    """Print a table as wide as the terminal; without a terminal every row is one line.
+
+    Identifiers are always whole, since people copy them: where they leave too little room beside them, each
+    row is printed as lines.
+    """
     from rich import box  # noqa: PLC0415  # slow to import
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=UNWRAPPED_COLUMNS)
+    elif cells and _least_width(columns, cells) > console.width:
+        print("\n\n".join(as_lines(dict(zip(columns, row, strict=True))) for row in cells))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        table.add_column(name, no_wrap=_is_identifier(name), overflow="fold")
+    for row in cells:
+        table.add_row(*row)
     console.print(table)
+
+
+def _is_identifier(column: str) -> bool:
+    return column.endswith("_id")
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """The narrowest that a table can be: identifiers whole, of other columns the longest word or `NARROW`."""
+    return sum(
+        2 + max(len(row[place]) if _is_identifier(name) else min(len(row[place]), NARROW) for row in rows)
+        for place, name in enumerate(columns)
+    )
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal; give the function that says how many are done, of how many."""
+    from rich.console import Console  # noqa: PLC0415  # slow to import
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def as_lines(facts: Mapping[str, Any]) -> str:

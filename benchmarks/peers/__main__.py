@@ -26,7 +26,7 @@ from benchmarks.environment import ROOT, open_stores, own_stores, parse, run_pro
 from benchmarks.mailbox import QUEUE
 from benchmarks.measure import GROUPS
 from benchmarks.peers.page import draw
-from benchmarks.turns import SAID, Results, measure, run_candidates
+from benchmarks.turns import DRAIN_SESSIONS, DRAIN_TURNS, SAID, Results, measure, run_candidates
 from parley.embedded import Stores
 from parley.processes import log_says
 
@@ -174,6 +174,7 @@ async def main() -> None:
         __doc__,
         rounds=(5, "each of a closed loop and a drain"),
         turns=(60, "turns of each session in the closed loop"),
+        queued=(DRAIN_TURNS, f"turns that wait in each of {DRAIN_SESSIONS} sessions"),
         only=((*SAID, *PEERS), "names of candidates; all of them by default"),
         draw=("no", "yes: draw the page from what is kept, and measure nothing"),
     )
@@ -186,7 +187,7 @@ async def main() -> None:
                     if name in arguments.only:
                         opened = _run_peer(name, own_stores(running, number), folder)
                         candidates.append(await stack.enter_async_context(opened))
-                await measure(candidates, arguments.rounds, arguments.turns, _keep)
+                await measure(candidates, arguments.rounds, arguments.turns, arguments.queued, _keep)
     draw(json.loads(KEPT.read_text()))
 
 

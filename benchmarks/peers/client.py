@@ -23,7 +23,9 @@ class Client:
 
     def __init__(self, peer: Any) -> None:
         self._peer = peer
-        self._redis = redis.asyncio.from_url(os.environ["REDIS_URL"], max_connections=1000)
+        self._redis = redis.asyncio.from_url(
+            os.environ["REDIS_URL"], max_connections=1000, socket_timeout=600
+        )
         self._expected = 0
 
     async def prepare(self, sessions: list[str]) -> None:

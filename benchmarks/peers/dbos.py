@@ -20,6 +20,14 @@ DATABASE_URL = os.environ["DATABASE_URL"]
 QUEUE = "turns"
 
 
+def _by_socket(url: str) -> str:
+    """The address in the form in which SQLAlchemy names a socket."""
+    start, _, rest = url.rpartition("@")
+    place, _, name = rest.partition("/")
+    host, _, port = place.rpartition(":")
+    return f"{start}@/{name}?host={host}&port={port}"
+
+
 @cache
 def _pool() -> psycopg_pool.ConnectionPool[Any]:
     options = {"autocommit": True, "prepare_threshold": 0}
@@ -52,7 +60,7 @@ def take_turn(session: str, text: str) -> str:
 
 class Client:
     def __init__(self) -> None:
-        self._client = DBOSClient(system_database_url=DATABASE_URL)
+        self._client = DBOSClient(system_database_url=_by_socket(DATABASE_URL))
 
     async def prepare(self, sessions: list[str]) -> None:
         with _pool().connection() as connection, connection.cursor() as cursor:
@@ -77,7 +85,10 @@ async def open_client() -> Client:
 
 def main() -> None:
     config = DBOSConfig(
-        name="peer", system_database_url=DATABASE_URL, application_version="bench", max_executor_threads=32
+        name="peer",
+        system_database_url=_by_socket(DATABASE_URL),
+        application_version="bench",
+        max_executor_threads=32,
     )
     DBOS(config=config)
     DBOS.launch()

@@ -14,7 +14,7 @@ from domains.analytics.language.names import Names, names_for
 from domains.analytics.language.request import Unfit, read_form
 from domains.analytics.language.written import is_plain_answer, read_answer, read_written
 from domains.analytics.store.sheet import suggest
-from orchestrator import Dact, Heard, Read
+from orchestrator import Dact, Heard, Mention, Read
 
 LONGEST = 400
 """Characters; what is longer is no simple request."""
@@ -40,7 +40,10 @@ _ABOUT_FORMS = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of questions about conditions and formulas, words that name columns as well."""
-_CORRECTING = re.compile(r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant)\b[ ,.:]*)+", re.IGNORECASE)
+_CORRECTING = re.compile(
+    r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant|(?:change|set|make) the condition to)\b[ ,.:]*)+",
+    re.IGNORECASE,
+)
 _YES_OR_NO = re.compile(
     r"(?:yes|yep|yeah|no|nope|ok|okay|sure|do it|go|don't|please|stop|cancel)\b", re.IGNORECASE
 )
@@ -71,6 +74,8 @@ def read(heard: Heard) -> Read | None:
         answer = read_answer(heard, heard.active, names)
         if answer is not None or is_plain_answer(heard, message):
             return answer
+    if corrected and heard.active is not None and message.line == "W" and "condition" in heard.values:
+        return Read(heard.active, {"condition": Mention(message.condition, text)})
     if corrected and re.fullmatch(r"[TCVN]\d+", message.line):
         return None
     return _read_request(heard, message, names)

@@ -9,9 +9,11 @@ from domains.analytics.tools.reshaping import Reshaping
 from domains.analytics.tools.schedules import Schedules
 from domains.analytics.tools.steps import Steps
 from domains.analytics.tools.tables import Tables
+from orchestrator import Documents
 
 __all__ = [
     "Charts",
+    "Documents",
     "Edits",
     "Exports",
     "MonthChanges",

@@ -11,9 +11,18 @@ from datetime import UTC, datetime
 from domains.travel.airports import airports
 from domains.travel.booking import Bookings
 from domains.travel.timetable import CURRENCY, HOURS, Timetable, number_from
-from orchestrator import FailureCategory, JsonObject, Memory, Service, ServiceContext, ToolCall, ToolFailure
+from orchestrator import (
+    Documents,
+    FailureCategory,
+    JsonObject,
+    Memory,
+    Service,
+    ServiceContext,
+    ToolCall,
+    ToolFailure,
+)
 
-__all__ = ["Bookings", "Flights", "Memory", "airports"]
+__all__ = ["Bookings", "Documents", "Flights", "Memory", "airports"]
 
 FARES_KEPT = 5
 """Of a search, for a comparison that follows it."""

@@ -52,7 +52,8 @@ class Turn(ResponseModel):
     flows: list[StackedFlow]
     completed: list[str]
     tools: list[ToolCall]
-    frame: JsonMap | None
+    frames: list[JsonMap] = Field(description="What is shown beside the words, in order.")
+    frame: JsonMap | None = Field(description="The last of them.")
     actions: list[JsonMap]
     interaction: JsonMap = Field(
         description="How the open question is answered.", examples=[{"kind": "none"}]

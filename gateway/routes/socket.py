@@ -177,6 +177,7 @@ def _answer(record: TurnRecord, number: int | None) -> JsonObject:
         "text": result.get("reply"),
         "options": result.get("actions") or [],
         "block": _block(result.get("frame")),
+        "earlier_blocks": [_block(frame) for frame in result.get("earlier_frames", ())],
     }
 
 

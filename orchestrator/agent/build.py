@@ -16,6 +16,7 @@ from orchestrator.models.voter import Voter
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.pex.documents import AnswerFromDocuments
 from orchestrator.pex.frames import FrameWriter
 from orchestrator.pex.policy import PEX, BasePolicy
 from orchestrator.pex.skills.runner import SkillRunner
@@ -72,6 +73,9 @@ def build_agent(
             planner=planner,
             ports=ports or AgentPorts(),
             remembering=_find_remembering(domain),
+            answering=next(
+                (dact for dact, one in carried_out.items() if isinstance(one, AnswerFromDocuments)), None
+            ),
         )
     )
 

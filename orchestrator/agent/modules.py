@@ -20,6 +20,7 @@ from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
+from orchestrator.types import Dact
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,10 @@ class AgentPorts:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """One per domain and process. `remembering`: the flows by which users have something remembered."""
+    """One per domain and process. `remembering`: the flows by which users have something remembered.
+
+    `answering`: the flow that answers from documents.
+    """
 
     domain: Domain
     registry: Registry
@@ -61,3 +65,4 @@ class Modules:
     ports: AgentPorts = field(default_factory=AgentPorts)
     cache: StateCache = field(default_factory=StateCache)
     remembering: frozenset[str] = frozenset()
+    answering: Dact | None = None

@@ -31,10 +31,16 @@ def reject(turn: RunningTurn, why: str) -> None:
     leave_open(turn)
 
 
+def is_asked_by_skill(turn: RunningTurn) -> bool:
+    entry = turn.changes.state.ambiguity.current
+    asked = entry is not None and entry.metadata.get("about") == OPEN
+    return asked and turn.changes.state.stack.active is not None
+
+
 def answer_open(turn: RunningTurn) -> bool:
     """Whether a skill asked: then it goes on, and reads the user's words itself."""
     entry = turn.changes.state.ambiguity.current
-    if entry is None or entry.metadata.get("about") != OPEN or turn.changes.state.stack.active is None:
+    if entry is None or not is_asked_by_skill(turn):
         return False
     turn.changes.state.ambiguity.resolve(entry)
     turn.carry_on = True

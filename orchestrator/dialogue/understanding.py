@@ -45,6 +45,8 @@ class Source(StrEnum):
     SYSTEM1 = "system1"
     SYSTEM2 = "system2"
     ACTION = "action"
+    DOCUMENTS = "documents"
+    """Nobody else: a document answers it."""
 
 
 class PlanAction(StrEnum):

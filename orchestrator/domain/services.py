@@ -15,6 +15,7 @@ from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 __all__ = [
+    "DocumentSearch",
     "EntityValue",
     "FailureCategory",
     "Paged",
@@ -153,6 +154,17 @@ class UserMemory(Protocol):
         ...
 
 
+class DocumentSearch(Protocol):
+    """Looks a question up in the documents that the user of a call may see."""
+
+    async def search(self, call: ToolCall, question: str) -> JsonObject:
+        """Give `passages`, best first, with `source`, `title`, `section` and `text`, and their `labels`.
+
+        Raises Unavailable.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
     """What a service is made with. `config`: its part of `services` in domain.yaml."""
@@ -162,6 +174,7 @@ class ServiceContext:
     python: PythonRunner | None = None
     memory: UserMemory | None = None
     sql: SqlRunner | None = None
+    documents: DocumentSearch | None = None
 
 
 class Service:
@@ -178,3 +191,4 @@ class Service:
         self.python = context.python
         self.memory = context.memory
         self.sql = context.sql
+        self.documents = context.documents

@@ -6,18 +6,21 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
+from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.memory.quoting import describe_passage
 from orchestrator.memory.ranking import rank
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.documents import (
     LONGEST_QUESTION,
     PASSAGES,
     Chunk,
-    Documents,
+    ContextSearch,
     Embedder,
     Owned,
     Passage,
 )
-from orchestrator.types import TenantId
+from orchestrator.ports.memory.documents import Documents as DocumentStore
+from orchestrator.types import JsonObject, TenantId
 
 LONGEST_CHUNK = 900
 """Characters, without the headings that are put before it."""
@@ -94,14 +97,14 @@ class BusinessContext:
     """Implements `ports.memory.documents.ContextSearch`. `clock`: unix seconds."""
 
     def __init__(
-        self, documents: Documents, embedder: Embedder, *, clock: Callable[[], float] = time.time
+        self, documents: DocumentStore, embedder: Embedder, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._documents = documents
         self._embedder = embedder
         self._clock = clock
 
     @property
-    def documents(self) -> Documents:
+    def documents(self) -> DocumentStore:
         return self._documents
 
     @property
@@ -118,7 +121,7 @@ class BusinessContext:
         embedded = await self._embedder.embed([asked])
         (vector,) = embedded.vectors
         candidates = await self._documents.candidates(owned, space=embedded.space, vector=vector, terms=terms)
-        return rank(terms, vector, candidates, now=self._clock(), limit=limit)
+        return rank(terms, candidates, now=self._clock(), limit=limit)
 
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
         """Cut and embed a document; how many chunks it has. None: it changed or went away meanwhile.
@@ -142,3 +145,30 @@ class BusinessContext:
         ]
         kept = await self._documents.set_chunks(tenant_id, document_id, document.digest, space, chunks)
         return len(chunks) if kept else None
+
+
+PASSAGES_READ = 5
+
+
+class DomainDocuments:
+    """Implements `domain.services.DocumentSearch`, for the tools of one domain."""
+
+    def __init__(self, context: ContextSearch, domain: str) -> None:
+        self._context = context
+        self._domain = domain
+
+    async def search(self, call: ToolCall, question: str) -> JsonObject:
+        """See `DocumentSearch`."""
+        owned = Owned(call.tenant_id, call.user_id, self._domain)
+        found = await self._context.search(owned, question, limit=PASSAGES_READ)
+        labels = {label for passage in found for label in passage.labels}
+        return {"passages": [describe_passage(one) for one in found], "labels": sorted(labels)}
+
+
+class Documents(Service):
+    """Finds, for a flow, the passages of documents that answer a question."""
+
+    async def search(self, *, question: str, call: ToolCall) -> JsonObject:
+        if self.documents is None:
+            raise ToolFailure(FailureCategory.SERVER_ERROR, "There are no documents here.")
+        return await self.documents.search(call, question)

@@ -32,29 +32,21 @@ class _Scored:
     """How like it is to what is chosen, from 0 to 1."""
 
 
-def rank(
-    terms: Sequence[str], vector: Sequence[float], candidates: Sequence[Candidate], *, now: float, limit: int
-) -> list[Passage]:
+def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, now: float, limit: int) -> list[Passage]:
     """Choose the best candidates for a question, best first, no two of them saying nearly the same.
 
-    `terms` and `vector` are the question's; `now` is in unix seconds: of two that fit alike the newer comes
-    first.
+    `terms` are the question's; `now` is in unix seconds: of two that fit alike the newer comes first.
     """
     words = _word_scores(set(terms), candidates)
     scored: list[_Scored] = []
     for candidate, shared in zip(candidates, words, strict=True):
-        alike = 0.0 if candidate.vector is None else max(0.0, cosine(vector, candidate.vector))
+        alike = max(0.0, candidate.likeness or 0.0)
         if not shared and alike < LEAST_LIKENESS:
             continue
         age = max(0.0, now - candidate.updated_at)
         score = LIKENESS * alike + WORDS * shared + AGE * 0.5 ** (age / HALF_LIFE_S)
         scored.append(_Scored(candidate, min(1.0, score)))
     return [_passage(one) for one in _vary(scored, limit)]
-
-
-def cosine(left: Sequence[float], right: Sequence[float]) -> float:
-    """Measure how alike two vectors of length 1 are."""
-    return sum(a * b for a, b in zip(left, right, strict=True))
 
 
 def _word_scores(asked: set[str], candidates: Sequence[Candidate]) -> list[float]:

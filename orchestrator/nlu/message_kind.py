@@ -14,6 +14,7 @@ from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -190,7 +191,7 @@ class Decider:
         active = context.active
         assert active is not None
         words = evidence.utterance.words
-        leaves = kind in _LEAVES_TEXT and len(words) <= _STOP_WORDS
+        leaves = kind in _LEAVES_TEXT and len(words) <= _STOP_WORDS and _LEAVING.issuperset(words)
         if is_free_text(asked) and not leaves and "?" not in words:
             text = evidence.utterance.text
             evidence.mentions[asked.name] = Mention(text, text)  # whatever else these words might be
@@ -297,8 +298,41 @@ _CORRECTING = word_set(
 )
 """What people say around values that they correct."""
 
+_LEAVING = word_set(
+    "stop cancel quit abort exit end never mind nevermind forget leave drop skip enough it that that's this all "
+    "everything whole thing task please now here no sorry thanks back go let's to continue resume carry on with . ! ,"
+)
+"""What a text consists of that is no text: "cancel that", not "cancel the newspaper"."""
 _YES = word_set("yes yep yeah take")
 _AGREEING = word_set(
     "sorry ok okay please do go ahead with it that this one i i'll we we'll will then now . ! ,"
 )
 """What may stand around words that agree."""
+
+
+def is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
+    """Say whether no word around a value says what it is for."""
+    before = utterance.words[: candidate.first]
+    after = utterance.words[candidate.last :]
+    return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
+
+
+_UNCUED = word_set(
+    "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
+)
+
+
+def replace_old(
+    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
+) -> dict[str, Mention]:
+    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
+    old = {
+        name
+        for candidate in evidence.candidates
+        if is_negated(evidence.utterance, candidate)
+        for name, value in values.items()
+        if any(reading.value == value for reading in candidate.readings.values())
+    }
+    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
+        return {old.pop(): next(iter(mentions.values()))}
+    return mentions

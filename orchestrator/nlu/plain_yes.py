@@ -32,6 +32,8 @@ _ASKING = word_set(
 )
 _PERSONS = word_set("i you we they")
 """What begins a question: "is that really right", "do you book it then"."""
+_UNDOING = word_set("cancel stop abort quit forget leave drop delete remove undo skip end enough")
+"""What takes back rather than agrees, unless the very question is about it: "Shall I cancel it?"."""
 
 
 _REQUESTS = word_set(
@@ -69,6 +71,9 @@ def is_plain_yes(text: str, question: str) -> bool:
         question: the words in which it was asked; to repeat them adds nothing.
     """
     said = _FIXED.sub("yes", text.casefold().replace("’", "'"))
+    last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
+    if not _UNDOING.intersection(_words_of(said)) <= set(tokenize(last.casefold()).words):
+        return False
     asked = set(tokenize(question.casefold().replace("’", "'")).words)
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
     if any(not _agrees(part, asked) and _changes(part) for part in rest):

@@ -19,7 +19,7 @@ NO_INTERACTION: JsonObject = {"kind": "none"}
 class Answer:
     """`parts`: paragraphs in order, the open question last. `templates`: the names that made them.
 
-    `frame`: what is shown beside the words, with its block. `interaction`: how the open question is
+    `frames`: what is shown beside the words, each with its block. `interaction`: how the open question is
     answered. `fixed`: places of paragraphs that no model may rewrite.
     """
 
@@ -27,7 +27,7 @@ class Answer:
     templates: list[str] = field(default_factory=list[str])
     actions: list[JsonObject] = field(default_factory=list[JsonObject])
     question: Question | None = None
-    frame: JsonObject | None = None
+    frames: list[JsonObject] = field(default_factory=list[JsonObject])
     interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
     fixed: set[int] = field(default_factory=set[int])
 

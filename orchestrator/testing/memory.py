@@ -108,10 +108,10 @@ class MemoryDocuments:
         terms: Sequence[str],
         limit: int = CANDIDATES,
     ) -> builtins.list[Candidate]:
-        found = [_candidate(kept, chunk, space) for kept in self._of(owned) for chunk in kept.chunks]
+        found = [_candidate(kept, chunk, space, vector) for kept in self._of(owned) for chunk in kept.chunks]
         asked = set(terms)
         near = sorted(
-            (one for one in found if one.vector is not None), key=lambda one: -_dot(vector, one.vector or ())
+            (one for one in found if one.likeness is not None), key=lambda one: -(one.likeness or 0.0)
         )
         sharing = sorted(
             (one for one in found if asked & set(one.terms)), key=lambda one: -len(asked & set(one.terms))
@@ -136,7 +136,7 @@ class MemoryDocuments:
         raise NotFound("document", document_id)
 
 
-def _candidate(kept: _Kept, chunk: Chunk, space: str) -> Candidate:
+def _candidate(kept: _Kept, chunk: Chunk, space: str, vector: Sequence[float]) -> Candidate:
     record = kept.document.record
     return Candidate(
         document_id=record.document_id,
@@ -144,7 +144,7 @@ def _candidate(kept: _Kept, chunk: Chunk, space: str) -> Candidate:
         title=record.title,
         text=chunk.text,
         terms=chunk.terms,
-        vector=chunk.vector if record.space == space else None,
+        likeness=_dot(chunk.vector, vector) if record.space == space else None,
         labels=record.labels,
         origin=record.origin,
         updated_at=record.updated_at,

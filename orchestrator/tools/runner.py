@@ -95,8 +95,9 @@ class ToolRunner:
         )
         if isinstance(answer, UnknownOutcome | NotBegun):
             return _record(context, flow_id, tool, arguments, answer)
-        carry_labels(context.changes.state, spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
+        output = result.data if isinstance(result, ToolData) else None
+        carry_labels(context.changes.state, spec, flow_id, output)  # its words may be in an error as well
         if isinstance(result, ToolError) and result.undecided and not spec.idempotent:
             return _record(context, flow_id, tool, arguments, UnknownOutcome(key, answer["idempotency_key"]))
         return _record(context, flow_id, tool, arguments, result)

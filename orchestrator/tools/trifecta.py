@@ -17,7 +17,7 @@ from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
 from orchestrator.tools.toolbox import Tool
-from orchestrator.types import FlowId
+from orchestrator.types import FlowId, JsonObject
 
 TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
 
@@ -68,10 +68,15 @@ def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | N
     return None
 
 
-def carry_labels(state: DialogueState, spec: ToolSpec, flow_id: FlowId | None) -> None:
-    """Note on the session what a tool that has answered brought in."""
+def carry_labels(
+    state: DialogueState, spec: ToolSpec, flow_id: FlowId | None, output: JsonObject | None = None
+) -> None:
+    """Note on the session what a tool that has answered brought in: by its tags, and by the `labels` of its output."""
     for source in _labels_of_tool(spec, state.turn, flow_id):
         add_source(state.intake.labels, source)
+    given: object = None if output is None else output.get("labels")
+    if isinstance(given, list):
+        join_labels(state, [label for label in Label if label in given], spec.name)
 
 
 def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> None:

@@ -298,8 +298,8 @@ def unanswered(
 def turn_object(record: TurnRecord) -> JsonObject:
     """The turn in the form of the interfaces; parts that are not known yet are empty.
 
-    Keys: session_id, turn_id, seq, epoch, status, text, reply, flows, completed, tools, frame,
-    actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and error when there
+    Keys: session_id, turn_id, seq, epoch, status, text, reply, flows, completed, tools, frames (`frame` is the
+    last of them), actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and error when there
     is one.
     """
     body: JsonObject = {
@@ -316,6 +316,7 @@ def turn_object(record: TurnRecord) -> JsonObject:
     if record.result is not None:
         body.update(record.result)
     body["status"] = record.status.value
+    body["frames"] = [*body.pop("earlier_frames", ()), *([body["frame"]] if body["frame"] else [])]
     if record.error is not None:
         body["error"] = record.error
     return body
@@ -327,6 +328,7 @@ def _nothing_yet() -> JsonObject:
         "flows": [],
         "completed": [],
         "tools": [],
+        "frames": [],
         "frame": None,
         "actions": [],
         "interaction": {"kind": "none"},

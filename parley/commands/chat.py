@@ -14,7 +14,6 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.client import Client
 from orchestrator.errors import FolderInUse, ProcessFailed
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, resolve_domain
 from parley.connection import locate_gateway, open_client
@@ -35,6 +34,10 @@ def chat(
     session: Annotated[
         str | None, typer.Option(help="Continue this session, or begin one of this name.")
     ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="Who you are: what is remembered of you is used, and kept for the next time."),
+    ] = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
@@ -45,11 +48,12 @@ def chat(
         gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen, data_dir))
         client = stack.enter_context(open_client(gateway))
         # A gateway knows a domain's folder by the folder's name.
-        _talk(client, None if chosen is None else Path(chosen).name, session, data_dir, as_json=as_json)
+        named = None if chosen is None else Path(chosen).name
+        conversation = Conversation.begin(client, domain=named, session_id=session, user_id=user)
+        _talk(conversation, data_dir, as_json=as_json)
 
 
-def _talk(client: Client, domain: str | None, session: str | None, data_dir: Path, *, as_json: bool) -> None:
-    conversation = Conversation.begin(client, domain=domain, session_id=session)
+def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
     if as_json or not sys.stdin.isatty():
         talk_in_pipe(conversation, sys.stdin.buffer, as_json=as_json)
         return

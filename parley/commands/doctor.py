@@ -18,8 +18,8 @@ from parley.diagnosis.database import examine_database
 from parley.diagnosis.finding import Finding, attempt, bad, note, well
 from parley.diagnosis.messaging import examine_broker, examine_processes, examine_redis
 from parley.diagnosis.surroundings import examine_flower, examine_folders, examine_models, examine_settings
-from parley.embedded.postgres import find_binaries
-from parley.embedded.redis import find_server
+from parley.embedded.postgres import find_binaries, running_database
+from parley.embedded.redis import find_server, running_redis
 from parley.output import Answer, print_result
 
 app = typer.Typer()
@@ -44,13 +44,23 @@ def doctor(
     That is stores, workers, gateway, models, domain and settings. The exit code is not zero when something is wrong.
     """
     broken = False
-    for finding in examine(data_dir.resolve(), domain, read_environment(), preflight=preflight):
+    folder = data_dir.resolve()
+    environment = {**_running_stores(folder), **read_environment()}
+    for finding in examine(folder, domain, environment, preflight=preflight):
         broken = broken or finding.fine is False
         remedy = f"; {finding.remedy}" if finding.remedy else ""
         text = f"{_MARKS[finding.fine]}  {finding.name:<16} {finding.message}{remedy}"
         print_result(Answer(finding.as_json(), text), as_json=as_json)
     if broken:
         raise typer.Exit(1)
+
+
+def _running_stores(data_dir: Path) -> dict[str, str]:
+    """Read the addresses of the embedded stores of an `up` that runs on this folder."""
+    if not is_held(data_dir):
+        return {}
+    found = {"DATABASE_URL": running_database(data_dir), "REDIS_URL": running_redis(data_dir)}
+    return {name: address for name, address in found.items() if address is not None}
 
 
 def examine(

@@ -14,18 +14,20 @@ from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.domain.summary import FlowSummary, summarize
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.nlu.readers.system1 import System1
-from parley.output import print_table, say
+from parley.commands.options import AsJson
+from parley.output import Answer, Rows, print_result, say
 
 app = typer.Typer(help="Work on domain folders.", no_args_is_help=True)
 
 _SCAFFOLD = Path(__file__).parent.parent / "scaffold"
-_COLUMNS = ("flow", "tools", "changes things with", "tags", "confirmation", "approval")
+_COLUMNS: tuple[str, ...] = ("flow", "tools", "changes things with", "tags", "confirmation", "approval")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @app.command()
 def check(
     domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a folder.")],
+    as_json: AsJson = False,
 ) -> None:
     """Print every mistake of a domain folder, one per line; of one in order, what each flow may do."""
     from workers.internal.catalogue import check_internal_flows  # noqa: PLC0415 - slow to import
@@ -33,18 +35,21 @@ def check(
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
-        _tell_mistakes(domain, error.problems)
+        _tell_mistakes(domain, error.problems, as_json=as_json)
         raise typer.Exit(1) from error
     if problems := check_internal_flows(Path(loaded.domain.folder)):
-        _tell_mistakes(domain, problems)
+        _tell_mistakes(domain, problems, as_json=as_json)
         raise typer.Exit(1)
-    print_table(_COLUMNS, [_row(flow) for flow in summarize(loaded.domain)])
+    rows = [dict(zip(_COLUMNS, _row(flow), strict=True)) for flow in summarize(loaded.domain)]
+    print_result(Rows(rows, _COLUMNS), as_json=as_json)
     say(f"{domain} is in order.")
 
 
-def _tell_mistakes(domain: str, problems: list[Problem]) -> None:
+def _tell_mistakes(domain: str, problems: list[Problem], *, as_json: bool) -> None:
     for problem in problems:
-        print(problem)
+        print_result(
+            Answer({"place": problem.place, "message": problem.message}, str(problem)), as_json=as_json
+        )
     number = len(problems)
     say(f"parley: {number} {'mistake' if number == 1 else 'mistakes'} in {domain}.")
 

@@ -19,7 +19,7 @@ from orchestrator.turns.submission import IDENTIFIER_PATTERN
 from orchestrator.types import DEFAULT_TENANT, JsonObject, TenantId, UserId
 from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from parley.commands.stores import open_some_database
-from parley.output import Rows, print_json, print_result, say
+from parley.output import Answer, Rows, print_json, print_result, say
 
 app = typer.Typer(help="Make, list and revoke keys of callers, in the database itself.", no_args_is_help=True)
 
@@ -79,10 +79,13 @@ def list_keys(
 
 @app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(help="Identifier of the key.")], data_dir: DataDir = DEFAULT_DATA_DIR
+    key: Annotated[str, typer.Argument(help="Identifier of the key.")],
+    as_json: AsJson = False,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Make a key useless, within a second."""
-    print_json(key_object(_ask(data_dir, lambda kept: kept.revoke(key))))
+    revoked = key_object(_ask(data_dir, lambda kept: kept.revoke(key)))
+    print_result(Answer(revoked, f"{revoked['key_id']} is {revoked['status']}"), as_json=as_json)
 
 
 def key_object(key: ApiKey) -> JsonObject:

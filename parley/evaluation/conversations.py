@@ -73,13 +73,16 @@ async def evaluate(
     files: Mapping[str, Sequence[ConversationEntry]],
     evaluated: Evaluated,
     notice: Callable[[str], None] = lambda _line: None,
+    counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Go through all conversations of files, by name."""
+    """Go through all conversations of files, by name. `counted`: given how many are done, of how many."""
     outcomes: list[Outcome] = []
+    total = sum(len(conversations) for conversations in files.values())
     for file, conversations in files.items():
         for conversation in conversations:
             turns = await go_through(conversation, evaluated)
             outcomes.append(Outcome(file, conversation.name, turns))
+            counted(len(outcomes), total)
         wrong = sum(not one.is_right for one in outcomes if one.file == file)
         notice(f"{file}: {len(conversations)} conversations" + (f", {wrong} not as written" if wrong else ""))
     return outcomes

@@ -26,6 +26,7 @@ from parley.evaluation.runs import (
     read_bounds,
 )
 from parley.evaluation.scores import measure
+from parley.output import progress
 
 Conversations = Mapping[str, Sequence[ConversationEntry]]
 
@@ -95,7 +96,8 @@ async def evaluate_domain(
     findings: list[str] = []
     for model in models or [None]:
         async with open_model(model) as pool:
-            outcomes = await evaluate(files, Evaluated(loaded, system1, pool), notice)
+            with progress(model or "without a model") as counted:
+                outcomes = await evaluate(files, Evaluated(loaded, system1, pool), notice, counted)
         run = describe_run(loaded.domain.name, model, outcomes, measure(outcomes, edges))
         keep(run, folder)
         runs.append(run)

@@ -189,8 +189,10 @@ def _history(talk: Talk, _: str) -> None:
 
 @_command("/new", "begin another session")
 def _new(talk: Talk, _: str) -> None:
-    client, domain = talk.conversation.client, talk.conversation.domain
-    talk.conversation = Conversation.begin(client, domain=domain, session_id=None)
+    before = talk.conversation
+    talk.conversation = Conversation.begin(
+        before.client, domain=before.domain, session_id=None, user_id=before.user_id
+    )
     talk.turn, talk.progress = None, ""
     talk.note(f"Session {talk.conversation.session_id}.")
 

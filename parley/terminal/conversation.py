@@ -22,12 +22,15 @@ class Conversation:
     client: Client
     session_id: str
     domain: str | None = None
+    user_id: str | None = None
 
     @classmethod
-    def begin(cls, client: Client, *, domain: str | None, session_id: str | None) -> Conversation:
+    def begin(
+        cls, client: Client, *, domain: str | None, session_id: str | None, user_id: str | None = None
+    ) -> Conversation:
         """Begin a session, or continue the one that has this identifier already."""
-        made = client.create_session(domain, session_id=session_id)
-        return cls(client, str(made["session_id"]), domain)
+        made = client.create_session(domain, session_id=session_id, user_id=user_id)
+        return cls(client, str(made["session_id"]), domain, user_id)
 
     def ask(self, text: str) -> Turn:
         """Say something, and wait for the end of the turn."""

@@ -31,14 +31,11 @@ def show_turn(console: Console, turn: Turn, *, printed: bool = False) -> None:
 
 
 def show_frame(turn: Turn) -> Iterator[RenderableType]:
-    """Render the block beside the words, unless the words say all of it."""
-    frame = turn.get("frame")
-    block = (frame or {}).get("block")
-    if frame is None or block is None:
-        return
-    shown = _BLOCKS.get(block["type"])
-    if shown is not None:
-        yield from shown(frame, block, turn)
+    """Render the blocks beside the words, unless the words say all of them."""
+    for frame in turn.get("frames") or []:
+        shown = _BLOCKS.get(frame["block"]["type"])
+        if shown is not None:
+            yield from shown(frame, frame["block"], turn)
 
 
 def _show_table(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType]:

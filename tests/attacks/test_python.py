@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections import Counter
 from random import Random
 
 import pytest
 
 from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.sandbox.process import PYTHON_WORKER
 from orchestrator.ports.sandbox import Returned, SandboxLimits, StopCategory, Stopped
 from orchestrator.tools.guardrails import python_code, python_names
 from orchestrator.tools.guardrails.python_code import check_python
@@ -246,3 +250,30 @@ async def test_too_much_output_is_ended_at_once() -> None:
 
 def test_the_rules_for_names_are_what_the_planted_hole_takes_away() -> None:
     assert python_code.find_name_faults is python_names.find_name_faults
+
+
+GIVE_UP = """
+import ctypes, os, sys
+sys.path.insert(0, sys.argv[1])
+from isolation import isolate
+assert isolate({"limits": {"memory_bytes": 512 << 20, "cpu_s": 10}})
+if sys.argv[2] == "abort":
+    os.abort()
+ctypes.CDLL(None).tgkill(int(sys.argv[2]), int(sys.argv[2]), 9)
+"""
+
+
+def give_up(how: str) -> int:
+    command = [sys.executable, "-I", "-c", GIVE_UP, str(PYTHON_WORKER.parent), how]
+    return subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode
+
+
+def test_a_process_may_end_itself_and_nobody_else() -> None:
+    """One that has no memory left aborts, which is no reach for the system."""
+    with subprocess.Popen(["sleep", "60"]) as bystander:
+        codes = give_up("abort"), give_up(str(bystander.pid))
+        is_alive = bystander.poll() is None
+        bystander.kill()
+
+    assert codes == (-signal.SIGABRT, -signal.SIGSYS)
+    assert is_alive

@@ -20,10 +20,10 @@ BOUNDS: Final = {
     ("travel", Reader.SYSTEM1): (120, (0, 0, 0, 6, 5)),
     ("travel", Reader.RIGHT): (60, (0, 0, 0, 2, 2)),
     ("travel", Reader.WRONG): (60, (0, 0, 0, 9, 3)),
-    ("analytics", Reader.SYSTEM1): (80, (0, 0, 0, 45, 0)),
+    ("analytics", Reader.SYSTEM1): (80, (0, 0, 0, 3, 0)),
     ("analytics", Reader.RIGHT): (50, (0, 0, 0, 1, 0)),
-    ("analytics", Reader.WRONG): (40, (2, 0, 0, 4, 0)),
-    ("notes", Reader.SYSTEM1): (40, (0, 0, 0, 14, 0)),
+    ("analytics", Reader.WRONG): (40, (0, 0, 0, 4, 0)),
+    ("notes", Reader.SYSTEM1): (40, (0, 0, 0, 3, 0)),
     ("notes", Reader.RIGHT): (30, (0, 0, 0, 1, 0)),
     ("notes", Reader.WRONG): (20, (0, 0, 0, 3, 0)),
 }

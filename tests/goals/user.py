@@ -288,7 +288,7 @@ class User:
         said = self.world.grammar.say(
             act, {**self._fields(wish), **more}, self._chance, typos=self._mistypes()
         )
-        text = said.text if act == "answer_body" else self._finish(said.text)
+        text = said.text if act.endswith("_body") else self._finish(said.text)  # its words are the value
         return Move(purpose, text, meaning=meaning)
 
     def _stop(self, wish: Wish, *, leave: bool) -> Move:

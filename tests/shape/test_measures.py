@@ -25,10 +25,10 @@ TOTAL_LINES: Final = 58_000
 BOUNDS: Final = {
     "lines of Python outside the tests, over the total": 9_300,
     "files that are too long": 0,
-    "functions that are too long": 1,
+    "functions that are too long": 0,
     "folders that are too full": 0,
     "names with a word that was given up": 0,
-    "files that are named by a word that was given up": 1,
+    "files that are named by a word that was given up": 0,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -19,10 +20,12 @@ from tests.shape.sources import REPOSITORY, name_of, python_files
 
 OWN = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley", "benchmarks", "tests"}
 # Each part with the extra that it is installed by; None is what everybody gets. The longest name that fits counts.
+_OF_TESTS = re.compile(r"^\s*(?:from|import) tests\b", re.MULTILINE)
+
 PARTS = {
     "orchestrator/client": None,
     "orchestrator": "runtime",
-    "orchestrator/testing/scripted_model": "gateway",
+    "tests/scripted_model": "gateway",
     "orchestrator/adapters/sandbox": "analytics",
     "internal_flows": "runtime",
     "workers": "worker",
@@ -96,6 +99,14 @@ def test_each_part_imports_what_its_extra_brings() -> None:
             if canonicalize_name(module) not in everybody and extra_of(module) not in brought:
                 lacking[f"{name_of(path)}: {module}"] = extra_of(module)
     assert not lacking, "an extra that the part does not stand for"
+
+
+def test_nothing_that_is_installed_imports_the_tests() -> None:
+    """They are no part of a package: `parley eval` of an installation would end with a missing module."""
+    installed = OWN - {"tests", "benchmarks"}
+    paths = [path for path in python_files() if path.relative_to(REPOSITORY).parts[0] in installed]
+    assert paths
+    assert [name_of(path) for path in paths if _OF_TESTS.search(path.read_text())] == []
 
 
 def test_what_is_declared_is_used() -> None:

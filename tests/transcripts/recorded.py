@@ -12,7 +12,7 @@ from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
+from tests.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
 class Author(System1):
@@ -25,9 +25,7 @@ class Author(System1):
         self.chose = False
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        reading = await super().read(message, context)
-        if reading is None:
-            return None
+        reading = self.think(message.text, context)
         self.understood[message.text] = reading.understanding
         self.chose = self.chose or reading.is_final
         return replace(reading, confidence=0.0)
@@ -40,7 +38,10 @@ class Author(System1):
     def script(self) -> Script:
         understand = Rule(prompt="nlu_think", replies=(Computed(self.answer),))
         replan = Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),))
-        return Script(rules=(understand, replan))
+        words = Rule(
+            prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)
+        )
+        return Script(rules=(understand, replan, words))
 
 
 def write(understood: Understanding | None) -> Any:

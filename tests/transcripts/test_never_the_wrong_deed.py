@@ -12,7 +12,8 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import (
+from orchestrator.types import DEFAULT_TENANT
+from tests.scripted_model import (
     Answer,
     Computed,
     Reply,
@@ -21,7 +22,6 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
-from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.test_transcripts import trained
 
 OFFER = "book a flight from oslo to rome on 3 december"
@@ -245,3 +245,14 @@ async def test_progress_can_be_read_after_the_end() -> None:
         await talk.say(words)
     turn = await talk.act("status")
     assert "6 of 6 steps" in turn["reply"]
+
+
+@pytest.mark.parametrize(
+    "words", ["please cancel everything", "that's enough, stop", "book a flight, please", "drop that, please"]
+)
+async def test_what_takes_back_or_asks_for_another_is_no_yes(words: str) -> None:
+    """PX-18: though each word stands in the offer or agrees."""
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say(words)
+    assert await booked(talk) == []

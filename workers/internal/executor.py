@@ -1,4 +1,4 @@
-"""Carries out runs of Internal flows on this process's loop: the durable counterpart of `in_process`.
+"""Carries out runs of Internal flows on this process's loop: their durable form.
 
 Messages come in here and truth is in the store: what cannot be claimed is not done (IF-8 … IF-11).
 """

@@ -18,14 +18,14 @@ _TOKEN = re.compile(
 )
 FILLERS = words(
     "the a an please kindly me our your can could would will you i i'd want like need let let's hey ok okay "
-    "well some all any give"
+    "well some all any give we we'd us"
 )
 """Words that carry nothing; forms never see them."""
 _IT = frozenset({"it", "this", "that"})
 _WHOLE = {"what's": "what is", "what’s": "what is", "whats": "what is"}
 _SILENT = frozenset(".?!;:'’“”\"")
 _OPENERS = frozenset({"where", "whose", "with", "having"})
-_ENDS = words("sorted ordered sort order grouped group by per as top limit please")
+_ENDS = words("sorted ordered sort order grouped group by per as top limit please stay remain should must")
 """Words that end a condition; inside of one they have to stand in quotes."""
 _BEFORE_TABLE = frozenset({"in", "of", "from", "for"})
 _AFTER_COLUMN = words(
@@ -111,7 +111,11 @@ def read_message(text: str, names: Names) -> Message:
     first, last = _find_condition(tokens)
     condition = None
     if first is not None:
-        body = text[tokens[first].end : tokens[last - 1].end].strip(" ,") if last > first + 1 else ""
+        body = (
+            text[tokens[first].end : tokens[last - 1].end].strip(" ,").rstrip(" .!?")
+            if last > first + 1
+            else ""
+        )
         condition = f"where {body}"
     line: list[str] = []
     for place, token in enumerate(tokens):
@@ -131,7 +135,7 @@ def _join(text: str, found: list[Token], names: Names) -> list[Token]:
     while first < len(found):
         for last in range(min(first + LONGEST, len(found)), first, -1):
             said = " ".join(one.plain.lower().replace("_", " ") for one in found[first:last])
-            meaning = names.phrases.get(said)
+            meaning = names.phrases.get(said) or names.phrases.get(re.sub("['’]s$", "", said))
             if meaning is not None:
                 start, end = found[first].start, found[last - 1].end
                 tokens.append(Token(text[start:end], start, end, meaning))

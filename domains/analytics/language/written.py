@@ -87,6 +87,9 @@ def read_pairs(said: str) -> dict[str, Json]:
     return pairs
 
 
+_THOSE = re.compile(r"(?:(?:the|all|only) )*(?:those|ones|rows) (?=where\b)", re.IGNORECASE)
+
+
 def is_plain_answer(heard: Heard, message: Message) -> bool:
     """Check for an answer in no notation: any words where such are asked for, or a name alone."""
     return heard.asked in _FREE or _BARE.fullmatch(message.line) is not None
@@ -99,7 +102,7 @@ def read_answer(heard: Heard, active: Dact, names: Names) -> Read | None:
             return Read(active, {"values": Mention(read_pairs(heard.text), heard.text)})
         if heard.asked != "condition":
             return None
-        message = read_message(heard.text, names)
+        message = read_message(_THOSE.sub("", heard.text), names)
         message = message if message.line == "W" else read_message(f"where {heard.text}", names)
         sheet = names.sheets.get(str(heard.values.get("table")))
         if message.line != "W" or message.condition is None or sheet is None:

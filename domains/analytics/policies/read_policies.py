@@ -9,7 +9,17 @@ from typing import ClassVar
 
 from domains.analytics.catalogue import TABLES, VALUES
 from domains.analytics.policy import TablePolicy, ask, names_no_table, own_columns
-from orchestrator import Dact, Ending, Execution, Failed, FailureCategory, JsonObject, Recover, Recovery
+from orchestrator import (
+    AnswerFromDocuments,
+    Dact,
+    Ending,
+    Execution,
+    Failed,
+    FailureCategory,
+    JsonObject,
+    Recover,
+    Recovery,
+)
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<!,)")
 _ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
@@ -171,3 +181,7 @@ def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
         decimals = len(plain.partition(".")[2])
         if number not in known and all(round(abs(one), decimals) != float(plain) for one in held):
             yield number
+
+
+class AskDocuments(AnswerFromDocuments):
+    dact: ClassVar[str | None] = "ask_documents"

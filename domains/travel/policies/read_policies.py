@@ -1,1 +1,11 @@
-"""Policies of Read flows: searches and look-ups, which the default policy carries out as they are declared."""
+"""Policies of Read flows: searches and look-ups are declared; questions are answered from documents."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from orchestrator import AnswerFromDocuments
+
+
+class AskDocuments(AnswerFromDocuments):
+    dact: ClassVar[str | None] = "ask_documents"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.messages.correction import DECISIONS, changed_slots, decide
@@ -17,6 +19,8 @@ from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.types import JsonObject
 
 _HANDLERS = dict(MESSAGES)
+_ANOTHER = re.compile(r"\b(an?|another|new|some)\b", re.IGNORECASE)
+"""What a request for one more begins with: "take a note" is no yes to the note that is offered."""
 
 CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, MessageKind.UNKNOWN})
 
@@ -84,6 +88,8 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
         case _:
             alike = False
     if not alike or turn.work.input.action is not None or not is_plain(turn, understood):
+        return False
+    if _ANOTHER.search(understood.text):
         return False
     candidate = read_candidate(state, flow)
     return candidate is not None and not candidate.again

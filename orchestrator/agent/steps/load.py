@@ -155,7 +155,7 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 
 
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
-    """The state of a lease, and the same as it was stored."""
+    """Decode the state of a lease; gives it, and the same as it was stored."""
     raw = lease.state
     if raw is None or raw in FRESH:
         return DialogueState.new(lease.session_id), {}

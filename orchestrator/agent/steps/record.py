@@ -32,6 +32,7 @@ from orchestrator.types import JsonObject
 def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
     """The result of a turn; `epoch` is the one that its commit makes."""
     state, context, lease = turn.changes.state, turn.context, turn.lease
+    frame = answer.frames[-1] if answer.frames else None
     return {
         "session_id": lease.session_id,
         "turn_id": turn.work.turn_id,
@@ -43,10 +44,11 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
         "flows": [_show_flow(flow) for flow in state.stack.flows],
         "completed": [flow.dact for flow in context.changes.completed],
         "tools": [tool.serialize() for tool in context.log.tools],
-        "frame": answer.frame,
+        "earlier_frames": answer.frames[:-1],
+        "frame": frame,
         "actions": answer.actions,
         "interaction": answer.interaction,
-        "code_snippet": show_code(answer.frame),
+        "code_snippet": show_code(frame),
         "properties": {
             "templates": answer.templates,
             "naturalized": NATURALIZE in answer.templates,
@@ -91,7 +93,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     after = state.serialize()
     raw = orjson.dumps(after)
     result = make_result(turn, answer, reply)
-    _tell_answer(context, reply, result["frame"])
+    _tell_answer(context, reply, answer.frames)
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
@@ -115,9 +117,9 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     )
 
 
-def _tell_answer(context: TurnContext, reply: str, frame: JsonObject | None) -> None:
+def _tell_answer(context: TurnContext, reply: str, frames: list[JsonObject]) -> None:
     """What is shown stands in the turn object and among the frames; the log says which it is."""
-    if frame is not None:
+    for frame in frames:
         names = ("frame_id", "flow_id", "display_type", "display_name")
         context.log.event("block", **{name: frame[name] for name in names})
     context.log.event("answer", reply=reply)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.open_question import is_asked_by_skill
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.errors import InvalidInput
+from orchestrator.dialogue.understanding import (
+    Digression,
+    FlowScore,
+    Mention,
+    MessageKind,
+    Source,
+    Understanding,
+)
+from orchestrator.errors import InvalidInput, Unavailable
+from orchestrator.memory.quoting import ABOUT, share_of
 from orchestrator.nlu.readers.actions import Action
+from orchestrator.pex.documents import QUESTION
+from orchestrator.pex.skills.components import search_documents
 from orchestrator.telemetry import SignalType
-from orchestrator.types import JsonObject
+from orchestrator.types import Dact, JsonObject
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
@@ -24,6 +36,8 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
             return
     else:
         understood = await modules.nlu.think(given.text or "", state, context, context.call)
+        if modules.answering is not None and _is_left_open(understood):
+            understood = await _look_up(turn, understood, modules.answering)
     turn.understanding = understood
     state.predict(understood.intent, understood.flows)
     context.log.signal(
@@ -32,6 +46,44 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
         kind=understood.kind.value,
         source=understood.source.value,
         flows=[{"dact": flow.dact, "score": round(flow.score, 4)} for flow in understood.flows],
+    )
+
+
+def _is_left_open(understood: Understanding) -> bool:
+    """Say whether nobody could make anything of a message, or it is a question aside."""
+    if understood.kind is MessageKind.DIGRESSION:
+        return understood.digression in {None, Digression.QUESTION}
+    return understood.kind is MessageKind.UNKNOWN and understood.rejection is None
+
+
+async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
+    """Take a message for a question to the documents, if one is more about it than the domain's own answer."""
+    if is_asked_by_skill(turn):
+        return understood
+    try:
+        found = await search_documents(turn.context, understood.text)
+    except Unavailable as error:
+        turn.context.log.failed_check("nlu", "documents", str(error))
+        return understood
+    share = max((share_of(understood.text, f"{one.title} {one.text}") for one in found), default=0.0)
+    if share < ABOUT or share <= _share_of_answer(turn, understood):
+        return understood
+    spec = turn.context.world.domain.flows[answering].spec
+    return Understanding(
+        kind=MessageKind.TASK,
+        source=Source.DOCUMENTS,
+        text=understood.text,
+        intent=spec.intent,
+        flows=(FlowScore(answering, found[0].score),),
+        slots={QUESTION: Mention(understood.text, understood.text)},
+    )
+
+
+def _share_of_answer(turn: RunningTurn, understood: Understanding) -> float:
+    answers = turn.context.world.domain.answers
+    declared = next((one for one in answers if one.name == understood.target), None)
+    return (
+        0.0 if declared is None else share_of(understood.text, " ".join((*declared.examples, declared.text)))
     )
 
 

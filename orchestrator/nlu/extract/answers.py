@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.dates import read_loosely
 from orchestrator.nlu.extract.extractor import (
@@ -25,6 +25,7 @@ from orchestrator.nlu.extract.gazetteer import Gazetteer, reading_of
 from orchestrator.nlu.extract.numbers import find_numbers
 from orchestrator.nlu.extract.times import bare_hour, in_part_of_day
 from orchestrator.nlu.text import Utterance, key_of, tokenize, word_set
+from orchestrator.types import Json
 
 _FILLER = re.compile(
     r"^(?:(?:um+|uh+|well|so|oh|ok(?:ay)?|yes|yeah|sure|hmm+|please|just|the name is|it['’]s|its?|it is"
@@ -177,3 +178,19 @@ def _place(words: list[str], phrase: list[str]) -> int | None:
 def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
     """Give the value in the spelling of the slot's own list, when it has one."""
     return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
+
+
+_NEW_TEXT = re.compile(
+    r"(?:(?:no|sorry|actually|wait|oh|please)\b[ ,.]*)*"
+    r"(?:(?:change|set|correct) the (?P<slot>[\w ]+?) to|(?:re)?write"
+    r"|(?:make it|make that|it should (?:say|read)|put):)[ :]+(?P<new>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def read_new_text(text: str, flow: FlowSpec, values: Mapping[str, Json]) -> dict[str, Mention]:
+    """Read other words for a text that the flow holds; nothing where several are held and none is named."""
+    found = _NEW_TEXT.fullmatch(text)
+    held = [name for name, slot in flow.slots.items() if is_free_text(slot) and name in values]
+    meant = [name for name in held if found and found["slot"] in {None, "text", name.replace("_", " ")}]
+    return {meant[0]: Mention(found["new"], found["new"])} if found and len(meant) == 1 else {}

@@ -15,16 +15,17 @@ from orchestrator.dialogue.understanding import Digression, Mention, MessageKind
 from orchestrator.domain.model import Answer, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
+from orchestrator.nlu.extract.answers import read_new_text
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
-from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, weigh
+from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, is_uncued, replace_old, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
-from orchestrator.nlu.slot_assignment import SlotAssigner, fits, is_negated
+from orchestrator.nlu.slot_assignment import SlotAssigner, fits
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
@@ -65,6 +66,15 @@ class Case:
     @cached_property
     def _opinion(self) -> Opinion:
         return self.system1.classifier.classify(delexicalize(self.utterance, self.candidates))
+
+    @cached_property
+    def by_domain(self) -> Reading | None:
+        """Give what the domain's own reader makes of the message."""
+        system1, text = self.system1, self.utterance.text
+        read = None if system1.reader is None else system1.reader(describe_message(text, self.context))
+        if read is None:
+            return None
+        return Reading(as_understanding(read, text, system1.flows, self.context), read.sure, is_final=False)
 
     @property
     def probabilities(self) -> Mapping[str, float]:
@@ -134,6 +144,16 @@ def _read_reference(case: Case) -> Reading | None:
     return Reading(replace(read, slots={**besides, **read.slots}), _SURE_OF_VALUES, is_final=False)
 
 
+def _read_new_text(case: Case) -> Reading | None:
+    """Take the message for other words of the user's own: "change the text to …", "no, write: …"."""
+    active, text = case.context.active, case.utterance.text
+    slots = {} if active is None or case.asks_text else read_new_text(text, active, case.context.values)
+    if active is None or not slots:
+        return None
+    read = Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, active.intent, slots=slots)
+    return Reading(read, is_final=False)
+
+
 def _read_withdrawal(case: Case) -> Reading | None:
     """Take the message for what is no longer wanted."""
     text, context, system1 = case.utterance.text, case.context, case.system1
@@ -154,11 +174,13 @@ def _read_withdrawal(case: Case) -> Reading | None:
 
 def _ask_domain(case: Case) -> Reading | None:
     """Ask the domain's own reader, if it has one."""
-    system1, text = case.system1, case.utterance.text
-    read = None if system1.reader is None else system1.reader(describe_message(text, case.context))
-    if read is None:
-        return None
-    return Reading(as_understanding(read, text, system1.flows, case.context), read.sure, is_final=False)
+    return case.by_domain
+
+
+def _read_whole(case: Case) -> Reading | None:
+    """Take what the domain's own reader explains as a whole: nothing of it withdraws anything."""
+    reading = case.by_domain
+    return reading if reading is not None and reading.confidence == 1.0 else None
 
 
 def _read_two_requests(case: Case) -> Reading | None:
@@ -228,6 +250,8 @@ def _conclude(case: Case) -> Reading:
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_choice,
     _read_reference,
+    _read_whole,
+    _read_new_text,
     _read_withdrawal,
     _ask_domain,
     _read_two_requests,
@@ -259,7 +283,7 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     context = case.context
     mentions = {}
     if context.active is not None:
-        mentions = _replaced(case.evidence, context.values, dict(case.evidence.mentions))
+        mentions = replace_old(case.evidence, context.values, dict(case.evidence.mentions))
         either = _either(case, mentions)
         if len(either) > 1:
             return replace(base, intent=context.intent, flows=(), slots=mentions, either=either)
@@ -268,7 +292,7 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     if mentions or (context.active is not None and not context.completed):
         return replace(base, intent=context.intent, flows=(), slots=mentions)
     for past in context.completed:
-        found = _replaced(case.evidence, past.values, case.find_slots(past.spec))
+        found = replace_old(case.evidence, past.values, case.find_slots(past.spec))
         if found:
             return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return base
@@ -282,7 +306,7 @@ def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
         active is None
         or len(mentions) != 1
         or len(candidates) != 1
-        or not _is_uncued(evidence.utterance, candidates[0])
+        or not is_uncued(evidence.utterance, candidates[0])
     ):
         return ()
     kinds = case.system1.slots.know(active).kinds
@@ -296,33 +320,6 @@ def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
         return ()
     latest = [name for name in fitting if name in context.recent]
     return tuple(latest if len(latest) == 1 else fitting)
-
-
-def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
-    before = utterance.words[: candidate.first]
-    after = utterance.words[candidate.last :]
-    return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
-
-
-_UNCUED = word_set(
-    "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
-)
-
-
-def _replaced(
-    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
-) -> dict[str, Mention]:
-    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
-    old = {
-        name
-        for candidate in evidence.candidates
-        if is_negated(evidence.utterance, candidate)
-        for name, value in values.items()
-        if any(reading.value == value for reading in candidate.readings.values())
-    }
-    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
-        return {old.pop(): next(iter(mentions.values()))}
-    return mentions
 
 
 def _digression(base: Understanding, label: str, answers: Mapping[str, Answer]) -> Understanding:

@@ -6,6 +6,8 @@ one thing a skill can write is a note.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
@@ -13,7 +15,7 @@ from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import AT_HAND, LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Execution
 from orchestrator.ports.language_model import ToolDefinition
-from orchestrator.ports.memory.documents import Owned
+from orchestrator.ports.memory.documents import Owned, Passage
 from orchestrator.tools.trifecta import join_labels, label_work
 from orchestrator.types import Json, JsonObject
 
@@ -112,15 +114,24 @@ async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
     return {"preferences": copy_json(shown)}
 
 
-async def _read_documents(context: TurnContext, question: str) -> JsonObject:
+async def search_documents(context: TurnContext, question: str) -> list[Passage]:
+    """Find passages for a question among the documents that the user may see. Raises Unavailable."""
     if context.recall.documents is None:
-        return {"passages": []}
+        return []
     owned = Owned(context.ids.tenant_id, context.ids.user_id, context.world.domain.name)
-    found = await context.recall.documents.search(owned, question, limit=PASSAGES_READ)
-    for passage in found:
-        join_labels(
-            context.changes.state, passage.labels, f"the document {passage.title or passage.document_id}"
-        )
+    return await context.recall.documents.search(owned, question, limit=PASSAGES_READ)
+
+
+def note_labels(context: TurnContext, passages: Sequence[Passage]) -> None:
+    """Let the session carry the labels of documents that were read (PX-3)."""
+    for passage in passages:
+        source = f"the document {passage.title or passage.document_id}"
+        join_labels(context.changes.state, passage.labels, source)
+
+
+async def _read_documents(context: TurnContext, question: str) -> JsonObject:
+    found = await search_documents(context, question)
+    note_labels(context, found)
     return {"passages": [{"title": one.title, "text": one.text, "score": one.score} for one in found]}
 
 

@@ -106,14 +106,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that may answer. `vector`: None when it is of another space than the question's."""
+    """A chunk that may answer. `likeness` to the question, up to 1; None when it is of another space."""
 
     document_id: str
     position: int
     title: str
     text: str
     terms: tuple[str, ...]
-    vector: tuple[float, ...] | None
+    likeness: float | None
     labels: tuple[str, ...]
     origin: JsonObject
     updated_at: float

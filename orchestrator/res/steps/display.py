@@ -20,7 +20,7 @@ from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import name_slot, show_slot
-from orchestrator.types import FlowId, Json, JsonObject
+from orchestrator.types import FlowId, Json, JsonObject, ToolId
 
 LOOKED_AT = 20
 """Rows from which columns and their kinds are told."""
@@ -39,23 +39,18 @@ class BlockType(StrEnum):
 
 
 async def display(response: Response) -> None:
-    """Add the frame of the flow whose results come last in this turn, as clients get it."""
+    """Add the frames of the flows whose results this turn gives, in their order, as clients get them."""
     context = response.context
-    frames = [
-        context.changes.frames[flow.flow_id]
-        for flow in context.changes.reported
-        if flow.flow_id in context.changes.frames
-    ]
-    if not frames:
-        return
-    frame = degrade(frames[-1], response.templates)
-    block = {
-        "type": frame.display_type,
-        "title": frame.display_name,
-        "note": frame.warning,
-        **_BLOCKS[BlockType(frame.display_type)](frame, context),
-    }
-    response.answer.frame = {**dump(frame), "block": block}
+    for flow in context.changes.reported:
+        if flow.flow_id in context.changes.frames:
+            frame = degrade(context.changes.frames[flow.flow_id], response.templates)
+            block = {
+                "type": frame.display_type,
+                "title": frame.display_name,
+                "note": frame.warning,
+                **_BLOCKS[BlockType(frame.display_type)](frame, context),
+            }
+            response.answer.frames.append({**dump(frame), "block": block})
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:
@@ -106,12 +101,13 @@ def _simplify(frame: Frame, templates: Templates, why: str, *, chart: bool = Fal
 
 def _table(frame: Frame, context: TurnContext) -> JsonObject:
     rows: list[JsonObject] = frame.data
+    fields = _read_fields(frame, context)
     size = context.world.domain.config.generation.page_rows
     total = max(frame.rows or 0, len(rows))
     reachable = total if frame.table_id is not None else len(rows)
     pages = max(1, -(-reachable // size))
     return {
-        "columns": _read_columns(rows),
+        "columns": _read_columns(rows, fields),
         "rows": total,
         "page": 1,
         "pages": pages,
@@ -127,16 +123,40 @@ def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
     return {"label": label, "name": "show_page", "payload": payload}
 
 
-def _read_columns(rows: list[JsonObject]) -> list[JsonObject]:
+def _read_columns(rows: list[JsonObject], fields: Mapping[str, JsonObject]) -> list[JsonObject]:
     names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name in row)
     return [
         {
             "name": name,
-            "label": name_slot(name),
+            "label": _label(name, fields),
             "type": _kind_of([row.get(name) for row in rows[:LOOKED_AT]]),
         }
         for name in names
+        if not fields.get(name, {}).get("x-hidden")
     ]
+
+
+def _read_fields(frame: Frame, context: TurnContext) -> dict[str, JsonObject]:
+    """Read what the output schemas of the frame's tools declare of each field, also of rows in lists."""
+    fields: dict[str, JsonObject] = {}
+    for tool_id in frame.source:
+        tool = context.world.domain.tools.get(ToolId(tool_id))
+        schemas: list[Json] = [] if tool is None else [tool.output_schema]
+        while schemas:
+            schema = schemas.pop()
+            properties = schema.get("properties") if is_object(schema) else None
+            for name, body in properties.items() if is_object(properties) else ():
+                if is_object(body):
+                    fields.setdefault(name, body)
+                    schemas += [body, body.get("items")]
+    return fields
+
+
+def _label(name: str, fields: Mapping[str, JsonObject]) -> str:
+    """Name a field as it is declared, with its unit."""
+    declared = fields.get(name, {})
+    label, unit = declared.get("title") or name_slot(name), declared.get("x-unit")
+    return f"{label} ({unit})" if unit else str(label)
 
 
 def _kind_of(values: list[Json]) -> str:
@@ -157,15 +177,17 @@ def _card(frame: Frame, context: TurnContext) -> JsonObject:
     """Facts with names; what is nested is left to the frame's data."""
     flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
+    fields = _read_fields(frame, context)
     return {
         "items": [
             {
                 "name": name,
-                "label": name_slot(name),
+                "label": _label(name, fields),
                 "value": show_slot(value, flow.slot(name), context.world.registry, context.now),
             }
             for name, value in facts.items()
             if value is not None and not is_object(value) and not is_list(value)
+            if not fields.get(name, {}).get("x-hidden")
         ][:MOST_ITEMS]
     }
 

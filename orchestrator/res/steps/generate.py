@@ -71,7 +71,7 @@ async def generate(response: Response) -> None:
 def _add_limits(response: Response) -> None:
     """Add what a client cannot know by itself: a chart that is none, a model that did not serve (RS-5)."""
     context, answer, templates = response.context, response.answer, response.templates
-    note = answer.frame["block"]["note"] if answer.frame is not None else None
+    note = answer.frames[-1]["block"]["note"] if answer.frames else None
     if note:
         warning = templates.render("warning", warning=note)
         if not any(warning in part or part in warning for part in answer.parts[-1:]):

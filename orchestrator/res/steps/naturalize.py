@@ -1,4 +1,4 @@
-"""Whether a rewriting says what its draft says: numbers, codes, links, names, and yes or no (RS-3).
+"""Whether a rewriting says what its draft says: numbers, codes, links, names, who has which part, and yes or no (RS-3).
 
 Judges words only; what is done about a fault is `naturalize`'s business.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import partial
+from itertools import combinations
 from typing import NamedTuple
 
 from orchestrator.context import TurnContext
@@ -24,6 +25,10 @@ _NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÖØ-Þ][^\W\d_]*(?:[-'’][^\W\d_]+)*(
 _NOT = re.compile(r"\b(?:not|no|nobody|none|never|nothing|cannot|unable|without)\b|n['’]t\b", re.IGNORECASE)
 _SENTENCE_ENDS = ".!?:;\n•–-*(“\"'"
 _SELF = frozenset({"i", "i'm", "i’m", "i'll", "i’ll", "i've", "i’ve", "i'd", "i’d", "ok"})
+_BEFORE = re.compile(r"(\w+)\s+$")
+_PREPOSITIONS = frozenset(
+    {"from", "to", "at", "by", "before", "after", "until", "till", "since", "over", "under", "with"}
+)
 MOST_TOLD = 200
 """Characters of a fault."""
 
@@ -61,7 +66,55 @@ def find_added(draft: str, text: str, *, known: str = "", english: bool = True) 
     added = _facts(text) - _facts(draft)
     if english:
         added |= {name for name in find_names(text) if not (_holds(draft, name) or _holds(known, name))}
-    return f"The rewriting added: {', '.join(sorted(added))}"[:MOST_TOLD] if added else None
+    if added:
+        return f"The rewriting added: {', '.join(sorted(added))}"[:MOST_TOLD]
+    return find_confusion(draft, text) if english else None
+
+
+def find_confusion(draft: str, text: str) -> str | None:
+    """Say which facts changed their parts: "from Oslo to Madrid" is no "from Madrid to Oslo".
+
+    A fact keeps the preposition before it. Two of one form keep their order, unless different prepositions tell
+    them apart. A beginning of a text is judged as far as it goes.
+    """
+    names = find_names(draft) | find_names(text)
+    meant, told = _read_parts(draft, names), _read_parts(text, names)
+    shared = [fact for fact in told if fact in meant]
+    for fact in shared:
+        if meant[fact] and told[fact] and meant[fact] != told[fact]:
+            return f"The rewriting made “{told[fact]} {fact}” of “{meant[fact]} {fact}”"[:MOST_TOLD]
+    order = {fact: place for place, fact in enumerate(meant)}
+    for one, other in combinations(shared, 2):
+        if (
+            order[one] > order[other]
+            and _shape(one) == _shape(other)
+            and not _told_apart(one, other, meant, told)
+        ):
+            return f"The rewriting put {one} before {other}"[:MOST_TOLD]
+    return None
+
+
+def _read_parts(text: str, names: Iterable[str]) -> dict[str, str]:
+    """Read the numbers and these names of a text, in their order, each with the preposition before it, if any."""
+    found = {fact[0].rstrip(".:"): fact.start() for fact in reversed([*_FACT.finditer(text)])}
+    found |= {name: match.start() for name in names if (match := re.search(rf"\b{name}\b", text))}
+    parts: dict[str, str] = {}
+    for fact, start in sorted(found.items(), key=lambda item: item[1]):
+        before = _BEFORE.search(text[:start])
+        parts[fact] = before[1].lower() if before and before[1].lower() in _PREPOSITIONS else ""
+    return parts
+
+
+def _shape(fact: str) -> str:
+    """Name the form of a fact: digits and letters are each of one kind, names are all alike."""
+    if not any(letter.isdigit() for letter in fact):
+        return "name"
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", fact))
+
+
+def _told_apart(one: str, other: str, meant: dict[str, str], told: dict[str, str]) -> bool:
+    kept = [fact for fact in (one, other) if meant[fact] and meant[fact] == told[fact]]
+    return meant[one] != meant[other] and len(kept) >= (1 if _shape(one) == "name" else 2)
 
 
 def find_names(text: str) -> set[str]:
@@ -118,10 +171,10 @@ async def naturalize(response: Response) -> None:
     if text is None:
         return
     answer.streamed = stream is not None and stream.begun
-    answer.parts[draft.first : draft.last] = [escape_rewriting(text)]
-    answer.fixed = {
-        place if place < draft.first else place - (draft.last - draft.first) + 1 for place in answer.fixed
-    }
+    paragraphs = escape_rewriting(text).split("\n\n")
+    answer.parts[draft.first : draft.last] = paragraphs
+    moved = len(paragraphs) - (draft.last - draft.first)
+    answer.fixed = {place if place < draft.first else place + moved for place in answer.fixed}
     answer.templates.append(NATURALIZE)
 
 

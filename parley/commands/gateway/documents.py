@@ -10,7 +10,7 @@ import typer
 from orchestrator.client import Client
 from orchestrator.errors import InvalidInput
 from parley.commands.gateway import gateway_command
-from parley.output import Answer, Rows
+from parley.output import Answer, Rows, progress
 
 app = typer.Typer(help="Keep, list, search or delete documents that answers draw on.", no_args_is_help=True)
 
@@ -24,19 +24,35 @@ OfDomain = Annotated[str | None, typer.Option(help="Of this domain, besides thos
 @gateway_command(app)
 def add(
     client: Client,
-    file: Annotated[Path, typer.Argument(help="A text or Markdown file.")],
-    title: Annotated[str | None, typer.Option(help="Its title; else the file's name.")] = None,
+    files: Annotated[list[Path], typer.Argument(help="Text or Markdown files.")],
+    title: Annotated[str | None, typer.Option(help="Title of the one file; else the file's name.")] = None,
     domain: Annotated[str | None, typer.Option(help="Only for this domain.")] = None,
     user: Annotated[str | None, typer.Option(help="Only for this user.")] = None,
-) -> Answer:
-    """Keep a document; the same text is kept once."""
+) -> Answer | Rows:
+    """Keep documents; the same text is kept once."""
+    if title is not None and len(files) > 1:
+        raise InvalidInput("A title is for one file: leave it out for several.", field="title")
+    texts = [_read(file) for file in files]
+    added: list[dict[str, object]] = []
+    with progress("Keeping documents") as show:
+        for file, text in zip(files, texts, strict=True):
+            name = file.stem if title is None else title
+            added.append(
+                {**client.add_document(text, title=name, domain=domain, user_id=user), "title": name}
+            )
+            show(len(added), len(files))
+    if len(added) > 1:
+        return Rows(added, ("document_id", "title", "created"))
+    return Answer(
+        added[0], f"{added[0]['document_id']}{'' if added[0]['created'] else ' (was there already)'}"
+    )
+
+
+def _read(file: Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{file} cannot be read as text: {error}", field="file") from error
-    name = file.stem if title is None else title
-    added = client.add_document(text, title=name, domain=domain, user_id=user)
-    return Answer(added, f"{added['document_id']}{'' if added['created'] else ' (was there already)'}")
+        raise InvalidInput(f"{file} cannot be read as text: {error}", field="files") from error
 
 
 @gateway_command(app, "list")

@@ -15,11 +15,18 @@ from hypothesis import strategies as st
 from orchestrator.errors import ModelFailed, ModelNotAllowed
 from orchestrator.memory.business_context import LONGEST_CHUNK, cut
 from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, FallbackEmbedder, HashingEmbedder
-from orchestrator.memory.ranking import cosine, rank
+from orchestrator.memory.ranking import rank
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.documents import Candidate, Embedded
 
 EMBEDDER = HashingEmbedder()
+
+
+def cosine(left: Sequence[float], right: Sequence[float]) -> float:
+    """How alike two vectors of length 1 are."""
+    return sum(one * other for one, other in zip(left, right, strict=True))
+
+
 DAY_S = 86_400.0
 
 
@@ -115,12 +122,14 @@ def test_chunks_are_bounded_and_lose_no_letter(text: str) -> None:
 
 
 def candidate(text: str, position: int = 0, **more: object) -> Candidate:
-    made = Candidate("doc", position, "", text, find_terms(text), EMBEDDER.vector(text), (), {}, 0.0)
+    made = Candidate("doc", position, "", text, find_terms(text), None, (), {}, 0.0)
     return replace(made, **more)
 
 
 def ranked(question: str, *candidates: Candidate, now: float = 0.0, limit: int = 10) -> list[str]:
-    found = rank(find_terms(question), EMBEDDER.vector(question), candidates, now=now, limit=limit)
+    asked = EMBEDDER.vector(question)
+    compared = [replace(one, likeness=cosine(asked, EMBEDDER.vector(one.text))) for one in candidates]
+    found = rank(find_terms(question), compared, now=now, limit=limit)
     assert all(0 <= one.score <= 1 for one in found)
     return [one.text for one in found]
 
@@ -128,7 +137,7 @@ def ranked(question: str, *candidates: Candidate, now: float = 0.0, limit: int =
 def test_of_two_that_say_the_same_the_newer_is_given() -> None:
     old = candidate("bags cost ten euros", 0)
     new = candidate("bags cost ten euros", 1, updated_at=400 * DAY_S, title="new")
-    found = rank(("bag",), EMBEDDER.vector("bags"), [old, new], now=400 * DAY_S, limit=2)
+    found = rank(("bag",), [old, new], now=400 * DAY_S, limit=2)
 
     assert [one.title for one in found] == ["new"]
 

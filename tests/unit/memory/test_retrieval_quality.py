@@ -1,23 +1,30 @@
-"""How well questions find their document without a model: two small evaluations, printed with `-s` (CO-4).
+"""How well questions find their document without a model: three small evaluations, printed with `-s` (CO-4).
 
 The first is written by hand: what a travel company tells its customers, asked for in other words. The second
 is made from the shipped domains: each flow's description with half of its examples is a document, the other
-half are the questions.
+half are the questions. The third asks the project's own documents, by words, by likeness, and by both.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+import yaml
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
-from orchestrator.ports.memory.documents import NewDocument, Owned
+from orchestrator.memory.ranking import rank
+from orchestrator.memory.tokenizer import find_terms
+from orchestrator.ports.memory.documents import Candidate, NewDocument, Owned, Passage
 from orchestrator.testing.memory import MemoryDocuments
 from orchestrator.types import DEFAULT_TENANT
+
+HERE = Path(__file__).parent
 
 POLICIES = {
     "cabin bags": "Every passenger may take one bag of up to 8 kilograms and 55 x 40 x 23 centimetres into the cabin.",
@@ -134,3 +141,59 @@ async def test_sayings_find_the_flow_they_belong_to(name: str) -> None:
     quality = await measure(name, documents, questions)
 
     assert quality.within_three >= 0.85
+
+
+def _sections() -> list[tuple[str, str, str]]:
+    """Question, page and section."""
+    asked: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "own_documents.yaml").read_text())
+    return [
+        (question, page, section)
+        for page, sections in asked.items()
+        for section, questions in sections.items()
+        for question in questions
+    ]
+
+
+async def test_questions_find_the_section_of_our_documents() -> None:
+    """CO-4: recall among ten, and the mean reciprocal rank, of each way to search and of both together."""
+    embedder, documents, owned = HashingEmbedder(), MemoryDocuments(), Owned(DEFAULT_TENANT)
+    context = BusinessContext(documents, embedder, clock=lambda: 0.0)
+    pages = sorted((HERE.parents[2] / "docs").glob("*.md"))
+    for page in pages:
+        added = await documents.add(NewDocument(DEFAULT_TENANT, page.read_text(), title=page.name))
+        await context.embed(DEFAULT_TENANT, added.document_id)
+    ranks: dict[str, list[int]] = {"words": [], "likeness": [], "both": []}
+    for question, page, section in _sections():
+        terms, vector = find_terms(question), embedder.vector(question)
+        by_words = await documents.candidates(owned, space="none", vector=vector, terms=terms)
+        by_both = await documents.candidates(owned, space=embedder.space, vector=vector, terms=terms)
+        nearest = sorted(by_both, key=lambda one: -(one.likeness or 0.0))[:10]
+        found = {
+            "words": rank(terms, by_words, now=0.0, limit=10),
+            "likeness": nearest,
+            "both": rank(terms, by_both, now=0.0, limit=10),
+        }
+        for way, passages in found.items():
+            ranks[way].append(_place(passages, page, section))
+    quality = {
+        way: (
+            sum(place > 0 for place in places) / len(places),
+            sum(1 / place for place in places if place) / len(places),
+        )
+        for way, places in ranks.items()
+    }
+    for way, (recall, reciprocal) in quality.items():
+        print(
+            f"{way}: {len(ranks[way])} questions, recall at 10 {recall:.2f}, reciprocal rank {reciprocal:.2f}"
+        )
+    missed = [asked for asked, place in zip(_sections(), ranks["both"], strict=True) if not place]
+    print("  missed:", *missed, sep="\n    ")
+
+    recall, reciprocal = quality["both"]
+    assert recall >= 0.75
+    assert reciprocal >= max(0.5, quality["words"][1], quality["likeness"][1])
+
+
+def _place(passages: Sequence[Passage | Candidate], page: str, section: str) -> int:
+    right = [one.title == page and one.text.partition("\n")[0].endswith(section) for one in passages]
+    return right.index(True) + 1 if any(right) else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from parley.main import COMMANDS, complete_wait, load_command, run, take_verbose
+from parley.output import Rows, print_result
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +74,56 @@ def test_wait_without_a_number_means_half_a_minute() -> None:
 def test_a_summary_in_the_list_is_how_the_commands_own_help_begins(name: str) -> None:
     help_of_its_own = " ".join(load_command(name).help.split())
     assert help_of_its_own.startswith(COMMANDS[name][1])
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("parley 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [("parley ch", "chat"), ("parley chat --u", "--user"), ("parley runs w", "watch")]
+)
+def test_a_shell_completes_commands_and_options(words: str, offered: str) -> None:
+    asked = {"_PARLEY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-m", "parley"],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert offered in done.stdout.split()
+
+
+IDENTIFIER = "session_0190f3a2b4c87d9e8f1a2b3c4d5e6f70"
+
+
+@pytest.mark.parametrize("columns", [80, 60, 200])
+def test_identifiers_are_whole_in_a_terminal_of_any_width(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal would have it
+    monkeypatch.setenv("COLUMNS", str(columns))
+    row = {"turn_id": IDENTIFIER.replace("session", "turn"), "session_id": IDENTIFIER, "text": "a " * 60}
+    print_result(Rows([row], tuple(row)), as_json=False)
+
+    printed = capsys.readouterr().out
+    assert IDENTIFIER in printed
+    assert row["turn_id"] in printed
+    assert "…" not in printed
+
+
+def test_the_mistakes_of_a_domain_are_told_as_json(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "ontology.yaml").write_text("flows: {buy: {}}")
+    assert run(["domain", "check", str(tmp_path / "shop"), "--json"]) == 1
+
+    mistakes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert mistakes
+    assert all(mistake["place"] and mistake["message"] for mistake in mistakes)
 
 
 def test_help_imports_no_command() -> None:

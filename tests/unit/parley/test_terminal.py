@@ -24,9 +24,9 @@ def make_turn(**parts: Any) -> dict[str, Any]:
         "reply": "Hello.",
         "flows": [],
         "actions": [],
-        "frame": None,
     }
-    return {**base, "interaction": {"kind": "none"}, "flags": {}, **parts}
+    frames = [parts.pop("frame")] if "frame" in parts else []
+    return {**base, "interaction": {"kind": "none"}, "flags": {}, "frames": frames, **parts}
 
 
 def shown(turn: dict[str, Any], *, printed: bool = False) -> str:

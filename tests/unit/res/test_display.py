@@ -18,6 +18,7 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.simulator import Simulator
 from orchestrator.testing.memory import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
+from tests.transcripts.test_transcripts import trained
 from tests.unit.res.test_charts import validator
 
 ROWS = [{"person": name, "salary": 100 * place} for place, name in enumerate(("ann", "bob", "eve"), start=1)]
@@ -149,3 +150,28 @@ async def test_analytics_draws_what_vega_lite_takes() -> None:
 
     assert turn["frame"]["block"]["type"] == "chart"
     assert list(validator().iter_errors(orjson.loads(orjson.dumps(turn["frame"]["data"])))) == []
+
+
+async def test_all_frames_of_a_turn_are_delivered_in_their_order() -> None:
+    """RS-5: a turn that finishes two tasks shows the rows of both."""
+    loaded, system1 = trained("travel")
+    talk = Simulator.of(loaded, system1=system1).converse()
+    await talk.say("Plan a trip to Rome from Oslo from 1 December to 5 December for at most 9000 euros")
+    turn = await talk.say("yes")
+
+    shown = [frame["frame_id"] for frame in turn["frames"]]
+    assert turn["frame"] == turn["frames"][-1]
+    assert len(shown) == len(set(shown)) >= 1
+
+
+async def test_fields_are_named_as_the_tool_declares_them() -> None:
+    """RS-5: with units, and without what only programs need."""
+    loaded, system1 = trained("travel")
+    talk = Simulator.of(loaded, system1=system1).converse()
+    turn = await talk.say("which flights are there from Oslo to Madrid tomorrow")
+
+    labels = {column["name"]: column["label"] for column in turn["frame"]["block"]["columns"]}
+    assert labels["minutes"] == "Duration (min)"
+    assert labels["flight_number"] == "Flight"
+    assert "flight_id" not in labels
+    assert all("flight_id" in row for row in turn["frame"]["data"])

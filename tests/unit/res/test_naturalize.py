@@ -44,6 +44,12 @@ def test_facts_that_are_lost_added_or_drowned(text: str):
         ("The booking is confirmed.", "The booking is not confirmed."),
         ("I could not find it.", "I could find it."),
         ("Your bags are booked.", "Your bags are booked, and Anna sends her love."),
+        ("You fly from Oslo to Madrid.", "You fly from Madrid to Oslo."),
+        ("You fly from Oslo to Madrid.", "To Oslo you fly, from Madrid."),
+        ("It leaves at 07:10 and arrives at 10:35.", "It leaves at 10:35 and arrives at 07:10."),
+        ("It leaves before Monday.", "It leaves after Monday."),
+        ("Anna invited Bruno.", "It was Bruno who invited Anna."),
+        ("Sales rose from 12 to 30.", "Sales fell to 12 from 30."),
     ],
 )
 def test_names_and_yes_or_no_are_facts_too(draft: str, text: str):
@@ -56,6 +62,8 @@ def test_names_and_yes_or_no_are_facts_too(draft: str, text: str):
         ("You fly from Oslo to Madrid.", "From Oslo you'll fly to Madrid. Enjoy!"),
         ("Oslo is where you leave from.", "You leave from Oslo."),
         ("Nothing is open.", "There is nothing open now."),
+        ("From Oslo to Madrid on Friday.", "On Friday you fly to Madrid, from Oslo."),
+        ("Sales rose from 12 to 30.", "Sales are up to 30 from 12."),
     ],
 )
 def test_other_words_are_free(draft: str, text: str):

@@ -120,7 +120,7 @@ export class Chat {
       h("span", { class: "unseen" }, "Answer:"),
       turn.status === "done" ? null : h("p", { class: "failed" }, `${humanize(turn.status)}${turn.error?.code ? ` (${turn.error.code})` : ""}`),
       h("div", { class: "text" }, readMessage(turn.reply ?? "")),
-      turn.frame ? showBlock(turn.frame, context) : null,
+      turn.frames.map((frame) => showBlock(frame, context)),
       code ? showCode(code.code, code.language) : null,
       form && current ? h("section", { class: "block form", "aria-label": "Form" }, h("div", { class: "inside" }, showForm({ fields: form.fields, submit: form.submit, title: "What is still needed", act: context.act, current }))) : null,
       this.showMeta(entry));

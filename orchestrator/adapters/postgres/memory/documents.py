@@ -1,7 +1,8 @@
 """Documents and their chunks, on PostgreSQL (CO-4).
 
-With pgvector the nearest chunks of a tenant are found exactly, by distance. Without the extension only
-chunks that share a term with the question are candidates; their likeness still counts in the ranking.
+Candidates are found in two ways at once: by PostgreSQL's full text search, and with pgvector by distance, both over
+indexes. Without the extension only chunks that share a term with the question are candidates; their likeness
+still counts in the ranking.
 """
 
 from __future__ import annotations
@@ -54,27 +55,47 @@ _JOIN_LABELS = (
     " WHERE tenant_id = :tenant_id AND document_id = :document_id"
 )
 _INSERT_CHUNK = (
-    "INSERT INTO document_chunks (tenant_id, document_id, position, text, terms, embedding)"
-    " VALUES (:tenant_id, :document_id, :position, :text, :terms, CAST(:embedding AS {kind}))"
+    "INSERT INTO document_chunks (tenant_id, document_id, position, text, terms, words, embedding, dimensions)"
+    " VALUES (:tenant_id, :document_id, :position, :text, :terms, to_tsvector('simple', :words),"
+    " CAST(:embedding AS {kind}), :dimensions)"
 )
+_SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
+"""Has the index look for as many as are wanted, and go on where the first are others' or of another domain."""
 _NEAREST = (
     "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
     " USING (tenant_id, document_id) WHERE {visible} AND documents.space = :space"
-    " ORDER BY chunk.embedding <=> CAST(:vector AS vector) LIMIT :half"
+    " AND chunk.dimensions = {dimensions}"
+    " ORDER BY chunk.embedding::{kind}({dimensions}) <=> CAST(:vector AS {kind}({dimensions})) LIMIT :half"
 )
 _SHARING = (
     "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
-    " USING (tenant_id, document_id) WHERE {visible} AND chunk.terms && :terms"
-    " ORDER BY (SELECT count(DISTINCT term) FROM unnest(chunk.terms) AS term WHERE term = ANY(:terms)) DESC,"
+    " USING (tenant_id, document_id) WHERE {visible} AND chunk.words @@ to_tsquery('simple', :asked)"
+    " ORDER BY ts_rank(chunk.words, to_tsquery('simple', :asked), 1) DESC,"
     " chunk.document_id, chunk.position LIMIT :half"
 )
+_COMMON_WORDS = (
+    "SELECT word, share * reltuples AS chunks"
+    " FROM pg_stats JOIN pg_class ON pg_class.oid = 'document_chunks'::regclass,"
+    " unnest(most_common_elems::text::text[], most_common_elem_freqs) AS common (word, share)"
+    " WHERE tablename = 'document_chunks' AND attname = 'words' AND word = ANY(:terms)"
+)
+COMMON = 500
+"""A word that more chunks have does not choose candidates, where a rarer one can; it counts in their ranking."""
+LONGEST_INDEXED = 2000
+"""Dimensions of a `vector` that an index takes; longer ones are indexed in half precision."""
 _CANDIDATES = (
     "SELECT chunk.document_id, chunk.position, chunk.text, chunk.terms,"
-    " CASE WHEN documents.space = :space THEN chunk.embedding::real[] END AS vector,"
+    " CASE WHEN documents.space = :space THEN {likeness} END AS likeness,"
     " coalesce(documents.title, '') AS title, coalesce(documents.labels, '[]') AS labels, documents.origin,"
     " extract(epoch FROM documents.updated_at)::float8 AS updated_at"
     " FROM ({found}) AS found JOIN document_chunks AS chunk USING (document_id, position)"
     " JOIN documents USING (tenant_id, document_id) WHERE chunk.tenant_id = :tenant_id"
+)
+
+
+_LIKENESS_OF_VECTORS = "1 - (chunk.embedding <=> CAST(:vector AS vector))"
+_LIKENESS_OF_ARRAYS = (
+    "(SELECT sum(one * other) FROM unnest(chunk.embedding, CAST(:vector AS real[])) AS pair (one, other))"
 )
 
 
@@ -168,20 +189,29 @@ class PostgresDocuments:
         terms: Sequence[str],
         limit: int = CANDIDATES,
     ) -> builtins.list[Candidate]:
-        arguments = {
-            **_arguments(owned),
-            "space": space,
-            "terms": sorted(set(terms)),
-            "half": (limit + 1) // 2,
-        }
+        arguments = {**_arguments(owned), "space": space, "half": (limit + 1) // 2}
         async with self._database.transaction() as connection:
-            ways = [_SHARING]
-            if await self._look_for_vectors(connection):
-                ways.append(_NEAREST)
-                arguments["vector"] = _vector(vector)
-            found = " UNION ".join(f"({way.format(visible=_VISIBLE)})" for way in ways)
-            query = text(_CANDIDATES.format(found=found)).bindparams(bindparam("terms", type_=ARRAY(Text)))
+            arguments["asked"] = _any_of(await self._choose_terms(connection, sorted(set(terms))))
+            ways = [_SHARING.format(visible=_VISIBLE)]
+            has_vectors = await self._look_for_vectors(connection)
+            if has_vectors:
+                kind = "vector" if len(vector) <= LONGEST_INDEXED else "halfvec"
+                ways.append(_NEAREST.format(visible=_VISIBLE, dimensions=len(vector), kind=kind))
+                await connection.execute(text(_SCAN), {"half": str(arguments["half"])})
+            arguments["vector"] = _vector(vector) if has_vectors else _array(vector)
+            found = " UNION ".join(f"({way})" for way in ways)
+            likeness = _LIKENESS_OF_VECTORS if has_vectors else _LIKENESS_OF_ARRAYS
+            query = text(_CANDIDATES.format(found=found, likeness=likeness))
             return [record_of(Candidate, row) for row in await connection.execute(query, arguments)]
+
+    async def _choose_terms(
+        self, connection: AsyncConnection, terms: builtins.list[str]
+    ) -> builtins.list[str]:
+        """Leave out the words that too many chunks have, as the database's statistics know them; never all."""
+        query = text(_COMMON_WORDS).bindparams(bindparam("terms", type_=ARRAY(Text)))
+        chunks = {row.word: row.chunks for row in await connection.execute(query, {"terms": terms})}
+        rare = [term for term in terms if chunks.get(term, 0.0) <= COMMON]
+        return rare or sorted(terms, key=lambda term: chunks[term])[:1]
 
     async def _insert(self, connection: AsyncConnection, names: JsonObject, chunks: Sequence[Chunk]) -> None:
         kind = "vector" if await self._look_for_vectors(connection) else "real[]"
@@ -193,6 +223,8 @@ class PostgresDocuments:
                 "position": chunk.position,
                 "text": chunk.text,
                 "terms": list(chunk.terms),
+                "words": " ".join(chunk.terms),
+                "dimensions": len(chunk.vector),
                 "embedding": write(chunk.vector),
             }
             for chunk in chunks
@@ -236,3 +268,8 @@ def _vector(values: Sequence[float]) -> str:
 
 def _array(values: Sequence[float]) -> str:
     return f"{{{','.join(map(repr, values))}}}"
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    """Write a full text query for chunks with any of these terms, which are letters and digits alone."""
+    return " | ".join(f"'{term}'" for term in terms)

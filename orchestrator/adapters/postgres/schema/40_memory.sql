@@ -49,20 +49,31 @@ CREATE TABLE document_chunks (
     position    integer,
     text        text NOT NULL,
     terms       text[] NOT NULL,
-    embedding   real[] NOT NULL, -- of length 1
+    words       tsvector NOT NULL, -- of the terms
+    embedding   real[] NOT NULL,   -- of length 1
+    dimensions  integer NOT NULL,  -- of the embedding
     PRIMARY KEY (tenant_id, document_id, position),
     FOREIGN KEY (tenant_id, document_id) REFERENCES documents ON DELETE CASCADE
 );
 COMMENT ON TABLE document_chunks IS 'Pieces of documents that are found by meaning and by words (CO-4).';
-CREATE INDEX document_chunks_terms_idx ON document_chunks USING gin (terms);
+CREATE INDEX document_chunks_words_idx ON document_chunks USING gin (words);
 
--- pgvector finds the nearest chunks by distance. On a server without it they stay arrays, and the nearest are
--- chosen among the chunks that share a word with the question.
+-- pgvector finds the nearest chunks by distance, with an index for each usual number of dimensions; beyond 2,000
+-- an index holds half precision only. On a server without it embeddings stay arrays, and the nearest are chosen
+-- among the chunks that share a word with the question.
 DO $$
+DECLARE
+    many integer;
 BEGIN
     IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN
         CREATE EXTENSION IF NOT EXISTS vector;
         ALTER TABLE document_chunks ALTER COLUMN embedding TYPE vector;
+        FOREACH many IN ARRAY ARRAY[384, 512, 768, 1024, 1536, 3072] LOOP
+            EXECUTE format(
+                'CREATE INDEX document_chunks_nearest_%1$s_idx ON document_chunks'
+                ' USING hnsw ((embedding::%2$s(%1$s)) %2$s_cosine_ops) WHERE dimensions = %1$s',
+                many, CASE WHEN many > 2000 THEN 'halfvec' ELSE 'vector' END);
+        END LOOP;
     END IF;
 END
 $$;

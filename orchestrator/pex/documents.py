@@ -1,0 +1,68 @@
+"""Answers a question from the documents at hand, and names where the answer stands (CO-4).
+
+Without a model the best passage is quoted. With one the flow's skill writes the answer from the same passages;
+what comes to nothing there leaves the quotation.
+"""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.json_values import is_list
+from orchestrator.memory.quoting import find_unfounded_numbers, quote, share_of
+from orchestrator.pex.execution import Ending, Execution, Failed
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.steps.invoke import call_in_order
+from orchestrator.types import JsonObject
+
+QUESTION = "question"
+LEAST_ABOUT = 0.34
+"""Who asks the documents is answered with less in common than who is only thought to."""
+
+
+class AnswerFromDocuments(BasePolicy):
+    """Public to domains, for a flow with a slot `question` and a tool of `Documents.search`.
+
+    Its template has `answer`, empty when no document says anything, and `sources`: title, section and text.
+    A skill's result is `answer` and `sources`, of the passages that it used.
+    """
+
+    async def invoke(self, run: Execution) -> Ending | None:
+        """Search, then quote, or have the skill answer."""
+        ending = await call_in_order(run, self)
+        if ending is not None:
+            return ending
+        question, about = str(run.value(QUESTION)), _find_passages(run)[:1]
+        about = [one for one in about if share_of(question, " ".join(one.values())) >= LEAST_ABOUT]
+        answer = quote(question, about[0]["title"], about[0]["section"], about[0]["text"]) if about else ""
+        if about and self.skills is not None and self.skills.can_run(run.flow.dact):
+            ending = await super().invoke(run)
+            if isinstance(ending, Failed):
+                about, answer = ([], "") if ending.uncertain else (about, answer)
+            elif ending is not None:
+                return ending
+            else:
+                named, answer = run.data["sources"], run.data["answer"]
+                about = [one for one in _find_passages(run) if one["source"] in named]
+        run.data = {QUESTION: question, "answer": answer, "sources": about}
+        return None
+
+    def knowledge(self, run: Execution) -> JsonObject:
+        """Give the model the passages."""
+        return {"passages": _find_passages(run)}
+
+    def find_fault(self, run: Execution, data: JsonObject) -> str | None:
+        """Say why an answer is not borne out by the passages that it names."""
+        named = data.get("sources")
+        used = [one for one in _find_passages(run) if is_list(named) and one["source"] in named]
+        if not used:
+            return "name in sources the passages that you used, each by its source"
+        grounds = [value for one in used for value in one.values()]
+        unfounded = find_unfounded_numbers(data["answer"], str(run.value(QUESTION)), *grounds)
+        if unfounded:
+            return f"{', '.join(unfounded)} stands in none of the passages that you named"
+        return None
+
+
+def _find_passages(run: Execution) -> list[dict[str, str]]:
+    """List what the searches of this execution found, each passage once."""
+    found = (one for returned in run.returned for one in returned.get("passages", ()))
+    return list({one["source"]: one for one in found}.values())

@@ -1,0 +1,64 @@
+"""RT-20: the connections that stay at hand between statements serve on after whatever happens to one of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.errors import Unavailable
+
+PID = "SELECT pg_backend_pid()"
+
+
+async def pid_of(database: Database) -> int:
+    row = await database.fetch_one(PID, {})
+    assert row is not None
+    return row[0]
+
+
+async def test_the_same_connection_serves_one_statement_after_the_other(database_url: str) -> None:
+    async with Database(database_url, size=4) as database:
+        assert len({await pid_of(database) for _ in range(5)}) == 1
+
+
+async def test_one_that_the_server_has_ended_is_replaced(database_url: str) -> None:
+    async with Database(database_url, size=1) as database:
+        ended = await pid_of(database)
+        with psycopg.connect(database_url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", [ended])
+        assert await pid_of(database) != ended
+
+
+async def test_one_whose_statement_was_cancelled_is_not_lost(database_url: str) -> None:
+    async with Database(database_url, size=1) as database:
+        sleeping = asyncio.create_task(database.fetch_one("SELECT pg_sleep(60)::text", {}))
+        while not await _sleeps(database_url):
+            await asyncio.sleep(0.01)
+        sleeping.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sleeping
+        assert await pid_of(database) > 0
+
+
+async def test_who_waits_too_long_in_line_is_told_so(database_url: str) -> None:
+    async with Database(database_url, size=1, timeout_s=0.2) as database, database.connection() as held:
+        with pytest.raises(Unavailable, match="in use"):
+            await database.ping()
+        await held.execute("SELECT 1")
+
+
+async def test_all_wait_their_turn_for_few(database_url: str) -> None:
+    async with Database(database_url, size=2) as database:
+        pids = await asyncio.gather(*(pid_of(database) for _ in range(50)))
+    assert 1 <= len(set(pids)) <= 2
+
+
+async def _sleeps(database_url: str) -> bool:
+    async with await psycopg.AsyncConnection.connect(database_url) as other:
+        found = await other.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()"
+        )
+        return await found.fetchone() is not None
