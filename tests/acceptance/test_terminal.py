@@ -12,9 +12,9 @@ import pexpect
 import pyte
 import pytest
 
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.acceptance.test_chat import ROOT, make_environment, survivors
 from tests.integration.modelled import travel_with
-from tests.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 
 COLUMNS, LINES = 120, 50
 PATIENCE_S = 60.0

@@ -18,8 +18,8 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from tests.browser.steps import Visit
-from tests.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "tests" / "domains" / "gallery"

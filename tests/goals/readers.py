@@ -17,8 +17,8 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.goals.goal import Move, World
-from tests.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 
 MISUNDERSTOOD = 0.35
 """How often the model that misunderstands does."""

@@ -25,7 +25,7 @@ _OF_TESTS = re.compile(r"^\s*(?:from|import) tests\b", re.MULTILINE)
 PARTS = {
     "orchestrator/client": None,
     "orchestrator": "runtime",
-    "tests/scripted_model": "gateway",
+    "orchestrator/testing/scripted_model": "gateway",
     "orchestrator/adapters/sandbox": "analytics",
     "internal_flows": "runtime",
     "workers": "worker",

@@ -14,7 +14,7 @@ import yaml
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.parts import Column, quote, to_objects
 from orchestrator.simulator import Simulator
-from tests.scripted_model import Answer, Computed, Reply, Request, Rule
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.transcripts.skills.skilled import answer, call, finish, judged, talk
 from tests.transcripts.test_transcripts import trained
 

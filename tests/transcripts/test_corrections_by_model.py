@@ -9,7 +9,7 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Conversation, Simulator
-from tests.scripted_model import Answer, Rule, Script, ScriptedModel
+from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 
 TRIP = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27", "return_date": "2026-11-29"}
 

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.simulator import Conversation, Simulator
+from orchestrator.testing.scripted_model import Request
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
-from tests.scripted_model import Request
 from tests.transcripts.skills.skilled import Talk, answer, finish, talk
 from tests.transcripts.test_transcripts import trained
 

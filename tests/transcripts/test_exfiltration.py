@@ -31,10 +31,10 @@ from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.testing.memory import MemoryRecords
+from orchestrator.testing.scripted_model import Reply
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
 from tests.contract.in_memory.sessions import MemorySessions
-from tests.scripted_model import Reply
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import Talk, answer, call, finish, talk
 from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting

@@ -11,8 +11,8 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Conversation, Simulator
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.types import DEFAULT_TENANT
-from tests.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.transcripts.test_never_the_wrong_deed import TRIP, booked
 from tests.transcripts.test_transcripts import trained
 

@@ -12,8 +12,7 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.types import DEFAULT_TENANT
-from tests.scripted_model import (
+from orchestrator.testing.scripted_model import (
     Answer,
     Computed,
     Reply,
@@ -22,6 +21,7 @@ from tests.scripted_model import (
     Script,
     ScriptedModel,
 )
+from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.test_transcripts import trained
 
 OFFER = "book a flight from oslo to rome on 3 december"

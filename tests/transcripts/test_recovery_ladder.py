@@ -20,8 +20,8 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.memory.context import Finding, Findings
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
+from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
-from tests.scripted_model import Answer, Rule
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk
 from tests.transcripts.test_transcripts import trained

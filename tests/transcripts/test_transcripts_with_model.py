@@ -15,8 +15,8 @@ from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.schema import ConversationEntry
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
+from orchestrator.testing.scripted_model import ScriptedModel
 from parley.evaluation.conversations import beginning_of
-from tests.scripted_model import ScriptedModel
 from tests.transcripts.recorded import Author
 from tests.transcripts.test_transcripts import conversations, go_through, trained
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from orchestrator.simulator import Simulator
-from tests.scripted_model import Computed, Reply, Request, Rule, ToolUse
+from orchestrator.testing.scripted_model import Computed, Reply, Request, Rule, ToolUse
 from tests.transcripts.skills.skilled import answer, call, judged, talk
 from tests.transcripts.test_transcripts import trained
 

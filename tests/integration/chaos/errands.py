@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from tests.scripted_model import Drop, Reply, Request, ToolUse
+from orchestrator.testing.scripted_model import Drop, Reply, Request, ToolUse
 
 STEPS = (
     "model:1",

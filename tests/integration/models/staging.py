@@ -15,7 +15,7 @@ from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
-from tests.scripted_model import (
+from orchestrator.testing.scripted_model import (
     Reply,
     Rule,
     Script,

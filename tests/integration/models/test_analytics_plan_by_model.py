@@ -10,8 +10,8 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import Answer, Reply, Rule, Script, ScriptedModel
 from tests.integration.models.test_plans_by_model import Talk, steps
-from tests.scripted_model import Answer, Reply, Rule, Script, ScriptedModel
 
 REQUEST = "why did sales drop in March"
 PROFILE = {"dact": "profile", "purpose": "see what there is"}

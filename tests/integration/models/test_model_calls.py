@@ -9,9 +9,9 @@ from orchestrator.adapters.openai import Endpoint, OpenAIChat
 from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured
 from orchestrator.models.budget import BudgetLimits, Limit, Price
 from orchestrator.models.engineer import PromptEngineer
+from orchestrator.testing.scripted_model import Answer, Fail
 from orchestrator.types import FlowId
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, SCHEMA, bench, calling, script, wording
-from tests.scripted_model import Answer, Fail
 
 
 async def test_the_wire_carries_schema_name_metadata_and_data():

@@ -20,8 +20,8 @@ from orchestrator.models.config import ModelChoice, Timeouts
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.telemetry import SignalType
+from orchestrator.testing.scripted_model import Answer, Drop, Fail, Hang, Raw, Rule, Script, ScriptedModel
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, Bench, Clock, Waits, bench, calling, script
-from tests.scripted_model import Answer, Drop, Fail, Hang, Raw, Rule, Script, ScriptedModel
 
 
 @pytest.mark.parametrize(

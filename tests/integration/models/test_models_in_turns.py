@@ -11,11 +11,7 @@ from orchestrator.ports.language_model import ChatRole
 from orchestrator.runtime.journal import Journal
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, SessionId
-from tests.integration.modelled import TAPAS, script_of, understood
-from tests.integration.models.staging import Stage, rules, staged
-from tests.scripted_model import (
+from orchestrator.testing.scripted_model import (
     Answer,
     Computed,
     Fail,
@@ -24,6 +20,10 @@ from tests.scripted_model import (
     Rule,
     Script,
 )
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.integration.modelled import TAPAS, script_of, understood
+from tests.integration.models.staging import Stage, rules, staged
 
 SYSTEM2 = {"nlu": {"mode": "system2"}}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.dialogue.records import Label
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
+from orchestrator.testing.scripted_model import Answer
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject
 from tests.integration.models.test_plans_by_model import (
     COUNTER,
@@ -18,7 +19,6 @@ from tests.integration.models.test_plans_by_model import (
     steps,
     talking,
 )
-from tests.scripted_model import Answer
 
 ROUND = "do the service round of printer two"
 LEAK = "Printer Two leaks toner and has been taken out of service."

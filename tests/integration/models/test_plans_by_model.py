@@ -14,9 +14,7 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.types import DEFAULT_TENANT, JsonObject
-from tests.contract.in_memory.sessions import MemorySessions
-from tests.scripted_model import (
+from orchestrator.testing.scripted_model import (
     Answer,
     Computed,
     Fail,
@@ -26,6 +24,8 @@ from tests.scripted_model import (
     Script,
     ScriptedModel,
 )
+from orchestrator.types import DEFAULT_TENANT, JsonObject
+from tests.contract.in_memory.sessions import MemorySessions
 
 DESK = Path(__file__).resolve().parents[2] / "transcripts" / "domains" / "desk"
 REQUEST = "organise the work for the audit"

@@ -14,11 +14,11 @@ from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.models.staging import travel
-from tests.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 
 ALWAYS = 1
 """A threshold that every answer is over."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.testing.scripted_model import ScriptedModel
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.deploy.fixtures.tls import REDIS
 from tests.integration.noise import collected
@@ -26,7 +27,6 @@ from tests.integration.noise.traffic import (
     send_over_the_queue,
     talk_over_http,
 )
-from tests.scripted_model import ScriptedModel
 
 pytestmark = [
     pytest.mark.timeout(600),

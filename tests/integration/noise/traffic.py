@@ -12,10 +12,10 @@ import jwt
 from celery import Celery
 
 from orchestrator.ports.tasks import SUBMIT_TURN
+from orchestrator.testing.scripted_model import Answer, Computed, Fail, Raw, Reply, Request, Rule, Script
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.deployed import Place, run_command
-from tests.scripted_model import Answer, Computed, Fail, Raw, Reply, Request, Rule, Script
 
 TALK = ("weigh", "open", "stamps of", "track", "insurance of", "photograph")
 """One for each tool; the last five fail, each in its own way."""

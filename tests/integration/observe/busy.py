@@ -16,13 +16,13 @@ import httpx
 import psycopg
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.testing.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel
 from parley.embedded import Store, open_database, open_redis
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.modelled import TAPAS, travel_with, understood
 from tests.integration.observe.scraping import Prometheus, prometheus
 from tests.processes.gateway import gateway
-from tests.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel
 
 MODEL = "scripted"
 PRICE = 2.0

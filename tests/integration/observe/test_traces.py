@@ -17,13 +17,13 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.telemetry.traces import root_of
+from orchestrator.testing.scripted_model import Rule, Script, ScriptedModel
 from orchestrator.types import TurnId
 from parley.embedded import Stores
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.modelled import understood
 from tests.integration.workers.rabbit import is_installed, rabbit
 from tests.processes.gateway import gateway
-from tests.scripted_model import Rule, Script, ScriptedModel
 
 SUMMARY_AT = 20
 """The turn that makes a summary due."""

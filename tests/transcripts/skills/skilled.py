@@ -17,9 +17,9 @@ from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.memory import MemoryRecords
+from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
 from orchestrator.tools.guardrails.apply import GuardedPython
 from orchestrator.tools.guardrails.python_code import PythonRules
-from tests.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
 from tests.transcripts.test_transcripts import trained
 
 SKILL = "pex_skill"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.scripted_model import Fail
+from orchestrator.testing.scripted_model import Fail
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 

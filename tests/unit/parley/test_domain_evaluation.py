@@ -13,11 +13,11 @@ import pytest
 from orchestrator.adapters.domains.folder import domain_folder
 from orchestrator.domain.schema import ExpectEntry
 from orchestrator.errors import InvalidInput
+from orchestrator.testing.scripted_model import Script, ScriptedModel
 from parley.evaluation.conversations import Outcome, TurnOutcome, find_faults
 from parley.evaluation.runs import find_shortfalls, read_bounds
 from parley.evaluation.scores import Scores, measure
 from parley.main import run
-from tests.scripted_model import Script, ScriptedModel
 
 
 @pytest.fixture

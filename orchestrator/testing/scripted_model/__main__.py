@@ -1,4 +1,4 @@
-"""Serve a script from the command line: `python -m tests.scripted_model script.yaml`."""
+"""Serve a script from the command line: `python -m orchestrator.testing.scripted_model script.yaml`."""
 
 import argparse
 import contextlib
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from orchestrator.errors import ConfigurationError
-from tests.scripted_model import ScriptedModel, load_script
+from orchestrator.testing.scripted_model import ScriptedModel, load_script
 
 
 def main() -> int:
     """Serve until interrupted. Prints the base URL, and exits with 2 when the script is wrong."""
-    parser = argparse.ArgumentParser(prog="python -m tests.scripted_model")
+    parser = argparse.ArgumentParser(prog="python -m orchestrator.testing.scripted_model")
     parser.add_argument("script", type=Path, help="YAML file with `default` and `rules`")
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
     arguments = parser.parse_args()

@@ -11,9 +11,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from orchestrator.types import JsonObject
-from tests.scripted_model import wire
-from tests.scripted_model.script import (
+from orchestrator.testing.scripted_model import wire
+from orchestrator.testing.scripted_model.script import (
     Answer,
     Drop,
     Fail,
@@ -24,6 +23,7 @@ from tests.scripted_model.script import (
     Script,
     ToolUse,
 )
+from orchestrator.types import JsonObject
 
 Client: TypeAlias = tuple[str, int]
 

@@ -11,8 +11,8 @@ from typing import Any, Self, cast
 
 import uvicorn
 
-from tests.scripted_model.script import Playback, Request, Said, Script
-from tests.scripted_model.serving import Client, Served, application
+from orchestrator.testing.scripted_model.script import Playback, Request, Said, Script
+from orchestrator.testing.scripted_model.serving import Client, Served, application
 
 HOST = "127.0.0.1"
 START_S = 10.0

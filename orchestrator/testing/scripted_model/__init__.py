@@ -7,7 +7,7 @@ It stands in for a model, healthy or failing, in the tests of Parley and of user
         ...  # point OPENAI_BASE_URL at model.base_url, then look at model.requests
 """
 
-from tests.scripted_model.script import (
+from orchestrator.testing.scripted_model.script import (
     Answer,
     Computed,
     Drop,
@@ -22,7 +22,7 @@ from tests.scripted_model.script import (
     load_script,
     parse_script,
 )
-from tests.scripted_model.server import ScriptedModel
+from orchestrator.testing.scripted_model.server import ScriptedModel
 
 __all__ = [
     "Answer",
