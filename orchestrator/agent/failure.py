@@ -7,6 +7,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import OPEN
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.remark import RemarkKind
@@ -73,7 +74,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
         RemarkKind.FAILED, message=ending.failure.message, category=ending.failure.category.value
     )
     fresh = turn.changes.state.stack.fall_back(turn.context.world.domain.flows[target], turn.context.now)
-    turn.changes.state.inherit(fresh)
+    take_inputs(turn.changes.state, fresh)
     turn.changes.state.note_origin(natural=False)
     turn.context.log.event("flow_pushed", dact=fresh.dact, flow_id=fresh.flow_id)
     return True

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, SlotProblem
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.slots import SlotSource
-from orchestrator.dialogue.specification import Family, Priority
+from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.wording import name_slot, show_slot
@@ -55,7 +55,7 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     if before is not None:
         _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
     if flow.started_at == turn.context.now:
-        inherit(turn, flow, said=labels)
+        inherit(turn.changes.state, flow, said=labels)
     drop_stale_candidate(turn, flow, labels)
     turn.carry_on = not ask_about(turn, flow, problems)
 
@@ -65,65 +65,6 @@ def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
     for derived in {derived for name in changed for derived in flow.dependents(name)} - set(said):
         if derived in flow.slots and not flow.still_holds(derived):
             flow.clear(derived)
-
-
-def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
-    """Give a starting flow what completed ones found (FS-7), unless the user speaks of something else.
-
-    Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
-    `said` for a slot stays open where it did not decide.
-    """
-    turn.changes.state.inherit_row(flow)
-    _keep_from_last_run(turn, flow, said)
-    for name in turn.changes.state.inherit(flow):
-        if name in said:
-            flow.clear(name)
-            continue
-        giver = next(
-            done for done in reversed(turn.changes.state.completed) if done.outputs.get(name) is not None
-        )
-        if _contradicts(flow, giver) or _depends_on_another(flow, name, giver):
-            flow.clear(name)
-
-
-def _keep_from_last_run(turn: RunningTurn, flow: BaseFlow, said: Labels) -> None:
-    """Keep what does not change when the user looks for something once more and says only what does."""
-    last = turn.changes.state.find_completed(flow.dact)
-    if (
-        last is None
-        or flow.spec.family is not Family.READ
-        or flow.spec.confirm
-        or not said
-        or flow.is_filled()
-    ):
-        return
-    for name, held in last.slots.items():
-        if name not in flow.slots and name not in said and held.source is not SlotSource.DEFAULT:
-            flow.take(name, held.value, SlotSource.INHERITED, held.turn_id)
-
-
-def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
-    """Whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
-    given = {name for name, held in giver.slots.items() if held.source is not SlotSource.DEFAULT}
-    taken_anyway = giver.spec.slots.keys() - given
-    return any(
-        held.source is SlotSource.USER
-        and flow.spec.slots[name].priority is Priority.REQUIRED
-        and giver.outputs.get(name, held.value) != held.value
-        for name, held in flow.slots.items()
-        if name in flow.spec.slots and name not in taken_anyway
-    )
-
-
-def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
-    """Whether a value was found for other values of the slots that it depends on."""
-    spec = flow.spec.slots.get(name)
-    said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
-    return any(
-        flow.slots[slot].source is SlotSource.USER
-        and giver.outputs.get(slot, giver.value(slot)) != flow.value(slot)
-        for slot in said
-    )
 
 
 def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:

@@ -25,8 +25,6 @@ from orchestrator.dialogue.records import (
     Shown,
     Summary,
 )
-from orchestrator.dialogue.slots import SlotSource
-from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
@@ -151,46 +149,6 @@ class DialogueState:
             self.say("user", said)
         self.say("agent", reply)
         del self.history.messages[: max(0, len(self.history.messages) - most)]
-
-    def inherit(self, flow: BaseFlow) -> list[str]:
-        """Give a starting flow its declared inputs from completed ones (FS-7). Returns what it got.
-
-        Each comes from the most recently completed flow that has it as an output, is marked as
-        inherited, and never replaces a value or enters a slot whose type turns it away.
-        """
-        return [name for name in flow.spec.inputs if name not in flow.slots and self._inherit(flow, name)]
-
-    def inherit_row(self, flow: BaseFlow) -> list[str]:
-        """Give a starting flow what it needs from the row that its values name, of those displayed last (IR-5).
-
-        Where they fit several rows, only what all of these say alike. Returns what it got.
-        """
-        given = {
-            name: str(held.value).casefold() for name, held in flow.slots.items() if _is_required(flow, name)
-        }
-        rows = self.shown.rows if self.shown is not None else []
-        fitting = [
-            row
-            for row in rows
-            if all(str(row.get(name, text)).casefold() == text for name, text in given.items())
-        ]
-        if not fitting or given.keys().isdisjoint(fitting[0]):
-            return []
-        missing = [name for name in flow.spec.inputs if name not in flow.slots and _is_required(flow, name)]
-        return [name for name in missing if self._take_alike(flow, name, fitting)]
-
-    def _take_alike(self, flow: BaseFlow, name: str, rows: list[JsonObject]) -> bool:
-        value = rows[0].get(name)
-        if value is None or any(row.get(name) != value for row in rows):
-            return False
-        return flow.take(name, value, SlotSource.INHERITED)
-
-    def _inherit(self, flow: BaseFlow, name: str) -> bool:
-        giver = next((done for done in reversed(self.completed) if done.outputs.get(name) is not None), None)
-        if giver is None:
-            return False
-        turn_id = giver.turn_ids[-1] if giver.turn_ids else None
-        return flow.take(name, giver.outputs[name], SlotSource.INHERITED, turn_id)
 
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
         """Keep completed flows at hand and close the questions of all that left (FS-9).
@@ -318,11 +276,6 @@ _WRITTEN_APART: Mapping[str, bool] = dict.fromkeys(
 )
 _SELDOM = frozenset({"summary", "entities"})
 """Not written while there is nothing in them."""
-
-
-def _is_required(flow: BaseFlow, name: str) -> bool:
-    slot = flow.slot(name)
-    return slot is not None and slot.priority is Priority.REQUIRED
 
 
 @dataclass(frozen=True, slots=True)

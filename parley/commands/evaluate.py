@@ -39,6 +39,14 @@ BASELINE: dict[str, JsonObject] = {
     "baseline, SGD-All": dict(zip(_PUBLISHED, (0.885, 0.972, 0.694, 0.383), strict=True)),
 }
 
+AsWhat = Annotated[
+    Measured,
+    typer.Option("--as", help="Measure what of annotated dialogues: System 1, or the whole runtime."),
+]
+ByWhom = Annotated[By, typer.Option(help="Who understands for the runtime; `--model` names a model.")]
+Told = Annotated[Telling, typer.Option(help="How much the annotations tell of a turn.")]
+Mistaken = Annotated[float, typer.Option(help="The share of wrong answers.", min=0, max=1)]
+
 
 @app.command("eval")
 def evaluate_domain_or_dialogues(
@@ -65,15 +73,10 @@ def evaluate_domain_or_dialogues(
         Path | None, typer.Option(help="Learn from these dialogues instead of by cross-validation.")
     ] = None,
     folds: Annotated[int, typer.Option(help="Parts of the cross-validation.", min=2, max=20)] = 5,
-    as_what: Annotated[
-        Measured,
-        typer.Option("--as", help="Measure what of annotated dialogues: System 1, or the whole runtime."),
-    ] = Measured.SYSTEM1,
-    by: Annotated[
-        By, typer.Option(help="Who understands for the runtime; `--model` names a model.")
-    ] = By.ANNOTATIONS,
-    told: Annotated[Telling, typer.Option(help="How much the annotations tell of a turn.")] = Telling.NEW,
-    mistaken: Annotated[float, typer.Option(help="The share of wrong answers.", min=0, max=1)] = 0.0,
+    as_what: AsWhat = Measured.SYSTEM1,
+    by: ByWhom = By.ANNOTATIONS,
+    told: Told = Telling.NEW,
+    mistaken: Mistaken = 0.0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure a domain on its conversations.

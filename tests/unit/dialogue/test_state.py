@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.correction import reopen
+from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import (
@@ -147,7 +148,7 @@ def test_fs7_inputs_come_from_the_latest_completed_flow_that_has_them() -> None:
     finish(state, CHECK_BOOKING, 2.0, booking_ref="BK-2")
     finish(state, CHAT, 3.0)
     modify = MODIFY_BOOKING(4.0)
-    assert state.inherit(modify) == ["booking_ref"]
+    assert take_inputs(state, modify) == ["booking_ref"]
     held = modify.slots["booking_ref"]
     assert (held.value, held.source, held.turn_id) == ("BK-2", SlotSource.INHERITED, "turn_2")
     assert modify.value("booking_ref") == "BK-2"
@@ -158,11 +159,11 @@ def test_fs7_inputs_come_from_the_latest_completed_flow_that_has_them() -> None:
 def test_fs7_what_is_held_or_does_not_fit_is_not_inherited() -> None:
     state = make_state()
     finish(state, BOOK_FLIGHT, 1.0, booking_ref="two words")
-    assert state.inherit(CHECK_BOOKING(2.0)) == []
+    assert take_inputs(state, CHECK_BOOKING(2.0)) == []
     check = CHECK_BOOKING(2.0)
     check.fill_slots_by_label({"booking_ref": "BK-9"})
     finish(state, BOOK_FLIGHT, 1.0, booking_ref="BK-1")
-    assert state.inherit(check) == []
+    assert take_inputs(state, check) == []
     assert check.value("booking_ref") == "BK-9"
 
 

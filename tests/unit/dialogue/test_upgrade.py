@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.lifecycle import ACTIVE, INTERRUPTED
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, UPGRADES, upgrade
@@ -63,7 +64,7 @@ def test_version_0_keeps_its_meaning() -> None:
     assert [message.role for message in state.history.messages] == ["user", "agent"]
     assert [flow.dact for flow in state.completed] == ["check_booking"]
     modify = MODIFY_BOOKING(0.0)
-    assert state.inherit(modify) == ["booking_ref"]
+    assert take_inputs(state, modify) == ["booking_ref"]
     assert modify.value("booking_ref") == "BK-1"
 
 

@@ -12,7 +12,7 @@ from parley.evaluation.dialogues.dataset import State, read_dialogues, read_sche
 from parley.evaluation.dialogues.metrics import Prediction, score_frame, summarize
 from parley.evaluation.dialogues.tracking import evaluate, follow, learn, split
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 DATA = Path(os.environ.get("PARLEY_SHARED", ROOT.parent / "shared")) / "data" / "sgd"
 needs_data = pytest.mark.skipif(
     not (DATA / "schema.json").exists(),
