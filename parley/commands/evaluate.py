@@ -95,27 +95,23 @@ def evaluate_domain_or_dialogues(
             _evaluate_dialogues(files, examples, folds, as_json=json)
         return
     domain, files = found
+    folder = data_dir / "evaluations" / Path(domain).name
+    bounds, models = fail_under or [], model or []
     report = asyncio.run(
         evaluate_domain(
-            domain,
-            files,
-            models=model or [],
-            bounds=fail_under or [],
-            against=against,
-            folder=data_dir / "evaluations" / Path(domain).name,
-            notice=say,
+            domain, files, models=models, bounds=bounds, against=against, folder=folder, notice=say
         )
     )
-    if json:
-        print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
-    else:
-        _print_report(report)
+    _print_report(report, as_json=json)
     if report.findings:
         raise typer.Exit(1)
 
 
-def _print_report(report: DomainReport) -> None:
+def _print_report(report: DomainReport, *, as_json: bool) -> None:
     """Print the figures of all runs beside each other, what the last one confused, and what is too low."""
+    if as_json:
+        print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
+        return
     last = report.runs[-1]
     names = [run["model"] or "without a model" for run in report.runs]
     rows = [
@@ -145,6 +141,8 @@ def _drive(
     """Take annotated dialogues through the runtime, and compare its calls with those annotated."""
     from parley.evaluation.dialogues.drive import drive  # noqa: PLC0415  # slow to import
 
+    if by is By.MODEL and not models:
+        raise InvalidInput("Say which model is to understand: --model NAME.", field="model")
     name = models[0] if by is By.MODEL and models else None
     figures, report = asyncio.run(
         drive(

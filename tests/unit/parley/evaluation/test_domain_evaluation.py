@@ -207,7 +207,7 @@ def test_a_sentence_is_explained_reader_by_reader(capsys: pytest.CaptureFixture[
 def test_what_a_domain_does_not_take_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "cars heavier than 4000", "--domain", "analytics"]) == 0
 
-    assert "I did not take “heavier” and “than”" in capsys.readouterr().out
+    assert "I did not take “heavier”" in capsys.readouterr().out
 
 
 def test_models_are_measured_side_by_side(
