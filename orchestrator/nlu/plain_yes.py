@@ -18,7 +18,7 @@ _ACTING = word_set("do go proceed confirm book take make buy pay order send run 
 _AROUND = word_set(
     "'s sorry a an and the i we you me us it its it's that that's this these those them all one is are am be "
     "was i'd i'll i'm we'd we'll let's lets would like love want will to for of on in at from by with do "
-    "does go ahead just so then now thing thank thanks much very really please my our your everything "
+    "does go ahead let just so then now thing thank thanks much very really please my our your everything "
     "looks sounds works work good great as asked shown agree can right away way oh ah well there here"
 )
 _NO_PLAIN_YES = word_set(
@@ -93,7 +93,8 @@ def _agrees(text: str, asked: set[str]) -> bool:
         return False
     if words[0] in _ASKING or (words[0] in {"do", "have"} and words[1:2] and words[1] in _PERSONS):
         return False
-    agrees = any(word in _YES for word in words) or words[0] in _ACTING
+    telling = next((word for word in words if word in _ACTING or word not in _AROUND), "")
+    agrees = any(word in _YES for word in words) or telling in _ACTING
     return agrees and all(
         word in _YES or word in _ACTING or word in _AROUND or word in asked for word in words
     )

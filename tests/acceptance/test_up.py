@@ -141,7 +141,7 @@ def answers_to_a_stranger(data_dir: Path) -> dict[str, int | str]:
     ports = {
         each.laddr.port for each in psutil.net_connections("inet") if each.pid in pids and not each.raddr
     }
-    assert len(ports) == 4  # the gateway, two workers' metrics, Flower
+    assert len(ports) == 6  # the gateway, four workers' metrics, Flower
     paths = ("", "health/live", "v1/whoami", "v1/sessions", "metrics", "workers", "docs")
     urls = [f"http://127.0.0.1:{port}/{path}" for port in ports for path in paths]
     account = pwd.getpwnam("games")

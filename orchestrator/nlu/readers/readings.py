@@ -131,7 +131,7 @@ def _read_reference(case: Case) -> Reading | None:
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
     if shown is None or spec is None or case.asks_text:
         return None
-    message = references.Message(case.utterance, shown, spec, context.values.get(shown.key))
+    message = references.Message(case.utterance, shown, spec, context.values.get(shown.key), case.candidates)
     found = references.find_reference(message)
     if found is None:
         return None

@@ -15,7 +15,7 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
-from orchestrator.nlu.extract.found import Found
+from orchestrator.nlu.extract.found import Candidate, Found
 from orchestrator.nlu.extract.numbers import find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
@@ -58,12 +58,26 @@ class Reference:
 
 @dataclass(frozen=True)
 class Message:
-    """What is looked at for a reference. `current`: the key of the row that is being talked about."""
+    """What is looked at for a reference. `current`: the key of the row that is being talked about.
+
+    `candidates`: the values that were found in the message.
+    """
 
     utterance: Utterance
     shown: Shown
     spec: RowsSpec
     current: Json
+    candidates: Sequence[Candidate] = ()
+
+    @cached_property
+    def entities(self) -> list[tuple[Json, range]]:
+        """List the values that are named, as rows spell them, each with the places of its words."""
+        return [
+            (value, range(one.first, one.last))
+            for one in self.candidates
+            for reading in one.readings.values()
+            for value in (reading.value, *reading.candidates)
+        ]
 
     @cached_property
     def times(self) -> list[Found]:
@@ -155,7 +169,7 @@ def _by_value(message: Message) -> Reference | None:
             if places:
                 hits[index] = places
         places = set[int]().union(*hits.values()) if hits else set[int]()
-        if hits and not _telling(message, places):
+        if hits and _DEEDS.issuperset(_telling(message, places)):
             return Reference([message.shown.rows[index] for index in hits], frozenset(places))
     return _by_missing_time(message) if "one" in words else None
 
@@ -168,6 +182,7 @@ def _places_of(message: Message, value: Json) -> set[int]:
         for first in range(len(words) - len(key) + 1):
             if words[first : first + len(key)] == key:
                 return set(range(first, first + len(key)))
+        return next((set(places) for entity, places in message.entities if entity == value), set[int]())
     named = (places for amount, places in message.amounts if amount is not None and amount == value)
     return next(named, set[int]())
 
@@ -229,13 +244,26 @@ def understand_reference(
     next_ones = [
         dact for dact in (shown.edge_flows if shown else ()) if dact in flows and takes(flows[dact], key)
     ]
-    target = next(iter((*(dact for dact in named if dact in next_ones), *next_ones)), None)
+    deeds = _DEEDS.intersection(_telling(message, set(found.places)))
+    if deeds:  # "cancel the first one" asks for nothing that does not cancel
+        target = next((dact for dact in (*named, *next_ones) if _explains(flows[dact], deeds)), None)
+    else:
+        target = next(iter((*(dact for dact in named if dact in next_ones), *next_ones)), None)
     if target is None:
         return None
     spec = flows[target]
     return Understanding(
         MessageKind.TASK, Source.SYSTEM1, text, spec.intent, (FlowScore(target, 1.0),), {key: mention}
     )
+
+
+_DEEDS = word_set("cancel delete remove drop undo refund change modify move add rename forget")
+"""Words that ask for one deed and no other."""
+
+
+def _explains(flow: FlowSpec, deeds: frozenset[str]) -> bool:
+    """Say whether one of a flow's examples asks for any of these deeds."""
+    return any(not deeds.isdisjoint(example.casefold().split()) for example in flow.examples)
 
 
 def takes(flow: FlowSpec, key: str) -> bool:

@@ -1,0 +1,57 @@
+"""What is a yes to something that lasts, and what only sounds like one (PX-18)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.nlu.plain_yes import is_plain_yes
+
+QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), tomorrow, 15:30, economy, €158. Shall I book it?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "I'll take it",
+        "go ahead",
+        "let's book it",
+        "Yes that's better",
+        "Yes, that is what I want.",
+        "Yes please. How much is that?",
+        "Yes that is correct. Can you give me the phone number?",
+        "Yes, that works. Thank you.",
+        "Sure, where are they located at?",
+        "Perfect, can you tell me their number?",
+        "Yes please! Do you know if they accept pets? And can you grab me the number please.",
+    ],
+)
+def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
+    assert is_plain_yes(text, QUESTION)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hmm let me think about whether I can afford this",
+        "yes, but how much is it?",
+        "yes. but how much is it?",
+        "yes if it is cheap",
+        "yes? how much",
+        "ok?",
+        "is that ok?",
+        "yes and add two bags",
+        "Yes. And a window seat.",
+        "yes. make it two",
+        "Yes. Can you make it two people?",
+        "yes, what about tomorrow",
+        "yes, when is the next one",
+        "sure. or is there a later one?",
+        "yes. i need two seats",
+        "I take two",
+        "thanks",
+        "please cancel everything",
+    ],
+)
+def test_what_hedges_changes_or_adds_is_none(text: str) -> None:
+    assert not is_plain_yes(text, QUESTION)
