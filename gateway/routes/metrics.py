@@ -34,9 +34,9 @@ OUTBOX_AGE = gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.",
 RUNS = gauge("parley_internal_runs_waiting", "Internal flows that are due and not running.", ["urgency"])
 RUNS_AGE = gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
 WEBHOOKS = gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
-JOB_FIRED = gauge("parley_job_fired_timestamp_seconds", "When a scheduled job was fired last.", ["job"])
+JOB_FIRED = gauge("parley_job_fired_timestamp_seconds", "When a scheduled job was fired last.", ["scheduled"])
 JOB_DUE = gauge(
-    "parley_job_due_timestamp_seconds", "When it is due next; past: nobody has fired it.", ["job"]
+    "parley_job_due_timestamp_seconds", "When it is due next; past: nobody has fired it.", ["scheduled"]
 )
 
 # Less than Prometheus waits for an answer: else it would get nothing at all when the store is down.

@@ -6,6 +6,7 @@ Prometheus looks on, and each scene waits until it has seen what the scene is ab
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.modelled import TAPAS, travel_with, understood
 from tests.integration.observe.scraping import Prometheus, prometheus
+from tests.processes.forked import ROOT, start
 from tests.processes.gateway import gateway
 
 MODEL = "scripted"
@@ -55,6 +57,7 @@ SCRIPT = Script(
         Rule(replies=(understood("chitchat"),)),
     )
 )
+OFTEN = "schedule: {often: {trigger: abandon_flows, every_s: 2}}\n"
 NOBODY = "http://127.0.0.1:1/events"
 SETTINGS = {
     "PARLEY_MODEL": MODEL,
@@ -180,6 +183,21 @@ def a_domain_is_gone(day: Day) -> None:
     day.sees("parley_quarantined_turns == 1")
 
 
+def jobs_are_fired(day: Day) -> None:
+    """A beat for as long as it takes."""
+    own = {name: value for name, value in day.crew.environment.items() if name != "PARLEY_METRICS_PORT"}
+    beat = start(
+        ["-m", "celery", "-A", "workers.app", "beat", "--pidfile=", "-s", str(day.crew.logs / "schedule")],
+        environment={**os.environ, "PYTHONPATH": str(ROOT), **own},
+        log=day.crew.logs / "beat.log",
+    )
+    try:
+        day.sees("changes(parley_job_fired_timestamp_seconds[5m]) > 0")
+    finally:
+        beat.kill()
+        beat.wait()
+
+
 def a_worker_stands_still(day: Day) -> None:
     """Another takes its turn over; when it moves again it finds itself fenced."""
     frozen = day.crew.workers[0]
@@ -211,6 +229,7 @@ SCENES: tuple[Callable[[Day], None], ...] = (
     nobody_takes_the_events,
     redis_is_away,
     a_domain_is_gone,
+    jobs_are_fired,
     a_worker_stands_still,
     postgresql_is_away,
 )
@@ -229,6 +248,7 @@ def make_domain(folder: Path) -> Path:
         budgets={"tokens_per_session": 3_600},  # one answer takes 1,250, and 3,400 are put by for it
         resilience={"backoff_base_s": 0.01},
     )
+    (place / "internal_flows.yaml").write_text(OFTEN)
     services = place / "services.py"
     services.write_text(services.read_text() + BROKEN_SEARCH)
     return place
