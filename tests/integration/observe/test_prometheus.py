@@ -64,7 +64,8 @@ def test_a_panel_has_data(day: Day, query: str) -> None:
 
 PHASES = ("load", "understand", "carry_out", "execute", "respond", "record", "commit")
 LABELS = {
-    "__name__", "instance", "job", "scheduled", "le", "state", "kind", "urgency", "status", "phase", "model", "prompt", "outcome",
+    "__name__", "instance", "job", "scheduled", "le", "state", "kind", "urgency", "status", "phase", "model", "prompt",
+    "outcome",
     "scope", "tool", "rung", "module", "check", "flow", "method", "route", "code",
 }  # fmt: skip
 """Of sets that the code, a domain or a deployment closes; neither sessions nor users nor tenants are among them."""
