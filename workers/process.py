@@ -111,6 +111,11 @@ class WorkerProcess:
         """Accept a turn; None when the sender waits, who gets the `answer` once the turn has ended."""
         return self._thread.submit(self._submissions.accept(request, answer)).result()
 
+    def show_answered(self, task_id: str, runtime_s: float) -> None:
+        """Show in Flower, where it is fed, that a sender who waited has the answer."""
+        if self._flower is not None:
+            self._flower.show_answered(task_id, runtime_s)
+
     def start_run(self, arguments: JsonObject, key: str) -> JsonObject:
         """Start Internal flows; the same key starts them once. Gives their runs by flow, and the run that was named."""
         return self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()

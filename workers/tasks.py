@@ -6,6 +6,7 @@ finds nothing to do (RT-1, IF-8, IF-9).
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,8 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
         """A message that is delivered twice is one turn: its identifier serves as the key."""
         try:
             request = parse_request({"idempotency_key": f"message:{self.request.id}", **arguments})
-            receipt = worker.process().submit_turn(request, partial(_store_result, app, self.request.id))
+            answer = partial(_answer, app, worker, self.request.id, time.monotonic())
+            receipt = worker.process().submit_turn(request, answer)
         except Exception as error:  # noqa: BLE001 - every ending of a submission is an answer to its sender
             return error_result(error)
         if receipt is None:
@@ -56,6 +58,8 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
         worker.process().run_items(run_id, flow, in_chord)
 
 
-def _store_result(app: Celery, task_id: str, result: JsonObject) -> None:
+def _answer(app: Celery, worker: WorkerLifecycle, task_id: str, began: float, result: JsonObject) -> None:
+    """Give a sender who waited the result; for Celery the task ended when its turn was accepted."""
     backend: Any = app.backend
     backend.store_result(task_id, result, "SUCCESS")
+    worker.process().show_answered(task_id, time.monotonic() - began)

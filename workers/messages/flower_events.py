@@ -17,6 +17,7 @@ from celery import Celery
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.ports.tasks import RUN_SESSION, TURNS
 from orchestrator.types import SessionId
+from workers.messages.redaction import HIDDEN
 
 FLUSH_EVERY_S = 0.5
 KEPT_AT_MOST = 5000
@@ -56,6 +57,10 @@ class FlowerEvents:
             self._dispatcher.send(
                 "task-succeeded", uuid=uuid, result="None", runtime=time.monotonic() - began
             )
+
+    def show_answered(self, task_id: str, runtime_s: float) -> None:
+        """Show a task as done whose answer was given after it had ended."""
+        self._dispatcher.send("task-succeeded", uuid=task_id, result=HIDDEN, runtime=runtime_s)
 
     async def flush_in_thread(self) -> None:
         """Send what was collected, beside the loop."""
