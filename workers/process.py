@@ -151,21 +151,21 @@ class WorkerProcess:
             "flower": self._flower,
             "unacknowledged": self._open_messages(),
         }
-        if self._internal is None:
+        if self._internal is None and not self._runs_turns:
             registered = RegisteredProcess.here("worker", self._queues)
             self._parts = WorkerParts(**common, ports=ports, registered=registered)
         else:
-            self._parts = await self._open_lanes(ports, self._internal, common)
+            self._parts = await self._open_lanes(ports, common)
         self._resources.push_async_callback(self._leave)
         self._periodic = start_periodic_work(self._parts)
         self._serve_metrics()
 
-    async def _open_lanes(self, ports: Ports, internal: InternalWork, common: dict[str, Any]) -> WorkerParts:
+    async def _open_lanes(self, ports: Ports, common: dict[str, Any]) -> WorkerParts:
         """Open what runs turns, or looks for those that nobody runs, and starts or runs Internal flows."""
         isolation = Isolation(self._settings, self._build, ports.shared.wakeup)
         self._resources.push_async_callback(isolation.close)
         lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
-        executor = self._open_executor(ports, lane, internal)
+        executor = None if self._internal is None else self._open_executor(ports, lane, self._internal)
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
             ports = replace(ports, summary_refresh=refresh)
