@@ -24,6 +24,9 @@ RECONNECT_AFTER_S = 0.5
 OFFERED_FOR_S = 10.0
 """So long, a session that was offered in vain is remembered as such."""
 
+LEFT_TO_OTHERS_S = 10.0
+"""So long, a process that runs no turns does not look for sessions after it could not offer one."""
+
 _log = get_logger(__name__)
 
 Observe = Callable[[SessionId], AbstractContextManager[None]]
@@ -180,6 +183,7 @@ class Reconciler:
         self._pool = pool
         self._grace_s = grace_s
         self._offered: dict[SessionId, float] = {}
+        self._left_until = 0.0
 
     async def sweep(self) -> int:
         """Offer what nobody holds, and wake somebody for it; take it ourselves when that does not help.
@@ -187,12 +191,19 @@ class Reconciler:
         Who held it may have died and count as awake. Without Redis nobody can be woken; and a message may wait
         behind tasks that wait for a turn.
         """
+        now = asyncio.get_running_loop().time()
+        if self._pool is None and now < self._left_until:
+            return 0
         found = await self._lane.sweep(grace_s=self._grace_s)
         offered = not found or await self._wakeup.offer(*found, nobody_came=True)
         if self._pool is not None:
             in_vain = self._in_vain(found, self._pool) if offered else found
             for session_id in in_vain[: self._pool.room]:
                 self._pool.start(session_id)
+        elif (
+            not offered
+        ):  # who finds a session has it for a while: we can do nothing with it, others can run it
+            self._left_until = now + LEFT_TO_OTHERS_S
         return len(found)
 
     def _in_vain(self, found: list[SessionId], pool: SessionPool) -> list[SessionId]:

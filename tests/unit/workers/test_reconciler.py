@@ -1,0 +1,39 @@
+"""Sessions that nobody works on while Redis is away: who cannot run them leaves them to those who can (RT-11)."""
+
+from __future__ import annotations
+
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryWakeup
+from orchestrator.testing.store import MemoryStore
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import SessionId
+from workers.session_pool import Reconciler
+
+SESSION = SessionId("forgotten")
+
+
+class CutOff(MemoryWakeup):
+    """Wake-ups without a Redis."""
+
+    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
+        return False
+
+
+async def test_who_runs_no_turns_leaves_them_to_others_while_nobody_can_be_woken() -> None:
+    store = MemoryStore()
+    await MemoryInbox(store).submit(Submission(SESSION, TurnInput(text="hello"), create_session=True))
+    lane = MemoryLane(store)
+    without_turns = Reconciler(lane, CutOff(), None, grace_s=0.0)
+
+    assert await without_turns.sweep() == 1
+    assert await without_turns.sweep() == 0, "each find puts the session off for everybody"
+    assert await lane.sweep(grace_s=0.0) == [SESSION]
+
+
+async def test_who_can_wake_somebody_looks_each_time() -> None:
+    store = MemoryStore()
+    await MemoryInbox(store).submit(Submission(SESSION, TurnInput(text="hello"), create_session=True))
+    without_turns = Reconciler(MemoryLane(store), MemoryWakeup(), None, grace_s=0.0)
+
+    assert [await without_turns.sweep() for _ in range(2)] == [1, 1]
