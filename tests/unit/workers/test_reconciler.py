@@ -23,7 +23,7 @@ class CutOff(MemoryWakeup):
 async def test_who_runs_no_turns_leaves_them_to_others_while_nobody_can_be_woken() -> None:
     store = MemoryStore()
     await MemoryInbox(store).submit(
-        Submission(SESSION, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True)
+        Submission(SESSION, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True, domain="any")
     )
     lane = MemoryLane(store)
     without_turns = Reconciler(lane, CutOff(), None, grace_s=0.0)
@@ -36,7 +36,7 @@ async def test_who_runs_no_turns_leaves_them_to_others_while_nobody_can_be_woken
 async def test_who_can_wake_somebody_looks_each_time() -> None:
     store = MemoryStore()
     await MemoryInbox(store).submit(
-        Submission(SESSION, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True)
+        Submission(SESSION, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True, domain="any")
     )
     without_turns = Reconciler(MemoryLane(store), MemoryWakeup(), None, grace_s=0.0)
 
