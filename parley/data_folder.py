@@ -15,9 +15,8 @@ from orchestrator.errors import FolderInUse
 
 CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process of a data folder
-_LONGEST_SOCKETS = (
-    80  # bytes: a socket's address ends after 104 (macOS), and PostgreSQL adds `/.s.PGSQL.5432.lock`
-)
+_LONGEST_SOCKETS = 80
+"""Bytes: a socket's address ends after 104 (macOS), and PostgreSQL adds `/.s.PGSQL.5432.lock`."""
 
 
 @contextmanager

@@ -41,7 +41,11 @@ def plan_redis(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program
         log=data_dir / "logs" / "redis.log",
         ready=log_says("eady to accept connections"),
     )
-    return program, f"unix://:{password}@{quote(str(socket))}?db=0"
+    return program, _address(password, str(socket))
+
+
+def _address(password: str, socket: str) -> str:
+    return f"unix://:{password}@{quote(socket)}?db=0"
 
 
 def running_redis(data_dir: Path) -> str | None:
@@ -51,7 +55,7 @@ def running_redis(data_dir: Path) -> str | None:
     except OSError:
         return None
     settings = dict(line.split(" ", 1) for line in lines)
-    return f"redis://:{settings['requirepass']}@127.0.0.1:{settings['port']}/0"
+    return _address(settings["requirepass"], settings["unixsocket"].strip('"'))
 
 
 def find_server() -> str:

@@ -18,16 +18,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVER = (
-    "domain",
-    "runtime",
-    "worker",
-    "gateway",
-    "cli",
-    "flower",
-    "travel",
-    "analytics",
-)  # the extra `server`
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+(SERVER,) = (sorted(Requirement(entry).extras) for entry in EXTRAS["server"])
 
 
 def pinned() -> dict[str, Requirement]:
@@ -79,12 +71,11 @@ def test_the_image_installs_pinned_versions_with_hashes_alone() -> None:
 
 
 def test_the_image_installs_what_the_project_asks_for_without_the_embedded_stores() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    asked = {Requirement(entry) for entry in chain(*(extras[name] for name in SERVER))}
+    asked = {Requirement(entry) for entry in chain(*(EXTRAS[name] for name in SERVER))}
     names = {canonicalize_name(each.name) for each in asked} - {"parley"}
 
     assert names <= set(locked())
-    assert not {canonicalize_name(Requirement(entry).name) for entry in extras["local"]} & set(locked()) - {
+    assert not {canonicalize_name(Requirement(entry).name) for entry in EXTRAS["local"]} & set(locked()) - {
         "parley"
     }
 

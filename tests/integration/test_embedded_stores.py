@@ -22,7 +22,8 @@ import redis
 from orchestrator.errors import FolderInUse
 from parley.data_folder import CLOSED
 from parley.embedded import Stores, stores
-from parley.embedded.postgres import find_binaries
+from parley.embedded.postgres import find_binaries, running_database
+from parley.embedded.redis import running_redis
 from parley.processes import has_ended
 
 _HOLDER = """
@@ -73,6 +74,15 @@ def test_stores_answer_and_have_pgvector(stores: Stores) -> None:
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
 
 
+def test_others_find_the_stores_by_the_folder(tmp_path: Path) -> None:
+    """As the doctor does, which looks at an `up` that runs on a folder."""
+    with stores(tmp_path, durable=False) as running:
+        found = running_database(tmp_path), running_redis(tmp_path)
+        assert found == (running.database_url, running.redis_url)
+        with redis.Redis.from_url(found[1]) as client:
+            assert client.ping()
+
+
 def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
     password = urlsplit(stores.database_url).password
     assert password
@@ -85,7 +95,12 @@ def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
         pytest.raises(redis.AuthenticationError),
     ):
         stranger.ping()
-    servers = {process.pid for process in psutil.Process().children(recursive=True)}
+    servers = {
+        process.pid
+        for process in psutil.Process().children(recursive=True)
+        if process.name() in {"postgres", "valkey-server", "redis-server"}
+    }
+    assert len(servers) >= 2
     listening = [each for each in psutil.net_connections("inet") if each.pid in servers]
     assert listening == []
 
