@@ -1,1 +1,1 @@
-"""Changes of several flows at once: a correction with what hangs on it, and the steps of a plan."""
+"""Changes of several flows at once: corrections, what a task takes over, the steps of a plan, and repair."""

@@ -16,7 +16,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels) -> None:
     `said` for a slot stays open where it did not decide.
     """
     if state.shown is not None:
-        _take_from_rows(flow, state.shown.rows)
+        _take_from_rows(flow, state.shown.rows, said)
     _keep_from_last_run(state, flow, said)
     for name in take_inputs(state, flow):
         if name in said:
@@ -47,7 +47,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
     return next((done for done in reversed(state.completed) if done.outputs.get(name) is not None), None)
 
 
-def _take_from_rows(flow: BaseFlow, rows: list[JsonObject]) -> None:
+def _take_from_rows(flow: BaseFlow, rows: list[JsonObject], said: Labels) -> None:
     """Take what is missing from the row that the flow's values name, of those displayed last (IR-5).
 
     Where they fit several rows, only what all of these say alike.
@@ -64,7 +64,7 @@ def _take_from_rows(flow: BaseFlow, rows: list[JsonObject]) -> None:
         return
     for name in flow.spec.inputs:
         value = fitting[0].get(name)
-        is_missing = name not in flow.slots and _is_required(flow, name)
+        is_missing = name not in flow.slots and name not in said and _is_required(flow, name)
         if is_missing and value is not None and all(row.get(name) == value for row in fitting):
             flow.take(name, value, SlotSource.INHERITED)
 
@@ -86,15 +86,21 @@ def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> N
 
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
     """Whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
-    given = {name for name, held in giver.slots.items() if held.source is not SlotSource.DEFAULT}
-    taken_anyway = giver.spec.slots.keys() - given
     return any(
         held.source is SlotSource.USER
-        and flow.spec.slots[name].priority is Priority.REQUIRED
+        and _is_required(flow, name)
         and giver.outputs.get(name, held.value) != held.value
+        and not _is_default(giver, name)
         for name, held in flow.slots.items()
-        if name in flow.spec.slots and name not in taken_anyway
     )
+
+
+def _is_default(giver: BaseFlow, name: str) -> bool:
+    """Say whether an output is only what a slot has where nobody says anything."""
+    held, spec = giver.slots.get(name), giver.spec.slots.get(name)
+    if held is not None:
+        return held.source is SlotSource.DEFAULT
+    return spec is not None and spec.default is not None and giver.outputs.get(name) == spec.default
 
 
 def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:

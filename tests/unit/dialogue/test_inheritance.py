@@ -1,0 +1,90 @@
+"""FS-7, IR-5: what a starting task takes over, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.dialogue.changes.inheritance import inherit
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.dialogue.specification import Family, Priority
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.types import Dact, SessionId, ToolId
+from tests.unit.dialogue.factories import make_flow_class, make_slot, make_spec
+
+FIND = make_flow_class(
+    make_spec(
+        "find_table",
+        make_slot("city", priority=Priority.REQUIRED),
+        make_slot("cuisine"),
+        make_slot("party", "number", default=2),
+        family=Family.READ,
+        description="Find a table.",
+        outputs=("city", "cuisine", "party"),
+    )
+)
+BOOK = make_flow_class(
+    make_spec(
+        "book_table",
+        make_slot("name", priority=Priority.REQUIRED),
+        make_slot("city", priority=Priority.REQUIRED),
+        make_slot("street", priority=Priority.REQUIRED),
+        make_slot("party", "number", priority=Priority.REQUIRED),
+        description="Book a table.",
+        inputs=("name", "city", "street", "party"),
+    )
+)
+ROWS = [
+    {"name": "Old Mill", "city": "Oslo", "street": "Mill Lane 3"},
+    {"name": "Olive Tree", "city": "Oslo", "street": "High Street 1"},
+]
+
+
+def make_state(**said: Any) -> DialogueState:
+    """A search was made, with these values, and its rows were shown."""
+    state = DialogueState.new(SessionId("session_1"))
+    search = FIND(1.0)
+    state.stack.push(search, 1.0)
+    search.fill_slots_by_label(said)
+    state.stack.complete(search, 1.0)
+    state.archive(state.stack.pop_finished(1.0))
+    state.note_shown(Shown(ToolId("table_find"), Dact("find_table"), "name", [*ROWS]))
+    return state
+
+
+def begin(state: DialogueState, cls: type[BaseFlow], **said: Any) -> BaseFlow:
+    flow = cls(2.0)
+    flow.fill_slots_by_label(said)
+    inherit(state, flow, said=said)
+    return flow
+
+
+def test_what_is_missing_comes_from_the_row_that_is_named() -> None:
+    flow = begin(make_state(city="Oslo"), BOOK, name="Old Mill", party=4)
+    assert (flow.value("street"), flow.value("city")) == ("Mill Lane 3", "Oslo")
+    assert flow.slots["street"].source is SlotSource.INHERITED
+
+
+def test_of_several_rows_that_fit_only_what_they_say_alike_is_taken() -> None:
+    flow = begin(make_state(), BOOK, city="Oslo", party=4)
+    assert "street" not in flow.slots
+
+
+def test_what_was_said_and_did_not_decide_stays_open() -> None:
+    state, flow = make_state(city="Oslo"), BOOK(2.0)
+    flow.fill_slots_by_label({"name": "Old Mill"})
+    inherit(state, flow, said={"name": "Old Mill", "street": "the other one"})
+    assert "street" not in flow.slots
+
+
+def test_a_default_contradicts_nothing_and_what_was_said_does() -> None:
+    assert begin(make_state(city="Bergen"), BOOK, party=4).value("city") == "Bergen"
+    assert "city" not in begin(make_state(city="Bergen", party=3), BOOK, party=4).slots
+
+
+def test_a_search_begun_again_keeps_what_does_not_change() -> None:
+    again = begin(make_state(city="Oslo", cuisine="Greek"), FIND, cuisine="Thai")
+    assert (again.value("city"), again.value("cuisine")) == ("Oslo", "Thai")
+    fresh = begin(make_state(city="Oslo", cuisine="Greek"), FIND, city="Bergen")
+    assert "cuisine" not in fresh.slots
