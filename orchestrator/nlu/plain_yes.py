@@ -30,22 +30,26 @@ _NO_PLAIN_YES = word_set(
 _ASKING = word_set(
     "is isn't are aren't am was were does did can could will would shall should has had may might must"
 )
+"""What begins a question, as do "do" and "have" before a person: "is that really right", "do you book it then"."""
 _PERSONS = word_set("i you we they")
-"""What begins a question: "is that really right", "do you book it then"."""
 _UNDOING = word_set("cancel stop abort quit forget leave drop delete remove undo skip end enough")
 """What takes back rather than agrees, unless the very question is about it: "Shall I cancel it?"."""
-
-
 _REQUESTS = word_set(
     "please tell give send show check provide get grab what where when who how which can could do"
 )
 """How something is asked for without a question mark."""
-_CHANGES = word_set(
-    "not no nope never don't dont doesn't isn't won't can't but though however maybe perhaps possibly unless "
-    "until except instead or later wait hold stop cancel guess hmm should might too plus add another other else "
-    "change different first before only almost rather actually make switch next"
+_WHILE_ASKING = word_set(
+    "if whether think thinking shall could may what when where which why how who also after hope unsure"
 )
+"""Words that a question may have without taking anything back of the yes before it."""
+_CHANGES = (_NO_PLAIN_YES - _WHILE_ASKING) | word_set("cancel actually make switch next")
 """Words after a yes that take something of it back, or want more than was offered."""
+_ELSE = re.compile(
+    r"\d|^(?:if|whether)\b|\b(?:what|how) about\b|\b(?:can|could|may|shall) (?:we|it|that)\b|\bis there\b|\bare there\b"
+    r"|\b(?:book|buy|order|reserve|choose)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+    r"|\b(?:today|tonight|tomorrow|weekend|week|month)\b"
+)
+"""What a question asks for that wants something else than was offered: "How about tomorrow?"."""
 _FIXED = re.compile(
     r"\b(?:(?:that|it)(?:'s| is|s) (?:better|about it|what i want(?:ed)?)|you(?:'| a)re right"
     r"|fits? (?:in|into|with)? ?my schedule)\b"
@@ -54,7 +58,7 @@ _FIXED = re.compile(
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")
 _ASIDE = re.compile(
     r"(?:,| and\b)(?:\W*(?:and|oh|please|also))*\W+"
-    r"(?:(?:what|where|when|who|which|how)(?:'s|'re)?\b(?! about)"
+    r"(?:(?:what|where|when|who|which|how)(?:'s|'re)?\b"
     r"|(?:can|could|would) you (?:please )?(?:tell|give|send)\b|do you know\b|tell me\b)"
 )
 """How a question begins that asks for more about what is agreed to, and not whether to agree."""
@@ -71,18 +75,17 @@ def is_plain_yes(text: str, question: str) -> bool:
         question: the words in which it was asked; to repeat them adds nothing.
     """
     said = _FIXED.sub("yes", text.casefold().replace("’", "'"))
-    last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
-    if not _UNDOING.intersection(_words_of(said)) <= set(tokenize(last.casefold()).words):
-        return False
     asked = set(tokenize(question.casefold().replace("’", "'")).words)
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
+    last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
+    told = _words_of(" ".join(part for part in (first, *rest) if "?" not in part))
+    if not _UNDOING.intersection(told) <= set(tokenize(last.casefold()).words):
+        return False
     if any(not _agrees(part, asked) and _changes(part) for part in rest):
         return False
     aside = _ASIDE.search(first)
     return _agrees(first, asked) or bool(
-        aside
-        and _agrees(first[: aside.start()], asked)
-        and _CHANGES.isdisjoint(_words_of(first[aside.start() :]))
+        aside and _agrees(first[: aside.start()], asked) and not _wants_else(first[aside.start() :])
     )
 
 
@@ -106,7 +109,12 @@ def _changes(text: str) -> bool:
     begins = next((word for word in words if word not in {"and", "oh", "so"}), "")
     is_request = "?" in text or begins in _REQUESTS
     is_idle = begins not in _ASKING and all(word in _YES or word in _AROUND for word in words)
-    return not (is_request or is_idle) or not _CHANGES.isdisjoint(words)
+    return not (is_request or is_idle) or _wants_else(text)
+
+
+def _wants_else(text: str) -> bool:
+    """Say whether a question wants something else, or something besides."""
+    return not _CHANGES.isdisjoint(_words_of(text)) or _ELSE.search(text) is not None
 
 
 def _words_of(text: str) -> list[str]:

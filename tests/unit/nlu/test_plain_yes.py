@@ -51,6 +51,12 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
         "I take two",
         "thanks",
         "please cancel everything",
+        "Yes. How about tomorrow?",
+        "Yes. Can we fly on Friday?",
+        "Yes. If it is refundable?",
+        "Yes. Is there anything earlier?",
+        "Yes. Can you book it for 3?",
+        "Yes, how about tomorrow",
     ],
 )
 def test_what_hedges_changes_or_adds_is_none(text: str) -> None:
