@@ -200,9 +200,8 @@ class Reconciler:
             in_vain = self._in_vain(found, self._pool) if offered else found
             for session_id in in_vain[: self._pool.room]:
                 self._pool.start(session_id)
-        elif (
-            not offered
-        ):  # who finds a session has it for a while: we can do nothing with it, others can run it
+        elif not offered:
+            # Whoever finds a session keeps it from the others for a while: we can do nothing with it.
             self._left_until = now + LEFT_TO_OTHERS_S
         return len(found)
 

@@ -120,19 +120,14 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
 def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
     """Add where values may be known from."""
     memory, recent = modules.ports.memory, recent_turns(modules.nlu, context)
-    if memory is None:
-        return (
-            context
-            if recent is None
-            else replace(context, recall=replace(context.recall, recent_turns=recent))
+    if memory is None and recent is None:
+        return context
+    found = replace(context.recall, recent_turns=recent)
+    if memory is not None:
+        preferences = known_preferences(context, memory.preferences, modules.remembering)
+        found = replace(
+            found, preferences=preferences, documents=memory.context, scratchpad=memory.scratchpad
         )
-    found = replace(
-        context.recall,
-        recent_turns=recent,
-        preferences=known_preferences(context, memory.preferences, modules.remembering),
-        documents=memory.context,
-        scratchpad=memory.scratchpad,
-    )
     return replace(context, recall=found)
 
 

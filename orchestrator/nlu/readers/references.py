@@ -85,8 +85,8 @@ class Message:
 
     @cached_property
     def amounts(self) -> list[tuple[Json, set[int]]]:
-        """List the times, amounts of money and numbers that are named, with the places of their words."""
-        named = (*self.times, *find_money(self.utterance), *find_numbers(self.utterance))
+        """List the amounts of money and numbers that are named, with the places of their words."""
+        named = (*find_money(self.utterance), *find_numbers(self.utterance))
         return [
             (read["amount"] if is_object(read := found.reading.value) else read, self.places_of(found))
             for found in named

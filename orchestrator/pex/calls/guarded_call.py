@@ -78,7 +78,7 @@ def _asks_first(run: Execution, tool: Tool) -> bool:
     A flow with `confirm` asks before what changes something; where none of its tools does, before the last. One
     that a model alone has understood asks before what changes something, whatever is declared.
     """
-    if (DOUBTED in run.flow.notes or _is_step_of_doubted(run)) and tool.spec.has_effect:
+    if tool.has_effect and (DOUBTED in run.flow.notes or _is_step_of_doubted(run)):
         return True
     if tool.spec.confirm or not run.flow.spec.confirm:
         return tool.spec.confirm

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
+from orchestrator.memory.business_context import PASSAGES_READ
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import AT_HAND, LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Execution
@@ -22,7 +23,6 @@ from orchestrator.types import Json, JsonObject
 HISTORY, MEMORY, STACK = "context_coordinator", "memory_manager", "flow_stack"
 DEFAULT_TURNS, MOST_TURNS = 3, 20
 PREFERENCES_READ = 20
-PASSAGES_READ = 5
 RESULTS_READ = 5
 
 

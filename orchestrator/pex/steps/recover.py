@@ -37,8 +37,10 @@ async def recover(policy: Choices, run: Execution, failure: Failed) -> Ending:
 
 
 def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Recover:
-    if failure.alternative and _climb(run, Recovery.RETRY):
-        return _offer_alternative(run, failure)
+    if failure.alternative and _climb(run, Recovery.RETRY) and _take_alternative(run, failure):
+        _tell(run, failure)
+        drop_candidate(run.flow)
+        return Recover(Recovery.RETRY, failure)
     target = policy.fallback(run, failure)
     if target is not None:
         return Recover(Recovery.FALLBACK, failure, target)
@@ -51,10 +53,9 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
     return Recover(Recovery.ESCALATE, failure)
 
 
-def _offer_alternative(run: Execution, failure: Failed) -> Recover:
-    """Say what was not possible, and put what is possible to the user as the next candidate."""
-    _tell(run, failure)
-    drop_candidate(run.flow)
+def _take_alternative(run: Execution, failure: Failed) -> bool:
+    """Fill in what would succeed, which is put to the user as the next candidate; False when it changes nothing."""
+    before = run.flow.values()
     slots = {
         use.slot_mapping.get(name, name): value
         for use in run.flow.spec.tools
@@ -63,7 +64,7 @@ def _offer_alternative(run: Execution, failure: Failed) -> Recover:
     for name in run.flow.spec.slots:
         if name in slots:
             run.flow.take(name, slots[name], SlotSource.TOOL)
-    return Recover(Recovery.RETRY, failure)
+    return run.flow.values() != before
 
 
 def _next_rung(run: Execution) -> Recovery:

@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.errors import IllegalTransition
-
 
 class RunStatus(StrEnum):
-    """The status of a run; `RUN_TRANSITIONS` says what may follow."""
+    """The status of a run."""
 
     WAITING = "waiting"
     """Has open predecessors."""
@@ -29,17 +27,6 @@ class RunStatus(StrEnum):
     BLOCKED = "blocked"
     """A predecessor failed; it never started. Redoing that one by hand lets it wait again."""
 
-
-RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
-    RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
-    RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
-    RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}),
-    RunStatus.DONE: frozenset(),
-    RunStatus.SKIPPED: frozenset(),
-    RunStatus.FAILED: frozenset(),
-    RunStatus.CANCELLED: frozenset(),
-    RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
-}
 
 ENDED = frozenset(
     {RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED}
@@ -80,12 +67,6 @@ class Urgency(StrEnum):
     URGENT = "urgent"
     """A turn waits for it."""
     HOUSEKEEPING = "housekeeping"
-
-
-def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
-    """Raises IllegalTransition when a run cannot go from one status to the other."""
-    if wanted not in RUN_TRANSITIONS[present]:
-        raise IllegalTransition(f"A run that is {present} cannot become {wanted}.")
 
 
 class OnFailure(StrEnum):

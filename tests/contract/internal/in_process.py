@@ -20,7 +20,7 @@ from internal_flows.execution import (
     run_item,
 )
 from internal_flows.stages import InternalFlow, RunContext
-from orchestrator.errors import NotFound, Refused
+from orchestrator.errors import IllegalTransition, NotFound, Refused
 from orchestrator.ports.runs.records import ItemRecord, NewRun, Progress, RunRecord
 from orchestrator.ports.runs.status import (
     ENDED,
@@ -31,13 +31,29 @@ from orchestrator.ports.runs.status import (
     RedoStatus,
     RunStatus,
     count_by_hand,
-    require_run_transition,
     unblock,
 )
 from orchestrator.ports.runs.work import RunEnd, RunFacts
 from orchestrator.types import new_id
 
 Sleep = Callable[[float], Awaitable[None]]
+RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
+    RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
+    RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
+    RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}),
+    RunStatus.DONE: frozenset(),
+    RunStatus.SKIPPED: frozenset(),
+    RunStatus.FAILED: frozenset(),
+    RunStatus.CANCELLED: frozenset(),
+    RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
+}
+"""What may follow each status."""
+
+
+def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
+    """Check a step. Raises IllegalTransition when a run cannot go from one status to the other."""
+    if wanted not in RUN_TRANSITIONS[present]:
+        raise IllegalTransition(f"A run that is {present} cannot become {wanted}.")
 
 
 @dataclass(slots=True)
