@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 from sqlalchemy import func, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
@@ -91,16 +92,13 @@ class PostgresHousekeeping:
             for table in ("internal_runs", "sessions"):  # all else follows by its foreign key
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)
-        # What was remembered of a user whom nobody knew was to last as long as the session.
-        await self.delete_user(tenant_id, owner_of(None, session_id))
+            # What was remembered of a user whom nobody knew was to last as long as the session.
+            await _delete_user(connection, tenant_id, owner_of(None, session_id))
 
     async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
         """Remove what is remembered of a user."""
-        names = {"user": user_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
-            for table in ("preferences", "documents"):
-                deletion = f"DELETE FROM {table} WHERE user_id = :user AND tenant_id = :tenant"  # noqa: S608
-                await connection.execute(text(deletion), names)
+            await _delete_user(connection, tenant_id, user_id)
 
     async def prune_archive(
         self, *, keep_flows: int, keep_epochs: int, within_s: float
@@ -211,3 +209,9 @@ def _with_state() -> Any:
 
 def _state(row: Any) -> SessionState:
     return record_of(SessionState, row, state=orjson.loads(row.body))
+
+
+async def _delete_user(connection: AsyncConnection, tenant_id: TenantId, user_id: UserId) -> None:
+    for table in ("preferences", "documents"):
+        deletion = f"DELETE FROM {table} WHERE user_id = :user AND tenant_id = :tenant"  # noqa: S608
+        await connection.execute(text(deletion), {"user": user_id, "tenant": tenant_id})
