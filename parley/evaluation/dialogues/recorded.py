@@ -25,10 +25,16 @@ class Answer:
 
 
 class Recorded:
-    """A database of the calls in dialogues; the first ones that are given go before the others."""
+    """A database of the calls in dialogues. `others`: what is answered where these say nothing."""
 
-    def __init__(self, services: Mapping[str, Service], dialogues: Iterable[Dialogue]) -> None:
+    def __init__(
+        self,
+        services: Mapping[str, Service],
+        dialogues: Iterable[Dialogue],
+        others: Recorded | None = None,
+    ) -> None:
         self._services = services
+        self._others = others
         self._answers: dict[tuple[str, str, Parameters], Answer] = {}
         self._rows: dict[tuple[str, str], list[Row]] = {}
         for service, call, answer in _calls(dialogues):
@@ -51,7 +57,7 @@ class Recorded:
             ToolFailure: the call failed in the dialogue.
         """
         wanted = self.normalize(service, method, given)
-        answer = self._answers.get((service, method, wanted))
+        answer = self._find_answer((service, method, wanted))
         if answer is not None and answer.failed:
             instead = dict(answer.rows[0]) if answer.rows else None
             raise ToolFailure(FailureCategory.NOT_FOUND, "That is not possible.", alternative=instead)
@@ -61,13 +67,19 @@ class Recorded:
         shown: list[Json] = [dict(row) for row in rows[:MOST_ROWS]]
         return {"results": shown, "count": len(rows)}
 
+    def _find_answer(self, key: tuple[str, str, Parameters]) -> Answer | None:
+        own = self._answers.get(key)
+        return self._others._find_answer(key) if own is None and self._others is not None else own  # noqa: SLF001
+
     def _find(self, service: str, method: str, wanted: Parameters) -> tuple[Row, ...]:
         """Find rows that contradict nothing of what is wanted, each once."""
-        fitting = (
+        fitting = [
             row
             for row in self._rows.get((service, method), ())
             if all(row.get(name, value).casefold() == value.casefold() for name, value in wanted)
-        )
+        ]
+        if self._others is not None:
+            fitting += self._others._find(service, method, wanted)  # noqa: SLF001
         return tuple({tuple(sorted(row.items())): row for row in fitting}.values())
 
 

@@ -80,6 +80,7 @@ class Drive:
             for service in services.values()
             for intent in service.intents
         }
+        self._recorded = Recorded(services, dialogues)
         self._meaning: JsonObject = {}
 
     async def run(self, notice: Callable[[str], None] = lambda _line: None) -> list[Taken]:
@@ -93,7 +94,7 @@ class Drive:
         return taken
 
     async def _take(self, dialogue: Dialogue, models: ModelPool | None) -> Taken:
-        recorded = Recorded(self._services, [dialogue, *self._dialogues])
+        recorded = Recorded(self._services, [dialogue], self._recorded)
         simulator = Simulator.of(
             self._loaded,
             system1=self._system1,
