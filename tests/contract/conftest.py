@@ -32,15 +32,15 @@ from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
 from tests.contract.in_memory.approvals import MemoryApprovals
-from tests.contract.in_memory.sessions import MemorySessions
-from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
-from tests.unit.gateway.memory_archive import (
+from tests.contract.in_memory.archive import (
     MemoryArchive,
     MemoryEffects,
     MemoryEventLog,
     MemoryFeedback,
     MemoryOutbox,
 )
+from tests.contract.in_memory.sessions import MemorySessions
+from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),

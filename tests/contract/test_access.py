@@ -19,7 +19,7 @@ from orchestrator.ports.access import ApiKeys, Limit, RequestLimits, Tickets
 from orchestrator.testing.store import ManualClock
 from orchestrator.turns.access import Caller, Scope
 from orchestrator.types import TenantId, UserId, new_id
-from tests.unit.gateway.memory_access import MemoryKeys, MemoryRequestLimits, MemoryTickets
+from tests.contract.in_memory.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 
 USER = frozenset({Scope.USER})
 OPERATOR = frozenset({Scope.OPERATOR})

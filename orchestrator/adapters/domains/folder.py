@@ -23,7 +23,7 @@ from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain, read_config
 from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
 from orchestrator.domain.compile.skills import SkillSource
-from orchestrator.domain.configuration import DomainConfig, merge_sections
+from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.turns.turn import IfBusy
@@ -84,11 +84,6 @@ def _defaults() -> JsonObject:
     if problems.found:
         raise ConfigurationError(problems.found)
     return file.body
-
-
-def default_config(overrides: JsonObject | None = None) -> DomainConfig:
-    """The shared defaults as a configuration, with sections laid over them."""
-    return DomainConfig.model_validate(merge_sections(_defaults(), overrides or {}))
 
 
 def _load(name_or_path: str | Path, problems: Problems) -> LoadedDomain | None:

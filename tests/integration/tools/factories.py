@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from orchestrator.adapters.domains.folder import default_config
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.state import DialogueState
@@ -37,6 +36,7 @@ from orchestrator.types import (
     TurnId,
     UserId,
 )
+from tests.configuration import default_config
 
 HERE = Path(__file__).parent
 LOOPBACK: JsonObject = {"network": {"private_networks": ["127.0.0.0/8"], "max_output_bytes": 100_000}}

@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from orchestrator.adapters.domains.folder import default_config
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.models.budget import Price
 from orchestrator.models.config import ModelChoice, read_model_config, read_voters
 from orchestrator.settings import OPENAI_URL, Settings
+from tests.configuration import default_config
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.adapters.domains.folder import check_domain, default_config, load_domain, shipped_domains
+from orchestrator.adapters.domains.folder import check_domain, load_domain, shipped_domains
 from orchestrator.dialogue.slots import Rejected, Valid
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.domain.summary import summarize
 from parley.commands.domain import scaffold
+from tests.configuration import default_config
 from tests.unit.domain.factories import ONTOLOGY, SERVICES, TOOLS, edit, write_domain
 
 

@@ -14,7 +14,7 @@ from gateway.dependencies import Dependencies
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId, UserId
-from tests.unit.gateway.memory_access import MemoryKeys, MemoryRequestLimits, MemoryTickets
+from tests.contract.in_memory.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 from tests.unit.gateway.memory_dependencies import make_dependencies
 
 

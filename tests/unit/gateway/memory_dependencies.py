@@ -30,8 +30,8 @@ from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, Memo
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
 from tests.contract.in_memory.approvals import MemoryApprovals
+from tests.contract.in_memory.archive import MemoryArchive, MemoryEffects, MemoryEventLog, MemoryFeedback
 from tests.contract.in_memory.sessions import MemorySessions
-from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryEventLog, MemoryFeedback
 
 NOWHERE = "postgresql://127.0.0.1:1/none"
 

@@ -22,7 +22,7 @@ from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId
-from tests.unit.gateway.memory_access import MemoryKeys
+from tests.contract.in_memory.access import MemoryKeys
 from tests.unit.gateway.memory_dependencies import make_dependencies
 
 DESK = "tests/transcripts/domains/desk"

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orchestrator.adapters.domains.folder import default_config
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.flow import BaseFlow, make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse
@@ -24,6 +23,7 @@ from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import DEFAULT_TENANT, Dact, SessionId, ToolId, TurnId
+from tests.configuration import default_config
 
 CONFIG = default_config({"resilience": {"backoff_base_s": 0, "backoff_max_s": 0}})
 NOW = 1_795_176_000.0

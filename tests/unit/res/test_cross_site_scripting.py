@@ -88,6 +88,7 @@ def assert_harmless(message: str, said: str) -> None:
     assert squeeze(said) in squeeze(to_plain(message))
     page = Page(MarkdownIt("commonmark").render(message))
     assert {name for name, _ in page.elements} <= ALLOWED
+    assert all(not names or (name, names) == ("ol", ("start",)) for name, names in page.elements)
     assert page.other == []
     assert squeeze(html.unescape(said)) in squeeze(page.text)
 
