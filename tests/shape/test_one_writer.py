@@ -31,7 +31,20 @@ RECORDS: Final = (
 # `notes` is scratch space of a flow's policy, and `data` of an execution.
 FIELDS: Final = frozenset(one.name for kind in RECORDS for one in fields(kind)) - {"notes"}
 CHANGING: Final = frozenset(
-    {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "sort", "update"}
+    {
+        "add",
+        "append",
+        "appendleft",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "remove",
+        "reverse",
+    }
+    | {"setdefault", "sort", "update"}
 )
 OUTSIDE: Final = ("agent", "domain", "memory", "models", "nlu", "pex", "plans", "res", "runtime", "tools")
 # What holds fields of such names and is no part of the state: a turn's changes and log, and records of models.
@@ -39,7 +52,7 @@ OTHERS: Final = frozenset({"self", "answer", "changes", "changes.approvals", "lo
 
 
 def changed_fields(tree: ast.AST) -> Iterator[ast.Attribute]:
-    """Yield the attributes that are assigned, deleted, or changed in place."""
+    """Yield the attributes that are assigned, deleted, or changed in place; not by another name of theirs."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ctx=ast.Store() | ast.Del()):

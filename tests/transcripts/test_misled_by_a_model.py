@@ -78,9 +78,12 @@ async def test_a_question_is_no_yes_whatever_a_model_takes_it_for() -> None:
             "drop mpg from cars": as_task("drop_column", table="cars", column="mpg"),
         }
     ) as talk:
-        await talk.say("drop mpg from cars")
-        await talk.say(ask)
+        offer = await talk.say("drop mpg from cars")
+        turn = await talk.say(ask)
         assert await steps_of(talk) == []
+        assert offer["ambiguity"]["level"] == turn["ambiguity"]["level"] == "confirmation"
+        await talk.say("yes")
+        assert await steps_of(talk) == ["dropped mpg from cars"]
 
 
 async def test_a_decision_about_what_was_done_is_not_a_models_to_name() -> None:
@@ -130,4 +133,5 @@ async def test_a_column_that_decides_what_goes_is_named_before_it_goes() -> None
     words = "remove duplicates from iris"
     async with misled({words: as_task("deduplicate", table="iris", column="species")}) as talk:
         turn = await talk.say(words)
+        assert await steps_of(talk) == []
     assert "147 of 150 rows of iris repeat earlier ones in species alone" in turn["reply"]

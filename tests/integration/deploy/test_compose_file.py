@@ -25,6 +25,7 @@ from tests.integration.deploy.fixtures.compose import (
     read_compose,
 )
 
+SCRAPED = ROOT / "deploy" / "prometheus" / "prometheus.yml"
 SCHEMA = Path("/usr/lib/python3/dist-packages/compose/config/compose_spec.json")
 """Compose's own, from Debian's package docker-compose."""
 NO_SECRETS = {"OPENAI_BASE_URL", "PARLEY_FLOWER_URL"}
@@ -160,3 +161,14 @@ def test_redis_keeps_what_it_is_given() -> None:
     lines = (ROOT / "deploy" / "redis.conf").read_text().splitlines()
     assert "appendonly yes" in lines
     assert "maxmemory-policy noeviction" in lines
+
+
+def test_prometheus_scrapes_every_role_that_tells_metrics() -> None:
+    told = {
+        name
+        for name, one in read_compose()["services"].items()
+        if "PARLEY_METRICS_PORT" in one.get("environment", {})
+    }
+    scraped = {job["job_name"] for job in yaml.safe_load(SCRAPED.read_text())["scrape_configs"]}
+    assert told
+    assert scraped == told | {"gateway"}
