@@ -41,7 +41,7 @@ goals: $(VENV)/.installed-dev
 test-long: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow
 
-# 100,000 texts of SQL and 20,000 of Python, made by chance, judged, run, and looked at.
+# 100,000 random texts of SQL and 20,000 of Python, checked; those approved are run and looked at.
 fuzz: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow -s tests/attacks/test_sql.py tests/attacks/test_python.py
 

@@ -53,11 +53,11 @@ def audit(today: date) -> int:
     unchecked = [f"{name}: not in the list" for name in sorted(pinned.keys() - set(stored["packages"]))]
     if (age := (today - taken).days) > OLDEST_DAYS:
         unchecked.append(f"what became known in the {age} days since: renew the list, see deploy/audit.py")
-    print(f"audit: {len(pinned)} packages, the list of {taken} ({stored['source']}): {len(found)} found.")  # noqa: T201
+    print(f"audit: {len(pinned)} packages, the list of {taken} ({stored['source']}): {len(found)} found.")
     for line in found:
-        print(f"audit: {line}")  # noqa: T201
+        print(f"audit: {line}")
     for line in unchecked:
-        print(f"audit: not checked: {line}", file=sys.stderr)  # noqa: T201
+        print(f"audit: not checked: {line}", file=sys.stderr)
     return 1 if found else 2 if unchecked else 0
 
 
