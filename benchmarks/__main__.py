@@ -1,4 +1,4 @@
-"""`make bench` runs every benchmark there is."""
+"""`make bench`: turns beside a hand-written task."""
 
 import asyncio
 

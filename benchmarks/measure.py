@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 import psutil
 
-GROUPS = ("worker", "postgres", "redis")
+PROGRAMS = {"postgres": ("postgres",), "redis": ("redis-server", "valkey-server")}
+"""How the processes of each store are called."""
+GROUPS = ("worker", *PROGRAMS)
 
 
 @dataclass
@@ -38,7 +40,11 @@ class Phase:
 
     def __init__(self, workers: list[psutil.Process]) -> None:
         children = psutil.Process().children()
-        stores = {name: [child for child in children if child.name().startswith(name)] for name in GROUPS[1:]}
+        stores = {
+            name: [child for child in children if child.name().startswith(programs)]
+            for name, programs in PROGRAMS.items()
+        }
+        assert all(stores.values()), "a store's processes were not found"
         self._groups = {GROUPS[0]: workers, **stores}
         self._before = self._read()
         self._began = time.perf_counter()

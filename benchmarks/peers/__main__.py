@@ -22,7 +22,7 @@ from typing import Any
 import psutil
 
 from benchmarks.candidates import Candidate
-from benchmarks.environment import ROOT, open_stores, own_stores, parse, run_process
+from benchmarks.environment import ROOT, open_stores, own_stores, parse, run_process, run_workers
 from benchmarks.mailbox import QUEUE
 from benchmarks.measure import GROUPS
 from benchmarks.peers.page import draw
@@ -58,8 +58,8 @@ class Peer:
     """A candidate whose client is a process in an environment of its own."""
 
     name: str
-    workers: list[psutil.Process]
     client: asyncio.subprocess.Process
+    workers: list[psutil.Process] = field(default_factory=list[psutil.Process])
     waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict[int, "asyncio.Future[Any]"])
 
     async def prepare(self, sessions: Iterable[str]) -> None:
@@ -107,37 +107,38 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
     )
     assert client.stdout is not None
     assert client.stdin is not None
-    await client.stdout.readline()
-    with ExitStack() as stack:
-        if module == "langgraph":
-            celery = (
-                "-m",
-                "celery",
-                "-A",
-                "benchmarks.peers.langgraph",
-                "worker",
-                "-P",
-                "prefork",
-                "-c",
-                "2",
-            )
-            arguments, count = (*celery, "-Q", QUEUE, "--without-gossip", "--without-mingle", "-l", "INFO"), 1
-        else:
-            arguments, count = ("-m", f"benchmarks.peers.{module}"), 2
-        workers = [
-            stack.enter_context(
-                run_process(
-                    f"{label}-{n}", arguments, stores, folder, log_says(" ready."), environment, python
+    peer = Peer(name, client)
+    listening = None
+    try:
+        await client.stdout.readline()
+        with ExitStack() as stack:
+            if module == "langgraph":
+                celery = run_workers(
+                    stores,
+                    folder,
+                    name=label,
+                    application="benchmarks.peers.langgraph",
+                    queues=QUEUE,
+                    pool="prefork",
+                    threads=2,
+                    environment=environment,
+                    python=python,
                 )
-            )
-            for n in range(count)
-        ]
-        peer = Peer(name, workers, client)
-        listening = asyncio.create_task(peer.listen())
-        yield peer
+                peer.workers += stack.enter_context(celery)
+            else:
+                program = ("-m", f"benchmarks.peers.{module}")
+                for number in range(2):
+                    worker = run_process(
+                        f"{label}-{number}", program, stores, folder, log_says(" ready."), environment, python
+                    )
+                    peer.workers.append(stack.enter_context(worker))
+            listening = asyncio.create_task(peer.listen())
+            yield peer
+    finally:
         client.stdin.close()
         await asyncio.wait_for(client.wait(), 30)
-        await listening
+        if listening is not None:
+            await listening
 
 
 def _keep(results: Results) -> None:
@@ -187,7 +188,9 @@ async def main() -> None:
                     if name in arguments.only:
                         opened = _run_peer(name, own_stores(running, number), folder)
                         candidates.append(await stack.enter_async_context(opened))
-                await measure(candidates, arguments.rounds, arguments.turns, arguments.queued, _keep)
+                # A page of some candidates alone would lose the others.
+                keep = _keep if {*arguments.only} == {*SAID, *PEERS} else lambda _results: None
+                await measure(candidates, arguments.rounds, arguments.turns, arguments.queued, keep)
     draw(json.loads(KEPT.read_text()))
 
 

@@ -1,6 +1,7 @@
 """A peer's client, in the peer's own environment: orders come as lines of JSON, each is answered by one.
 
-``python benchmarks/peers/client.py langgraph``. Answers to users come back through Redis, alike for all peers.
+``python -m benchmarks.peers.client langgraph``, from the checkout's folder. Answers to users come back through Redis,
+alike for all peers.
 """
 
 from __future__ import annotations

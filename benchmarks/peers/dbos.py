@@ -1,4 +1,4 @@
-# type: ignore - what it imports is in an environment of its own
+# What it imports is in an environment of its own.
 """DBOS: one workflow of one step a turn, a queue partitioned by session; run as a module it is a worker."""
 
 from __future__ import annotations

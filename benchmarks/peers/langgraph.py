@@ -1,4 +1,4 @@
-# type: ignore - what it imports is in an environment of its own
+# What it imports is in an environment of its own.
 """LangGraph with its PostgreSQL checkpointer, in the hand-written Celery task: `LANGGRAPH` is default or leanest.
 
 Default: messages with their reducer, checkpoints beside the work. Leanest: plain dictionaries, one checkpoint.

@@ -11,6 +11,8 @@ from benchmarks.environment import ROOT
 PAGE = ROOT / "docs/performance.md"
 BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->"
 YARDSTICK = "by hand"
+_SPREAD = """Other programs used the machine, and
+rounds of one row differed by up to {spread:.1f} times: differences below twice are not shown by these tables."""
 
 
 def draw(kept: dict[str, Any]) -> None:
@@ -23,7 +25,8 @@ def draw(kept: dict[str, Any]) -> None:
 def _tables(kept: dict[str, Any]) -> str:
     about = kept["environment"]
     machine = f"{about['cores']} cores, {about['system']}, Python {about['python']}, load {about['load']}"
-    lines = [f"Measured on {kept['measured']}: {machine}. Read the ratios: other work went on beside it.", ""]
+    spread = max(max(row["turns_per_s"]) / min(row["turns_per_s"]) for row in kept["rounds"])
+    lines = [f"Measured on {kept['measured']}: {machine}. {_SPREAD.format(spread=spread)}", ""]
     rows = {(row["phase"], row["name"]): row for row in kept["rounds"]}
     for phase in dict.fromkeys(row["phase"] for row in kept["rounds"]):
         lines += [

@@ -1,4 +1,4 @@
-# type: ignore - what it imports is in an environment of its own
+# What it imports is in an environment of its own.
 """procrastinate: one job a turn, a lock for each session; ``python -m benchmarks.peers.procrastinate`` is a worker."""
 
 from __future__ import annotations
