@@ -14,7 +14,6 @@ _PACKAGES: Final = {
     "opentelemetry": "opentelemetry-api",
     "psycopg_pool": "psycopg",
     "pydantic_core": "pydantic",
-    "sklearn": "scikit-learn",
     "starlette": "fastapi",
     "vl_convert": "vl-convert-python",
     "yaml": "pyyaml",

@@ -1,7 +1,7 @@
-"""Linear models over sparse features: trained by scikit-learn, kept for the next process, applied elsewhere.
+"""Linear models over sparse features: fitted, kept for the next process, applied elsewhere.
 
 Applying one is adding up a few rows of weights by name, which `classifier` and `slot_assignment` do with
-dictionaries: a process that finds kept models needs no scikit-learn, which only training imports.
+dictionaries: a process that finds kept models needs no SciPy, which only training imports.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import hashlib
 import platform
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from io import BytesIO
@@ -24,12 +24,14 @@ import orjson
 
 from orchestrator.telemetry import get_logger
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn")
+LIBRARIES = ("numpy", "scipy")
 _UNREADABLE = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
 """What NumPy raises for files that are none of its own, or damaged."""
 _TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.3)
 _FOLDS = 3
 _LEAST_EXAMPLES = 12 * _FOLDS
+_PRECISION = 1e-4
+"""The steepest slope, for an example, at which a fit is done."""
 
 _log = get_logger(__name__)
 
@@ -61,57 +63,146 @@ class LinearModel:
     sharpness: float = 1.0
 
 
-def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
+def score(model: LinearModel, features: Features) -> dict[str, float]:
+    """Add up the weights of what is there, by label."""
+    total = np.array(model.bias, dtype=np.float64)
+    for name, weight in features.items():
+        row = model.rows.get(name)
+        if row is not None:
+            total += weight * row
+    return dict(zip(model.labels, total.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """What a model is fitted to: `rows` of features, and the right label of each.
+
+    `allowed`: the labels that were possible for each row, with the scores they begin with; None: all.
+    `parts`: what a label has in common with others, so that they learn from each other. `importance` of each
+    row; None: rare labels count as much as frequent ones.
+    """
+
+    rows: Sequence[Features]
+    labels: Sequence[str]
+    allowed: Sequence[Mapping[str, float]] | None = None
+    parts: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
+    importance: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """The same in numbers. `mask`: the scores that labels begin with, minus infinity where one was impossible.
+
+    `shared`: how much of what one label learns another does, label × label. `importance` by row.
+    """
+
+    matrix: Any
+    targets: Any
+    mask: Any
+    shared: Any
+    importance: Any
+
+    def some(self, chosen: Any) -> _Problem:
+        return _Problem(
+            self.matrix[chosen], self.targets[chosen], self.mask[chosen], self.shared, self.importance[chosen]
+        )
+
+
+def fit(examples: Examples, strength: float) -> LinearModel:
     """Fit a multinomial logistic regression, with its confidence calibrated on held-out examples.
 
-    The result depends on nothing but the arguments. `strength` is the inverse of regularisation.
+    The weights of a label are the sum of its parts' weights. Each row decides between the labels that were
+    possible for it. The result depends on nothing but the arguments. `strength` is the inverse of regularisation.
     """
-    names = sorted({name for row in rows for name in row})
-    index = {name: position for position, name in enumerate(names)}
-    known = tuple(sorted(set(labels)))
+    known = tuple(sorted(set(examples.labels)))
     if len(known) < 2:
         return LinearModel(known or ("",), {}, np.zeros(1))
-    targets = np.array([known.index(label) for label in labels])
-    matrix = _matrix(rows, index)
-    sharpness = _calibrate(matrix, targets, len(known), strength)
-    weights, bias = _regress(matrix, targets, strength)
-    return LinearModel(known, {name: weights[position] for name, position in index.items()}, bias, sharpness)
+    names = sorted({name for row in examples.rows for name in row})
+    problem = _in_numbers(examples, known, {name: position for position, name in enumerate(names)})
+    sharpness = _calibrate(problem, strength)
+    weights, bias = _regress(problem, strength)
+    return LinearModel(known, dict(zip(names, weights, strict=True)), bias, sharpness)
 
 
-def _matrix(rows: Sequence[Features], index: Mapping[str, int]) -> Any:
+def _in_numbers(examples: Examples, known: Sequence[str], index: Mapping[str, int]) -> _Problem:
     from scipy.sparse import csr_matrix  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     pointers, columns, values = [0], list[int](), list[float]()
-    for row in rows:
+    for row in examples.rows:
         columns += (index[name] for name in row)
         values += row.values()
         pointers.append(len(columns))
-    return csr_matrix((values, columns, pointers), shape=(len(rows), max(1, len(index))))
+    matrix: Any = csr_matrix((values, columns, pointers), shape=(len(examples.rows), max(1, len(index))))
+    place = {label: position for position, label in enumerate(known)}
+    mask = np.zeros((len(examples.rows), len(known)))
+    if examples.allowed is not None:
+        mask -= np.inf
+        for row, allowed in enumerate(examples.allowed):
+            for label, score in allowed.items():
+                if label in place:
+                    mask[row, place[label]] = score
+    targets = np.array([place[label] for label in examples.labels])
+    if examples.importance is None:
+        importance = (len(targets) / (len(known) * np.bincount(targets)))[targets]
+    else:
+        importance = np.array(examples.importance)
+    return _Problem(matrix, targets, mask, _share(known, examples.parts), importance)
 
 
-def _regress(matrix: Any, targets: Any, strength: float) -> tuple[Any, Any]:
-    """Give weights as (feature, label) and bias by label; two labels are spread over two columns."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
+def _share(known: Sequence[str], parts: Mapping[str, Collection[str]]) -> Any:
+    """Give the root of the matrix that counts what each two labels have in common.
+
+    Weights that are the sum of their parts' weights, each held small by itself, are free weights times this root.
+    """
+    common = np.eye(len(known))
+    for one, first in enumerate(known):
+        for other, second in enumerate(known):
+            common[one, other] += len(set(parts.get(first, ())).intersection(parts.get(second, ())))
+    values, vectors = np.linalg.eigh(common)
+    return (vectors * np.sqrt(values)) @ vectors.T
+
+
+def _regress(problem: _Problem, strength: float) -> tuple[Any, Any]:
+    """Give weights as (feature, label) and bias by label."""
+    from scipy import optimize  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
-    model: Any = LogisticRegression(C=strength, max_iter=400, tol=1e-3, class_weight="balanced")
+    minimize: Any = getattr(optimize, "minimize")  # noqa: B009  # its types are unknown
+    matrix, targets, shared = problem.matrix, problem.targets, problem.shared
+    (rows, features), labels = matrix.shape, len(shared)
+    turned, size = matrix.T.tocsr(), features * labels
+
+    def loss(flat: Any) -> tuple[float, Any]:
+        free = flat[:size].reshape(features, labels)
+        scores = (matrix @ free) @ shared + flat[size:] + problem.mask
+        scores -= scores.max(axis=1, keepdims=True)
+        shares = np.exp(scores)
+        totals = shares.sum(axis=1, keepdims=True)
+        missed = problem.importance @ (np.log(totals[:, 0]) - scores[range(rows), targets])
+        shares /= totals
+        shares[range(rows), targets] -= 1.0
+        shares *= strength * problem.importance[:, None]
+        slope = (turned @ (shares @ shared)).ravel() + flat[:size]
+        value = strength * missed + 0.5 * float(flat[:size] @ flat[:size])
+        return value, np.concatenate([slope, shares.sum(axis=0)])
+
+    options = {"maxiter": 400, "gtol": _PRECISION * strength * rows, "ftol": 1e-10}
     with threadpool_limits(1):  # small matrices: more threads only wait for each other
-        model.fit(matrix, targets)
-    weights: Any = np.asarray(model.coef_)
-    bias: Any = np.asarray(model.intercept_)
-    if len(weights) == 1:
-        weights, bias = np.vstack([-weights / 2, weights / 2]), np.array([-bias[0] / 2, bias[0] / 2])
-    return np.ascontiguousarray(weights.T), bias
+        found: Any = minimize(loss, np.zeros(size + labels), jac=True, method="L-BFGS-B", options=options)
+    weights = found.x[:size].reshape(features, labels) @ shared
+    return np.ascontiguousarray(weights), found.x[size:]
 
 
-def _calibrate(matrix: Any, targets: Any, labels: int, strength: float) -> float:
+def _calibrate(problem: _Problem, strength: float) -> float:
     """Find the sharpness under which held-out examples are most likely; 1 when there are too few."""
-    inside = np.arange(len(targets)) % _FOLDS != 0
-    if len(targets) < _LEAST_EXAMPLES or len(set(targets[inside].tolist())) < labels:
+    inside = np.arange(len(problem.targets)) % _FOLDS != 0
+    labels = len(problem.shared)
+    if len(problem.targets) < _LEAST_EXAMPLES or len(set(problem.targets[inside].tolist())) < labels:
         return 1.0
-    weights, bias = _regress(matrix[inside], targets[inside], strength)
-    scores, held = matrix[~inside] @ weights + bias, targets[~inside]
-    return 1.0 / min(_TEMPERATURES, key=lambda temperature: _loss(scores / temperature, held))
+    weights, bias = _regress(problem.some(inside), strength)
+    held = problem.some(~inside)
+    scores = held.matrix @ weights + bias + held.mask
+    return 1.0 / min(_TEMPERATURES, key=lambda temperature: _loss(scores / temperature, held.targets))
 
 
 def _loss(scores: Any, targets: Any) -> float:

@@ -6,20 +6,25 @@ Takes candidates, gives mentions by slot. Types decide what is possible, the wor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
-
-import numpy as np
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
-from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
+from orchestrator.nlu.extract.extractor import (
+    LISTS,
+    Extractor,
+    boolean_slots,
+    kinds_by_slot,
+    type_name,
+    value_kind,
+)
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.extract.numbers import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
-from orchestrator.nlu.linear import LinearModel
+from orchestrator.nlu.linear import LinearModel, score
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Dact, Json
@@ -32,6 +37,9 @@ _LEAST_SHARE = 0.35
 _LEAST_SHARE_OPEN = 0.5
 _UNSEEN = 0.02
 """The odds of a slot that no example has."""
+_ASKED = 2.0
+_LISTED = 1.0
+"""What speaks for a slot whatever the words around a value: it was asked for, it knows the value."""
 _TELLING = frozenset({DATE, TIME, MONEY})
 """Kinds that decide the slot by themselves, where only one takes them."""
 _BEFORE_PRONOUN = word_set(
@@ -134,8 +142,8 @@ class SlotAssigner:
     def __init__(self, model: LinearModel, extractor: Extractor) -> None:
         self._model = model
         self._extractor = extractor
-        self._zero = np.zeros(len(model.labels))
         self._flows: dict[Dact, FlowSlots] = {}
+        self._numbers: set[str] = set()
 
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
@@ -164,6 +172,7 @@ class SlotAssigner:
         known = self._flows.get(flow.dact)
         if known is None:
             known = self._flows[flow.dact] = FlowSlots.of(flow)
+            self._numbers |= {name for name, kinds in known.kinds.items() if NUMBER in kinds}
         return known
 
     def assign(
@@ -181,7 +190,10 @@ class SlotAssigner:
                     guesses.append(Guess(1.0, candidate, named))
                 elif possible:
                     odds = self._weigh(context_features(utterance, candidates, position, asked))
-                    guesses += _rate(candidate, possible, odds)
+                    for slot in possible:
+                        first = self._model.sharpness * first_score(candidate, slot.name, asked)
+                        odds[slot.name] = odds.get(slot.name, _UNSEEN) * math.exp(first)
+                    guesses += _rate(candidate, possible, odds, self._numbers)
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}
@@ -219,24 +231,27 @@ class SlotAssigner:
 
     def _weigh(self, features: Mapping[str, float]) -> dict[str, float]:
         """Rate each slot of the domain for a candidate, and no slot: the odds by label."""
-        total = self._zero + self._model.bias
-        rows = self._model.rows
-        for name, weight in features.items():
-            row = rows.get(name)
-            if row is not None:
-                total += weight * row
-        scores: list[float] = (total * self._model.sharpness).tolist()
-        odds = [math.exp(min(60.0, score)) for score in scores]
-        return dict(zip(self._model.labels, odds, strict=True))
+        scores = score(self._model, features)
+        return {name: math.exp(min(60.0, value * self._model.sharpness)) for name, value in scores.items()}
 
 
-def _rate(candidate: Candidate, possible: list[SlotSpec], odds: Mapping[str, float]) -> list[Guess]:
-    """Rate the slots that a candidate may fill; those that are too unlikely are left out."""
-    powers = [odds.get(slot.name, _UNSEEN) for slot in possible]
+def first_score(candidate: Candidate, slot: str, asked: str | None) -> float:
+    """Score a slot for a candidate before its surroundings are looked at: asked for, or one of its known values."""
+    return _ASKED * (slot == asked) + _LISTED * (value_kind(slot) in candidate.readings)
+
+
+def _rate(
+    candidate: Candidate, possible: list[SlotSpec], odds: Mapping[str, float], numbers: Collection[str]
+) -> list[Guess]:
+    """Rate the slots that a candidate may fill; those that are too unlikely are left out.
+
+    `numbers`: the slots of all flows that take numbers.
+    """
+    powers = [odds[slot.name] for slot in possible]
     total = sum(powers) + odds.get(NO_SLOT, _UNSEEN)
     if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
-        here = {NO_SLOT, *(slot.name for slot in possible)}
-        total += max((power for name, power in odds.items() if name not in here), default=0.0)
+        elsewhere = set(numbers).difference(slot.name for slot in possible)
+        total += max((odds.get(name, 0.0) for name in elsewhere), default=0.0)
     least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
     if candidate.kind in _TELLING and len(possible) == 1:
         least = 0.0  # a day can be nothing but the day

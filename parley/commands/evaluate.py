@@ -25,6 +25,7 @@ SOURCE = (
     "Baseline: figures on the development set in the README of the dataset's baseline "
     "(google-research/schema_guided_dst), a BERT model fine-tuned on the dataset's training set."
 )
+_WIDTH = 40
 _MEASURES = {
     "frames": "frames",
     "active_intent_accuracy": "intent acc.",
@@ -32,6 +33,7 @@ _MEASURES = {
     "slot_f1": "slot F1",
     "average_goal_accuracy": "avg. goal acc.",
     "joint_goal_accuracy": "joint goal acc.",
+    "expected_calibration_error": "calib. error",
 }
 _PUBLISHED = ("active_intent_accuracy", "requested_slots_f1", "average_goal_accuracy", "joint_goal_accuracy")
 BASELINE: dict[str, JsonObject] = {
@@ -182,6 +184,9 @@ def _evaluate_dialogues(
     rows = {**figures["services"], "all services": figures["overall"], **BASELINE}
     cells = ([name, *(_show(row.get(measure)) for measure in _MEASURES)] for name, row in rows.items())
     print_table(("service", *_MEASURES.values()), list(cells))
+    print("How often an intent is right (bar) that was held to be as likely as ¦ stands:")
+    for one in figures["reliability"]:
+        print(f"{one['frames']:6} frames  {_draw(one['right'], one['sure'])}  {one['right']:.2f}")
     print(SOURCE)
 
 
@@ -195,6 +200,13 @@ def locate(path: Path | None, schema: Path | None, dialogues: Path | None) -> tu
             "Give a domain, or a folder of dialogues, or --schema and --dialogues.", field="target"
         )
     return schema, dialogues
+
+
+def _draw(share: float, mark: float) -> str:
+    """Draw a share as a bar of forty signs, with a mark at another share."""
+    bar = list(("█" * round(share * _WIDTH)).ljust(_WIDTH, "·"))
+    bar[min(_WIDTH - 1, round(mark * _WIDTH))] = "¦"
+    return "".join(bar)
 
 
 def _show(value: float | None) -> str:

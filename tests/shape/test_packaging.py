@@ -119,7 +119,6 @@ def test_what_is_declared_is_used() -> None:
         "pydantic",
         "pyjwt",
         "pyyaml",
-        "scikit-learn",
         "opentelemetry-api",
     }
     unused = {

@@ -29,6 +29,7 @@ from orchestrator.nlu.extract.found import (
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities, entity_kind
 from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers, find_ranges
+from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import Utterance
 
@@ -58,6 +59,15 @@ def type_name(slot: SlotSpec) -> str:
 def value_kind(slot: str) -> str:
     """Name the kind of span that names one of a slot's own allowed values."""
     return f"value:{slot}"
+
+
+_VALUES = "value:"
+SEVERAL = "value"
+"""The chief kind of what several slots list among their values: none of them tells more than the others."""
+
+
+def _is_listed(kind: str) -> bool:
+    return kind.startswith(_VALUES)
 
 
 def pattern_kind(type_or_slot: str) -> str:
@@ -135,7 +145,7 @@ _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 
 
 class Extractor:
-    """Finds the candidates of a message for the slots of a domain."""
+    """Finds the candidates of a message for the slots of a domain. `tagger`: finds names, where that was learnt."""
 
     def __init__(
         self,
@@ -155,28 +165,50 @@ class Extractor:
         self._patterns |= {
             pattern_kind(slot.name): re.compile(slot.pattern) for slot in slots if slot.pattern
         }
-        self._common = common
+        self.common = common
         self._open = any(accepts_names(slot) for slot in slots)
         self._dates = DATE in kinds
         self._units = [find for kind, find in _UNITS if kind in kinds]
         self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
+        self.tagger: SpanTagger | None = None
+        self._latest: tuple[str, date, list[Candidate]] = ("", date.min, [])
         add_entities(self.gazetteer, entities.values())
         for slot in slots:
             _add_values(self.gazetteer, slot)
 
     def find(self, utterance: Utterance, today: date) -> list[Candidate]:
-        """Find candidates in the order of the text; they do not overlap."""
+        """Find candidates in the order of the text; they do not overlap.
+
+        Several readers look at the same message one after the other: what was found last is remembered.
+        """
+        text, day, candidates = self._latest
+        if text != utterance.text or day != today:
+            candidates = self._search(utterance, today)
+            self._latest = (utterance.text, today, candidates)
+        return list(candidates)
+
+    def _search(self, utterance: Utterance, today: date) -> list[Candidate]:
         typed = find_dates(utterance, today) if self._dates else []
         for find in self._units:
             typed += find(utterance)
         found = self.gazetteer.find(utterance) + typed
         for find in self._forms:
             found += find(utterance)
-        found += find_patterns(utterance, self._patterns, self._common)
-        found += find_names(utterance, self._common, typed)
+        found += find_patterns(utterance, self._patterns, self.common)
+        found += self._find_names(utterance, typed)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
             found += find_quotes(utterance)
         return self._resolve(utterance, found)
+
+    def _find_names(self, utterance: Utterance, typed: list[Found]) -> list[Found]:
+        """Find names by what was learnt of them, and elsewhere by their capitals."""
+        capitals = find_names(utterance, self.common, typed)
+        if self.tagger is None:
+            return capitals
+        names = self.tagger.find(utterance)
+        return names + [
+            one for one in capitals if all(one.end <= name.start or name.end <= one.start for name in names)
+        ]
 
     def _resolve(self, utterance: Utterance, found: list[Found]) -> list[Candidate]:
         """Keep the longest of overlapping finds; finds of the same tokens become readings of one."""
@@ -190,6 +222,9 @@ class Extractor:
             elif _RANK.get(item.kind, _LISTED_RANK) < _RANK.get(candidate.kind, _LISTED_RANK):
                 candidate.kind = item.kind
             candidate.readings.setdefault(item.kind, item.reading)
+        for candidate in spans.values():
+            if candidate.kind.startswith(_VALUES) and sum(map(_is_listed, candidate.readings)) > 1:
+                candidate.kind = SEVERAL
         if len(spans) > 1:
             return self._without_overlaps(_without_chains(list(spans.values())))
         return list(spans.values())

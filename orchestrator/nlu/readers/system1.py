@@ -17,6 +17,7 @@ from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.gazetteer import Gazetteer
+from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
@@ -27,13 +28,14 @@ from orchestrator.nlu.training.examples import (
     Example,
     answer_label,
     flow_examples,
+    flow_label,
     kind_examples,
     kind_texts,
     lower_words,
     typical_values,
     without_spans,
 )
-from orchestrator.nlu.training.learning import learn_labels, learn_slots
+from orchestrator.nlu.training.learning import learn_labels, learn_slots, learn_spans
 from orchestrator.types import Dact, ToolId
 
 LIKELY = 0.35
@@ -97,10 +99,14 @@ class System1:
         extractor = Extractor(specs.values(), entities, common, patterns)
         learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
 
-        slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
+        parts = {flow_label(dact): _parts_of(flow) for dact, flow in specs.items()}
         version = key_of(specs, entities, known, patterns, extra)
-        labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
-        assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, slots))
+        spans = learn_spans(extra, specs)
+        extractor.tagger = None if spans is None else SpanTagger(spans)
+        labelling = train_once(
+            kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor, parts)
+        )
+        assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
         return cls(
             specs,
             extractor,
@@ -147,6 +153,11 @@ class System1:
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
         """Find what a cleaned message says for the slots of a given flow."""
         return Case(self, text, context).find_slots(flow)
+
+
+def _parts_of(flow: FlowSpec) -> set[str]:
+    """Name what a flow has in common with others: its family."""
+    return {f"family:{flow.family.value}"}
 
 
 def _examples(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
@@ -40,16 +40,16 @@ class Example:
 
     `label`: what the classifier should say (see `classifier`), None when only the slots of its
     values are taught. `spans`: (start, end, slot) in characters. `asked`: the slot whose question it
-    answers. `implied`: slot values that the whole message gives without naming them. `dact`: the
-    flow whose slots the spans name.
+    answers. `dact`: the
+    flow whose slots the spans name. `said`: a user said it, rather than that it was written or made up.
     """
 
     text: str
     label: str | None = None
     spans: tuple[tuple[int, int, str], ...] = ()
     asked: str | None = None
-    implied: Mapping[str, str] = field(default_factory=dict[str, str])
     dact: Dact | None = None
+    said: bool = False
 
 
 def flow_label(dact: str) -> str:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import delexicalize, features_of
-from orchestrator.nlu.extract.extractor import Extractor, kinds_by_slot
-from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import LinearModel, fit
-from orchestrator.nlu.slot_assignment import NO_SLOT, context_features
+from orchestrator.nlu.extract.extractor import Extractor, accepts_names, kinds_by_slot, kinds_of
+from orchestrator.nlu.extract.found import NAME, NUMBER, Candidate, Reading
+from orchestrator.nlu.extract.spans import after, previous, tags_of, token_features
+from orchestrator.nlu.linear import Examples, LinearModel, fit
+from orchestrator.nlu.slot_assignment import NO_SLOT, context_features, first_score, fits
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from orchestrator.nlu.training.examples import Example
+from orchestrator.types import Dact
 
 _TRAINING_DAY = date(2031, 3, 5)
 _LABELS_STRENGTH = 10.0
 _SLOTS_STRENGTH = 4.0
+_SPANS_STRENGTH = 1.0
+_LEAST_SPANS = 30
+"""Fewer names than these are too few to learn where others stand."""
 
 
-def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
-    """Learn from examples that have a label; the same examples give the same model."""
+def learn_labels(
+    examples: Iterable[Example], extractor: Extractor, parts: Mapping[str, Collection[str]] | None = None
+) -> LinearModel:
+    """Learn from examples that have a label; the same examples give the same model.
+
+    `parts`: what a label has in common with others.
+    """
     rows: list[dict[str, float]] = []
     labels: list[str] = []
     for example in examples:
@@ -28,24 +39,72 @@ def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearMod
             utterance = tokenize(clean(example.text))
             rows.append(features_of(delexicalize(utterance, extractor.find(utterance, _TRAINING_DAY))))
             labels.append(example.label)
-    return fit(rows, labels, _LABELS_STRENGTH)
+    return fit(Examples(rows, labels, parts=parts or {}), _LABELS_STRENGTH)
 
 
 def learn_slots(
-    examples: Iterable[Example], extractor: Extractor, slots: Mapping[str, SlotSpec]
+    examples: Iterable[Example], extractor: Extractor, flows: Mapping[Dact, FlowSpec]
 ) -> LinearModel:
-    """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
+    """Learn from the spans of the examples; candidates outside of all spans teach "no slot".
+
+    A value decides between the slots of its flow that it may fill, and a number between all that take one: "two
+    bags" are no passengers, though a flow takes no bags. Slots learn from others with a word in common.
+    What was made up for a slot counts the less the more often users were heard to fill it.
+    """
+    examples = list(examples)
+    said = Counter(slot for example in examples if example.said for _, _, slot in example.spans)
+    numbers = {
+        name for flow in flows.values() for name, slot in flow.slots.items() if NUMBER in kinds_of(slot)
+    }
+    importance: list[float] = []
     rows: list[dict[str, float]] = []
     labels: list[str] = []
-    kinds = kinds_by_slot(slots)
+    allowed: list[dict[str, float]] = []
     for example in examples:
-        if not example.spans and example.dact is None:
+        flow = flows.get(example.dact) if example.dact is not None else None
+        if flow is None:
             continue
+        kinds = kinds_by_slot(flow.slots)
         utterance, candidates, marked = _mark_candidates(example, extractor, kinds)
-        for position in range(len(candidates)):
-            rows.append(context_features(utterance, candidates, position, example.asked))
-            labels.append(marked.get(position, NO_SLOT))
-    return fit(rows, labels, _SLOTS_STRENGTH)
+        for position, candidate in enumerate(candidates):
+            label = marked.get(position, NO_SLOT)
+            possible = {name for name, slot in flow.slots.items() if fits(candidate, slot, kinds[name])}
+            if possible or label != NO_SLOT:
+                rows.append(context_features(utterance, candidates, position, example.asked))
+                labels.append(label)
+                if NUMBER in candidate.readings:
+                    possible |= numbers
+                begin = {name: first_score(candidate, name, example.asked) for name in {*possible, label}}
+                importance.append(1.0 if example.said else 1.0 / (1.0 + said[label]))
+                allowed.append(begin | {NO_SLOT: 0.0})
+    names = {name for flow in flows.values() for name in flow.slots}
+    parts = {name: {"any", *(f"word:{word}" for word in name.split("_"))} for name in names}
+    return fit(Examples(rows, labels, allowed, parts, importance), _SLOTS_STRENGTH)
+
+
+def learn_spans(examples: Iterable[Example], flows: Mapping[Dact, FlowSpec]) -> LinearModel | None:
+    """Learn from what users said where names stand; None where too few were said for it."""
+    spans: dict[str, set[tuple[int, int]]] = {}
+    for example in examples:
+        flow = flows.get(example.dact) if example.dact is not None else None
+        if example.said and flow is not None and clean(example.text) == example.text:
+            named = {
+                (s, e)
+                for s, e, slot in example.spans
+                if slot in flow.slots and accepts_names(flow.slots[slot])
+            }
+            spans.setdefault(example.text, set()).update(named)
+    if sum(map(len, spans.values())) < _LEAST_SPANS:
+        return None
+    rows: list[dict[str, float]] = []
+    labels: list[str] = []
+    for text, places in spans.items():
+        utterance = tokenize(text)
+        tags = tags_of(len(utterance.words), [utterance.token_span(*place) for place in sorted(places)])
+        for features, tag, before in zip(token_features(utterance), tags, previous(tags), strict=True):
+            rows.append(dict.fromkeys([*features, after(before)], 1.0))
+            labels.append(tag)
+    return fit(Examples(rows, labels, importance=[1.0] * len(rows)), _SPANS_STRENGTH)
 
 
 def _mark_candidates(
@@ -58,15 +117,17 @@ def _mark_candidates(
     marked: list[tuple[Candidate, str]] = []
     for start, end, slot in example.spans:
         first, last = utterance.token_span(start, end)
-        kind = next(iter(kinds.get(slot, ())), NAME)
-        marked.append((Candidate(first, last, kind, example.text[start:end]), slot))
+        taken = kinds.get(slot, (NAME,))
+        kind = NAME if NAME in taken else taken[0] if taken else NAME
+        text = example.text[start:end]
+        marked.append((Candidate(first, last, kind, text, {kind: Reading(text)}), slot))
     free: list[Candidate] = []
     for candidate in extractor.find(utterance, _TRAINING_DAY):
         twin = next((m for m, _ in marked if m.first < candidate.last and candidate.first < m.last), None)
         if twin is None:
             free.append(candidate)
         elif (twin.first, twin.last) == (candidate.first, candidate.last):
-            twin.kind = candidate.kind
+            twin.kind, twin.readings = candidate.kind, candidate.readings
     candidates = sorted([*free, *(candidate for candidate, _ in marked)], key=lambda item: item.first)
     names = {id(candidate): slot for candidate, slot in marked}
     slots = {index: names[id(item)] for index, item in enumerate(candidates) if id(item) in names}

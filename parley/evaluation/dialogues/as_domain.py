@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from orchestrator.types import Dact, JsonObject
-from parley.evaluation.dialogues.compile import compile_slot, known_values
+from orchestrator.types import JsonObject
+from parley.evaluation.dialogues.compile import compile_slot, dact_of, known_values, snake
 from parley.evaluation.dialogues.dataset import Dialogue, SchemaIntent, Service
 
 SERVICE_CLASS = "Results"
@@ -39,11 +39,6 @@ _METHOD = '''
 '''
 Spoken = Mapping[tuple[str, str], Mapping[str, set[str]]]
 """What people say, by service and slot, for each value that the services know."""
-
-
-def dact_of(service: str, intent: str) -> Dact:
-    """Name the flow of an intent, which is also the name of its tool."""
-    return Dact(f"{_snake(intent)}_{_snake(service)}")
 
 
 def write_domain(services: Mapping[str, Service], dialogues: Sequence[Dialogue], folder: Path) -> Path:
@@ -133,7 +128,7 @@ def _slot(
     if compiled.values:
         entry["values"] = list(compiled.values)
     elif compiled.synonyms and spoken[service.name, name]:
-        entity = f"{_snake(service.name)}_{name}"
+        entity = f"{snake(service.name)}_{name}"
         known = spoken[service.name, name]
         entities[entity] = {"values": {value: sorted(said) for value, said in sorted(known.items())}}
         entry |= {"entity": entity, "open": True}
@@ -196,7 +191,3 @@ def _tool(service: Service, intent: SchemaIntent) -> JsonObject:
 
 def _write_yaml(path: Path, content: JsonObject) -> None:
     path.write_text(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110), encoding="utf-8")
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import combinations
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
-from orchestrator.nlu.text import clean, tokenize
+from orchestrator.nlu.text import clean, fold, tokenize
 from orchestrator.nlu.training.examples import Example, flow_label, kind_label
 from orchestrator.types import Dact
 from parley.evaluation.dialogues.dataset import Dialogue, Frame, SchemaSlot, Service, Turn
@@ -36,6 +37,9 @@ _KIND_OF_ACTS: tuple[tuple[frozenset[str], str], ...] = (
 )
 _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 _LONGEST_VALUE = 80
+_LEAST_COMMON = 2
+_ALIKE = 0.25
+"""The share of a slot's values that another one has from which both are taken for the same kind of thing."""
 
 
 def pairs(dialogue: Dialogue) -> Iterator[tuple[Turn | None, Turn]]:
@@ -103,15 +107,44 @@ def type_by_values(values: Counter[str]) -> str | None:
     return best[0][0] if best and best[0][1] >= 0.7 * len(values) else None
 
 
-def compile_flows(service: Service, values: dict[str, Counter[str]]) -> list[FlowSpec]:
+def dact_of(service: str, intent: str) -> Dact:
+    """Name the flow of an intent, which is also the name of its tool."""
+    return Dact(f"{snake(intent)}_{snake(service)}")
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+Values = dict[str, dict[str, Counter[str]]]
+"""The values of open slots that were seen, by service and slot."""
+
+
+def shared_values(services: Iterable[Service], dialogues: Sequence[Dialogue]) -> Values:
+    """The values of all services' open slots; slots that often have the same values know each other's."""
+    seen: Values = {service.name: known_values(service, dialogues) for service in services}
+    keys = [(service, slot) for service, slots in seen.items() for slot in slots]
+    folded = {(service, slot): {fold(value) for value in seen[service][slot]} for service, slot in keys}
+    alike: Values = {
+        name: {slot: Counter(one) for slot, one in slots.items()} for name, slots in seen.items()
+    }
+    for one, other in combinations(keys, 2):
+        common = len(folded[one] & folded[other])
+        if common >= _LEAST_COMMON and common >= _ALIKE * min(len(folded[one]), len(folded[other])):
+            alike[one[0]][one[1]].update(seen[other[0]][other[1]])
+            alike[other[0]][other[1]].update(seen[one[0]][one[1]])
+    return alike
+
+
+def compile_flows(service: Service, values: Mapping[str, Counter[str]]) -> list[FlowSpec]:
     """One flow per intent, each with all slots that the service tracks."""
     slots = {slot.name: compile_slot(slot, values[slot.name]) for slot in service.tracked}
     return [
         FlowSpec(
-            Dact(intent.name),
+            dact_of(service.name, intent.name),
             f"{index:03X}",
             service.name,
-            Family.READ,
+            Family.TRANSFORM if intent.is_transactional else Family.READ,
             intent.description,
             (intent.description or intent.name, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", intent.name).lower()),
             slots,
@@ -120,30 +153,29 @@ def compile_flows(service: Service, values: dict[str, Counter[str]]) -> list[Flo
     ]
 
 
+def spoken_flow(service: Service, values: Mapping[str, Counter[str]]) -> FlowSpec:
+    """A flow with all slots of a service, also those that it only returns: what its assistant speaks of."""
+    slots = {slot.name: compile_slot(slot, values[slot.name]) for slot in service.slots.values()}
+    return FlowSpec(Dact(f"spoken_{snake(service.name)}"), "FFF", service.name, Family.READ, "", (), slots)
+
+
 def user_examples(service: Service, dialogues: Iterable[Dialogue]) -> Iterator[Example]:
     """The user's turns as examples: what they want, where their values stand, what they answer."""
-    dact = Dact(next(iter(service.intents), ""))
+    dact = dact_of(service.name, next(iter(service.intents), ""))
     for before, turn in (pair for dialogue in dialogues for pair in pairs(dialogue)):
         frame = turn.frame(service.name)
         if frame is not None:
             spans = annotated_spans(service, frame, turn.text)
-            yield Example(turn.text, label_of(frame), spans, _asked_slot(before, service), dact=dact)
+            yield Example(
+                turn.text, label_of(service, frame), spans, _asked_slot(before, service), dact, said=True
+            )
 
 
-def foreign_examples(service: Service, dialogues: Iterable[Dialogue]) -> Iterator[Example]:
-    """Turns to other services, for the kinds of message alone: a yes is a yes everywhere."""
-    for _, turn in (pair for dialogue in dialogues for pair in pairs(dialogue)):
-        if turn.frame(service.name) is None and turn.frames:
-            label = label_of(turn.frames[0])
-            if label is not None and label.startswith("kind:") and label != "kind:slot_value":
-                yield Example(clean(turn.text), label)
-
-
-def label_of(frame: Frame) -> str | None:
+def label_of(service: Service, frame: Frame) -> str | None:
     """Label a user's frame as the classifier should."""
     for act in frame.acts:
         if act.name == "INFORM_INTENT" and act.values:
-            return flow_label(act.values[0])
+            return flow_label(dact_of(service.name, act.values[0]))
     acts = {act.name for act in frame.acts}
     return next((kind_label(kind) for names, kind in _KIND_OF_ACTS if names & acts), None)
 

@@ -5,6 +5,7 @@ Reads what is there and ignores what it does not know; scoring and learning are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,6 +56,10 @@ def _spans(value: Any) -> tuple[tuple[int, int, str], ...]:
     )
 
 
+def _words(name: str) -> set[str]:
+    return {word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z]+", name)}
+
+
 Text = Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "")]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 Flag = Annotated[bool, BeforeValidator(bool)]
@@ -102,6 +107,11 @@ class Service(_Record):
         """The slots that some intent takes, which are those that a dialogue state can hold."""
         taken = {name for one in self.intents.values() for name in one.slots}
         return [slot for slot in self.slots.values() if slot.name in taken]
+
+    def telling_words(self, intent: str) -> frozenset[str]:
+        """The words of an intent's name that no other intent of the service has."""
+        others = {word for name in self.intents if name != intent for word in _words(name)}
+        return frozenset(_words(intent) - others)
 
 
 class Act(_Record):

@@ -16,15 +16,17 @@ from parley.evaluation.dialogues.dataset import Service, State
 
 # From this similarity on, two open values count as the same in the F1 of updates.
 SAME = 0.9
+_BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A prediction for one frame: the state after the user's turn."""
+    """A prediction for one frame: the state after the user's turn. `sure`: how likely the intent is held to be."""
 
     intent: str
     state: Mapping[str, str]
     requested: frozenset[str] = field(default_factory=frozenset[str])
+    sure: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class FrameScore:
     """The measures of one frame; None where one does not apply.
 
     `updates`: values that are right, predicted and annotated among those that the turn adds or changes.
+    `sure`: how likely the predicted intent was held to be.
     """
 
     intent: float
@@ -39,6 +42,34 @@ class FrameScore:
     joint: float
     average: float | None
     updates: tuple[int, int, int]
+    sure: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Frames whose intent was held to be about as likely: how many, how likely on average, how often right."""
+
+    frames: int
+    sure: float
+    right: float
+
+
+def reliability(scores: Sequence[FrameScore]) -> list[Bin]:
+    """Sort frames into tenths by how likely their intent was held to be; a tenth without frames is left out."""
+    tenths: dict[int, list[FrameScore]] = {}
+    for score in scores:
+        tenths.setdefault(min(_BINS - 1, int(score.sure * _BINS)), []).append(score)
+    return [
+        Bin(len(inside), fmean(one.sure for one in inside), fmean(one.intent for one in inside))
+        for _, inside in sorted(tenths.items())
+    ]
+
+
+def expected_calibration_error(scores: Sequence[FrameScore]) -> float | None:
+    """The mean distance of what was held likely from what came true, over the frames."""
+    bins = reliability(scores)
+    frames = sum(one.frames for one in bins)
+    return round(sum(one.frames * abs(one.sure - one.right) for one in bins) / frames, 4) if frames else None
 
 
 def summarize(scores: Sequence[FrameScore]) -> dict[str, float | None]:
@@ -55,6 +86,7 @@ def summarize(scores: Sequence[FrameScore]) -> dict[str, float | None]:
         "slot_f1": round(2.0 * right / (predicted + actual), 4) if predicted + actual else None,
         "average_goal_accuracy": _mean(average),
         "joint_goal_accuracy": _mean([score.joint for score in scores]),
+        "expected_calibration_error": expected_calibration_error(scores),
     }
 
 
@@ -81,6 +113,7 @@ def score_frame(
         joint=joint,
         average=average,
         updates=(right, len(said), len(new)),
+        sure=prediction.sure,
     )
 
 

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import Example
-from orchestrator.nlu.training.learning import learn_labels, learn_slots
-from orchestrator.types import Dact
+from orchestrator.nlu.training.learning import learn_labels, learn_slots, learn_spans
 from parley.evaluation.dialogues.compile import TODAY, annotated_spans
 from parley.evaluation.dialogues.dataset import Dialogue, Frame, Service, Turn
 
 NOTHING = "-"
+PROPOSE = "PROPOSE"
+"""The act of a system turn that asks for a value by naming one: "Will this be on March 12th?"."""
 _SURE = 0.5
 _PARTS = re.compile(r"(?<=[.!?])\s+|,?\s+and\s+")
 _ACTS = (
@@ -36,6 +38,7 @@ _ACTS = (
     "REQ_MORE",
     "GOODBYE",
 )
+_PROPOSING = frozenset({"OFFER_INTENT", "CONFIRM"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,116 +53,135 @@ class SystemTurn:
 
 @dataclass(frozen=True, slots=True)
 class SystemReader:
-    """Reads system utterances for one service.
+    """Reads system utterances of all services.
 
-    The classifiers are of a system turn's act, of the slot asked for and the intent proposed, and of the
-    slot that a user asks about. `lasting`: the slots whose offered values enter the state when the offer
-    is taken.
+    The classifiers are of a system turn's act, of the slot asked for, and of the slot that a user asks
+    about. `proposed`: by service and act, the intent that such an act is mostly about. `lasting`: the slots of
+    services whose offered values enter the state when the offer is taken.
     """
 
-    service: Service
-    flow: FlowSpec
+    services: Mapping[str, Service]
+    spoken: Mapping[str, FlowSpec]
     extractor: Extractor
     slots: SlotAssigner
     acts: Classifier
     asked: Classifier
-    intents: Classifier
     questions: Classifier
-    lasting: frozenset[str]
+    proposed: Mapping[tuple[str, str], str]
+    lasting: frozenset[tuple[str, str]]
 
     @classmethod
     def train(
-        cls, service: Service, flow: FlowSpec, dialogues: Sequence[Dialogue], extractor: Extractor
+        cls,
+        services: Mapping[str, Service],
+        spoken: Mapping[str, FlowSpec],
+        dialogues: Sequence[Dialogue],
+        extractor: Extractor,
     ) -> SystemReader:
-        """Learn from the system's turns; acts and questions also from other services' turns."""
-        own: list[Example] = []
+        """Learn from the system's turns."""
+        examples: list[Example] = []
         acts: list[Example] = []
         asked: list[Example] = []
-        intents: list[Example] = []
+        intents: dict[tuple[str, str], Counter[str]] = {}
         for turn, frame, current in _system_frames(dialogues):
+            service = services.get(frame.service)
+            if service is None:
+                continue
             act, slot, intent = _label(frame)
-            if act == "CONFIRM" and current:
-                intent = current
             acts.append(Example(turn.text, act))
-            mine = frame.service == service.name
-            if mine or slot in flow.slots:
-                asked.append(Example(turn.text, slot if slot in flow.slots else NOTHING))
-            if mine:
-                dact = Dact(next(iter(service.intents), ""))
-                own.append(Example(turn.text, None, annotated_spans(service, frame, turn.text), dact=dact))
-                intents.append(Example(turn.text, intent))
+            asked.append(Example(turn.text, slot if slot in service.slots else NOTHING))
+            spans = annotated_spans(service, frame, turn.text)
+            examples.append(Example(turn.text, None, spans, dact=spoken[service.name].dact, said=True))
+            if act in _PROPOSING:
+                chosen = intent if act == "OFFER_INTENT" else current
+                if chosen in service.intents:
+                    intents.setdefault((service.name, act), Counter())[chosen] += 1
+        flows = {flow.dact: flow for flow in spoken.values()}
+        spans = learn_spans(examples, flows)
+        extractor.tagger = None if spans is None else SpanTagger(spans)
         return cls(
-            service,
-            flow,
+            services,
+            spoken,
             extractor,
-            slots=SlotAssigner(learn_slots(own, extractor, flow.slots), extractor),
+            slots=SlotAssigner(learn_slots(examples, extractor, flows), extractor),
             acts=Classifier(learn_labels(acts, extractor)),
             asked=Classifier(learn_labels(asked, extractor)),
-            intents=Classifier(learn_labels(intents, extractor)),
-            questions=Classifier(learn_labels(_questions(dialogues, service), extractor)),
-            lasting=lasting_slots(service, dialogues),
+            questions=Classifier(learn_labels(_questions(dialogues), extractor)),
+            proposed={key: counts.most_common(1)[0][0] for key, counts in intents.items()},
+            lasting=_lasting_slots(services.values(), dialogues),
         )
 
-    def read(self, text: str) -> SystemTurn:
+    def read(self, service: Service, text: str) -> SystemTurn:
         """Read one system utterance."""
         utterance = tokenize(clean(text))
         candidates = self.extractor.find(utterance, TODAY)
         tokens = delexicalize(utterance, candidates)
-        mentions = self.slots.assign(utterance, candidates, self.flow, None)
+        mentions = self.slots.assign(utterance, candidates, self.spoken[service.name], None)
         values: dict[str, str] = {}
         for name, mention in mentions.items():
             if mention.invalid is None:
-                values[name] = str(mention.value) if self.service.slots[name].categorical else mention.text
-        asked, intent = _best(self.asked, tokens), _best(self.intents, tokens)
-        return SystemTurn(
-            _best(self.acts, tokens) or NOTHING,
-            asked if asked in self.flow.slots else None,
-            intent if intent in self.service.intents else None,
-            values,
-        )
+                values[name] = str(mention.value) if service.slots[name].categorical else mention.text
+        act = best(self.acts, tokens) or NOTHING
+        asked = best(self.asked, tokens, {slot.name for slot in service.tracked})
+        return SystemTurn(act, asked, self.proposed.get((service.name, act)), values)
 
-    def requested(self, text: str) -> frozenset[str]:
+    def requested(self, service: Service, text: str) -> frozenset[str]:
         """The slots that a user's message asks about."""
         found: set[str | None] = set()
         for part in _PARTS.split(clean(text)):
             utterance = tokenize(part)
-            found.add(_best(self.questions, delexicalize(utterance, self.extractor.find(utterance, TODAY))))
-        return frozenset(slot for slot in found if slot in self.service.slots and slot is not None)
+            tokens = delexicalize(utterance, self.extractor.find(utterance, TODAY))
+            found.add(best(self.questions, tokens, service.slots.keys()))
+        return frozenset(slot for slot in found if slot is not None)
 
 
-def lasting_slots(service: Service, dialogues: Iterable[Dialogue]) -> frozenset[str]:
+def _lasting_slots(services: Iterable[Service], dialogues: Sequence[Dialogue]) -> frozenset[tuple[str, str]]:
     """The tracked slots that were in the state at least every second time after their offer was taken."""
-    kept: Counter[str] = Counter()
-    dropped: Counter[str] = Counter()
+    kept: Counter[tuple[str, str]] = Counter()
+    dropped: Counter[tuple[str, str]] = Counter()
     for dialogue in dialogues:
-        offered: set[str] = set()
+        offered: dict[str, set[str]] = {}
+        known: dict[str, set[str]] = {}
         for turn in dialogue.turns:
-            frame = turn.frame(service.name)
-            if frame is None:
-                continue
-            if not turn.user:
-                offered |= {act.slot for act in frame.acts if act.name in {"OFFER", "CONFIRM"}}
-            elif frame.state is not None and any(act.name in {"SELECT", "AFFIRM"} for act in frame.acts):
-                kept.update(offered & frame.state.slot_values.keys())
-                dropped.update(offered - frame.state.slot_values.keys())
-                offered = set()
-    return frozenset(slot.name for slot in service.tracked if kept[slot.name] >= dropped[slot.name])
+            for frame in turn.frames:
+                acts = {act.name for act in frame.acts}
+                if not turn.user:
+                    slots = {act.slot for act in frame.acts if act.name == "OFFER"}
+                    offered[frame.service] = offered.get(frame.service, set()) | slots
+                elif frame.state is not None:
+                    state, before = set(frame.state.slot_values), known.get(frame.service, set())
+                    if acts & {"SELECT", "AFFIRM"}:
+                        news = offered.pop(frame.service, set()) - before
+                        kept.update((frame.service, slot) for slot in news & state)
+                        dropped.update((frame.service, slot) for slot in news - state)
+                    known[frame.service] = state
+    return frozenset(
+        (service.name, slot.name)
+        for service in services
+        for slot in service.tracked
+        if kept[service.name, slot.name] >= dropped[service.name, slot.name]
+    )
 
 
-def _questions(dialogues: Iterable[Dialogue], service: Service) -> Iterator[Example]:
-    """Users' sentences with the slot that they ask about, of all services that have such a slot."""
+def _questions(dialogues: Iterable[Dialogue]) -> Iterator[Example]:
+    """Users' sentences with the slot that they ask about."""
     for dialogue in dialogues:
         for turn in dialogue.turns:
             for frame in turn.frames if turn.user else ():
                 slots = [act.slot for act in frame.acts if act.name == "REQUEST" and act.slot]
-                if len(slots) <= 1 and (not slots or slots[0] in service.slots):
+                if len(slots) <= 1:
                     yield Example(turn.text, slots[0] if slots else NOTHING)
 
 
-def _best(classifier: Classifier, tokens: Sequence[str]) -> str | None:
-    probabilities = classifier.classify(tokens).probabilities
-    label = max(probabilities, key=lambda one: (probabilities[one], one))
-    return label if probabilities[label] >= _SURE and label != NOTHING else None
+def best(classifier: Classifier, tokens: Sequence[str], among: Collection[str] | None = None) -> str | None:
+    """The likeliest label (`among` some of them, or none), if it is likelier than not."""
+    shares = {
+        label: share
+        for label, share in classifier.classify(tokens).probabilities.items()
+        if among is None or label in among or label == NOTHING
+    }
+    label = max(shares, key=lambda one: (shares[one], one), default=NOTHING)
+    return label if label != NOTHING and shares[label] >= _SURE * sum(shares.values()) else None
 
 
 def _system_frames(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, Frame, str]]:
@@ -174,9 +196,16 @@ def _system_frames(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, Frame,
                     yield turn, frame, intents.get(frame.service, "")
 
 
-def _label(frame: Frame) -> tuple[str, str, str]:
+def chief_act(frame: Frame) -> str:
+    """The act of a system turn that matters most."""
     names = {act.name for act in frame.acts}
-    chief = next((name for name in _ACTS if name in names), NOTHING)
+    if any(act.name == "REQUEST" and act.values for act in frame.acts) and "OFFER_INTENT" not in names:
+        return PROPOSE
+    return next((name for name in _ACTS if name in names), NOTHING)
+
+
+def _label(frame: Frame) -> tuple[str, str, str]:
+    chief = chief_act(frame)
     asked = next((act.slot for act in frame.acts if act.name == "REQUEST"), NOTHING)
     intent = next((act.values[0] for act in frame.acts if act.name == "OFFER_INTENT" and act.values), NOTHING)
     return chief, asked, intent

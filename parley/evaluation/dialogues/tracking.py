@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import JsonObject
-from parley.evaluation.dialogues.compile import compile_flows, foreign_examples, known_values, user_examples
+from parley.evaluation.dialogues.carrying import CarryModel
+from parley.evaluation.dialogues.compile import compile_flows, shared_values, spoken_flow, user_examples
 from parley.evaluation.dialogues.dataset import Dialogue, Service, read_dialogues, read_schema
-from parley.evaluation.dialogues.metrics import FrameScore, score_frame, summarize
+from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, Words
+from parley.evaluation.dialogues.metrics import FrameScore, reliability, score_frame, summarize
 from parley.evaluation.dialogues.offers import SystemReader
-from parley.evaluation.dialogues.tracker import Tracker
+from parley.evaluation.dialogues.tracker import DialogueTracker, Learnt
 
 FOLDS = 5
 
@@ -41,6 +44,7 @@ class Report:
             "dialogues": self.dialogues,
             "folds": self.folds,
             "overall": summarize(self.overall),
+            "reliability": [asdict(one) for one in reliability(self.overall)],
             "services": {name: summarize(scores) for name, scores in sorted(self.services.items())},
         }
 
@@ -71,14 +75,10 @@ def evaluate(
     for measured, learning in split(dialogues, folds, examples_path):
         report.folds += 1
         notice(f"Part {report.folds}: {len(measured)} dialogues measured, {len(learning)} learnt from.")
-        wanted = {name for dialogue in measured for name in dialogue.services if name in services}
-        for name in sorted(wanted):
-            if not services[name].intents:
-                continue
-            make_tracker = learn(services[name], learning)
-            for dialogue in measured:
-                if name in dialogue.services:
-                    report.services[name] += follow(make_tracker(), dialogue)
+        learnt = learn(services, learning)
+        for dialogue in measured:
+            for name, score in follow(learnt, dialogue):
+                report.services[name].append(score)
     return report
 
 
@@ -100,32 +100,46 @@ def split(
     ]
 
 
-def learn(service: Service, dialogues: Sequence[Dialogue]) -> Callable[[], Tracker]:
-    """Train System 1 and the reader of system turns for one service; makes a tracker for each dialogue."""
-    flows = compile_flows(service, known_values(service, dialogues))
-    examples = [*user_examples(service, dialogues), *foreign_examples(service, dialogues)]
-    system1 = System1.train(flows, {}, extra=examples)
-    reader = SystemReader.train(service, flows[0], dialogues, system1.extractor)
-    return lambda: Tracker(service, {flow.dact: flow for flow in flows}, system1, reader)
+def learn(services: Mapping[str, Service], dialogues: Sequence[Dialogue]) -> Learnt:
+    """Train System 1, the reader of system turns and the tracker's decisions for all services."""
+    values = shared_values(services.values(), dialogues)
+    flows = {
+        name: compile_flows(service, values[name]) for name, service in services.items() if service.intents
+    }
+    spoken = {name: spoken_flow(service, values[name]) for name, service in services.items()}
+    examples = [example for name in flows for example in user_examples(services[name], dialogues)]
+    system1 = System1.train([flow for some in flows.values() for flow in some], {}, extra=examples)
+    everything = Extractor(spoken.values(), {}, system1.extractor.common)
+    words = Words(system1.extractor)
+    return Learnt(
+        services,
+        {name: dict(zip(services[name].intents, some, strict=True)) for name, some in flows.items()},
+        system1,
+        SystemReader.train(services, spoken, dialogues, everything),
+        IntentModel.learn(services, dialogues, words),
+        WishModel.learn(services, dialogues, words),
+        AcceptanceModel.learn(services, dialogues, words),
+        CarryModel.learn(services, dialogues, words),
+    )
 
 
-def follow(tracker: Tracker, dialogue: Dialogue) -> list[FrameScore]:
-    """Track one dialogue for one service and measure each of its annotated user frames."""
-    service = tracker.service
-    scores: list[FrameScore] = []
-    before: dict[str, tuple[str, ...]] = {}
-    current = ""
+def follow(learnt: Learnt, dialogue: Dialogue) -> Iterator[tuple[str, FrameScore]]:
+    """Track one dialogue, and measure each annotated frame of its user's turns, with its service."""
+    tracker = DialogueTracker(learnt)
+    before: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for turn in dialogue.turns:
         if not turn.user:
-            tracker.read_system(turn.text if current == service.name else None)
+            tracker.read_system(turn.text)
             continue
-        current = turn.frames[-1].service if turn.frames else current
-        frame = turn.frame(service.name)
-        if frame is None:
-            continue
-        predicted_before = dict(tracker.state)
-        prediction = tracker.read_user(turn.text)
-        if frame.state is not None:
-            scores.append(score_frame(service, frame.state, before, prediction, predicted_before))
-            before = frame.state.slot_values
-    return scores
+        states = {name: dict(one.state) for name, one in tracker.trackers.items()}
+        predictions = tracker.read_user(turn.text, [frame.service for frame in turn.frames])
+        for frame in turn.frames:
+            name, prediction = frame.service, predictions.get(frame.service)
+            if prediction is None or frame.state is None:
+                continue
+            service = learnt.services[name]
+            yield (
+                name,
+                score_frame(service, frame.state, before.get(name, {}), prediction, states.get(name, {})),
+            )
+            before[name] = frame.state.slot_values

@@ -34,7 +34,7 @@ def test_the_client_imports_nothing_but_the_default_dependencies() -> None:
 
     assert "httpx" in installed
     assert installed - {"orchestrator"} <= DEFAULT_INSTALL
-    for heavy in ("celery", "fastapi", "numpy", "psycopg", "pydantic", "redis", "sklearn", "sqlalchemy"):
+    for heavy in ("celery", "fastapi", "numpy", "psycopg", "pydantic", "redis", "scipy", "sqlalchemy"):
         assert heavy not in installed
 
 

@@ -9,7 +9,7 @@ from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.nlu.classifier import probabilities
-from orchestrator.nlu.linear import fit
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
@@ -58,8 +58,8 @@ def test_probabilities_sum_to_one() -> None:
 
 
 def test_a_model_of_one_label_or_none_can_be_asked() -> None:
-    assert fit([{"a": 1.0}], ["only"], 1.0).labels == ("only",)
-    assert fit([], [], 1.0).labels == ("",)
+    assert fit(Examples([{"a": 1.0}], ["only"]), 1.0).labels == ("only",)
+    assert fit(Examples([], []), 1.0).labels == ("",)
 
 
 def test_a_domain_without_examples_still_knows_the_kinds() -> None:

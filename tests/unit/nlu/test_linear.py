@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu import linear as trained
-from orchestrator.nlu.linear import LinearModel, fit, key_of, pack, train_once
+from orchestrator.nlu.linear import Examples, LinearModel, fit, key_of, pack, train_once
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.training.examples import Example
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1
@@ -29,7 +29,7 @@ KEY = key_of(ROWS, LABELS)
 
 
 def learn() -> LinearModel:
-    return fit(ROWS, LABELS, 1.0)
+    return fit(Examples(ROWS, LABELS), 1.0)
 
 
 STARTS = """
@@ -37,12 +37,11 @@ import sys
 from pathlib import Path
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.linear import fit, train_once
+from orchestrator.nlu.linear import Examples, fit, train_once
 
-train_once(
-    TrainedFiles(Path(sys.argv[1])), "key", lambda: fit([{"a": 1.0}, {"b": 1.0}] * 2, ["go", "stop"] * 2, 1.0)
-)
-print("trained" if "sklearn" in sys.modules else "taken over")
+examples = Examples([{"a": 1.0}, {"b": 1.0}] * 2, ["go", "stop"] * 2)
+train_once(TrainedFiles(Path(sys.argv[1])), "key", lambda: fit(examples, 1.0))
+print("trained" if "scipy" in sys.modules else "taken over")
 """
 
 
@@ -80,7 +79,7 @@ def test_what_was_kept_is_not_trained_again() -> None:
 
 def test_a_model_without_rows_is_kept_too() -> None:
     kept = Kept()
-    assert same(*(train_once(kept, KEY, lambda: fit([], [], 1.0)) for _ in range(2)))
+    assert same(*(train_once(kept, KEY, lambda: fit(Examples([], []), 1.0)) for _ in range(2)))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,7 @@ def _pickled(content: bytes) -> bytes:
 
 
 def _of_another_key(content: bytes) -> bytes:
-    return pack(fit(ROWS, LABELS, 2.0), "0" * 64)
+    return pack(fit(Examples(ROWS, LABELS), 2.0), "0" * 64)
 
 
 def _not_a_number(content: bytes) -> bytes:

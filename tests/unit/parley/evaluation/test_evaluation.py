@@ -191,7 +191,7 @@ def test_the_sample_is_understood_better_than_by_chance() -> None:
     services = read_schema(DATA / "schema.json")
     dialogues = [d for d in read_dialogues(DATA / "dialogues.jsonl") if d.services == ("Flights_3",)]
     measured, learning = dialogues[:3], dialogues[3:]
-    make_tracker = learn(services["Flights_3"], learning)
-    figures = summarize([score for one in measured for score in follow(make_tracker(), one)])
+    learnt = learn({"Flights_3": services["Flights_3"]}, learning)
+    figures = summarize([score for one in measured for _name, score in follow(learnt, one)])
     assert figures["active_intent_accuracy"] > 0.7
     assert figures["average_goal_accuracy"] > 0.5

@@ -1,0 +1,239 @@
+"""What a tracker decides by what it has learnt: the intent after a turn, whether an offer is taken, and values that
+are meant without being named.
+
+Learnt from annotated dialogues; at measure time only what was understood of the words said goes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import exp
+
+from orchestrator.nlu.classifier import delexicalize, features_of
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, score
+from orchestrator.nlu.text import clean, fold, tokenize
+from parley.evaluation.dialogues.compile import TODAY
+from parley.evaluation.dialogues.dataset import NO_INTENT, Dialogue, Frame, Service, Turn
+from parley.evaluation.dialogues.offers import NOTHING, SystemTurn, chief_act
+
+_STRENGTH = 10.0
+_STAYING = 1.0
+_NAMED = 1.0
+"""What speaks for the intent that there is, whatever is said, and for one that the message names."""
+_LEAST_WISHES = 3
+_SURE = 0.5
+_TAKING = frozenset({"SELECT", "AFFIRM"})
+_TAKEN = "taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is known when a user speaks to a service: its intent so far, and what its assistant said last."""
+
+    service: Service
+    intent: str
+    system: SystemTurn
+
+    def features(self, named: Collection[str]) -> dict[str, float]:
+        """Describe it. `named`: the slots that the user gives values for."""
+        now, proposed = self._family(self.intent), self._family(self.system.intent or NO_INTENT)
+        act, asked = self.system.act, self.system.asked
+        features = {
+            f"now:{now}": 1.0,
+            f"act:{act}": 1.0,
+            f"act:{act} now:{now}": 1.0,
+            f"proposed:{proposed}": 1.0,
+            f"proposed:{proposed} act:{act}": 1.0,
+            f"asked:{asked}": 1.0,
+            f"asked for:{self._takers(asked)}": 1.0,
+        }
+        for slot in named:
+            features |= {f"named:{slot}": 0.5, f"named for:{self._takers(slot)}": 0.5}
+        return features
+
+    def _takers(self, slot: str | None) -> str:
+        """Tell what the intents do that take a slot."""
+        takers = [one.name for one in self.service.intents.values() if slot in one.slots]
+        return " ".join(sorted({self._family(name) for name in takers}))
+
+    def possible(self, text: str) -> dict[str, float]:
+        """The labels of the intents that there may be now, with the scores that they begin with."""
+        joined = "".join(char for char in fold(text) if char.isalpha())
+        first = {label_of(self.service, NO_INTENT): _STAYING * (self.intent == NO_INTENT)}
+        for name in self.service.intents:
+            named = any(word in joined for word in self.service.telling_words(name))
+            first[label_of(self.service, name)] = _STAYING * (name == self.intent) + _NAMED * named
+        return first
+
+    def _family(self, intent: str) -> str:
+        known = self.service.intents.get(intent)
+        return "none" if known is None else "changes" if known.is_transactional else "finds"
+
+
+def label_of(service: Service, intent: str) -> str:
+    return intent if intent == NO_INTENT else f"{service.name}:{intent}"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A user's message as features, by one extractor."""
+
+    extractor: Extractor
+    _latest: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+
+    def features(self, text: str) -> dict[str, float]:
+        found = self._latest.get(text)
+        if found is None:
+            utterance = tokenize(clean(text))
+            found = features_of(delexicalize(utterance, self.extractor.find(utterance, TODAY)))
+            self._latest.clear()
+            self._latest[text] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class IntentModel:
+    """Which intent of a service is active after a user's turn."""
+
+    model: LinearModel
+    words: Words
+
+    @classmethod
+    def learn(
+        cls, services: Mapping[str, Service], dialogues: Sequence[Dialogue], words: Words
+    ) -> IntentModel:
+        rows: list[Features] = []
+        labels: list[str] = []
+        allowed: list[Mapping[str, float]] = []
+        for moment, turn, frame in _moments(services, dialogues):
+            assert frame.state is not None
+            if frame.state.active_intent in {*moment.service.intents, NO_INTENT}:
+                named = {act.slot for act in frame.acts if act.name == "INFORM"}
+                rows.append(words.features(turn.text) | moment.features(named))
+                labels.append(label_of(moment.service, frame.state.active_intent))
+                allowed.append(moment.possible(turn.text))
+        parts = {
+            label_of(service, name): {"changes" if intent.is_transactional else "finds"}
+            for service in services.values()
+            for name, intent in service.intents.items()
+        }
+        return cls(fit(Examples(rows, labels, allowed, parts, [1.0] * len(rows)), _STRENGTH), words)
+
+    def decide(self, moment: Moment, text: str, named: Collection[str]) -> tuple[str, float]:
+        """The likeliest intent, and how likely it is."""
+        scores = score(self.model, self.words.features(text) | moment.features(named))
+        first = moment.possible(text)
+        powers = {
+            label: exp(self.model.sharpness * (scores.get(label, 0.0) + first[label])) for label in first
+        }
+        best = max(powers, key=lambda label: (powers[label], label))
+        return best.partition(":")[2] or NO_INTENT, powers[best] / sum(powers.values())
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceModel:
+    """Whether a user's turn takes what a service's assistant offered, or wants to be confirmed."""
+
+    model: LinearModel
+    words: Words
+
+    @classmethod
+    def learn(
+        cls, services: Mapping[str, Service], dialogues: Sequence[Dialogue], words: Words
+    ) -> AcceptanceModel:
+        rows: list[Features] = []
+        labels: list[str] = []
+        for moment, turn, frame in _moments(services, dialogues):
+            assert frame.state is not None
+            intent = frame.state.active_intent
+            rows.append(words.features(turn.text) | _after(moment, intent, alone=len(turn.frames) == 1))
+            labels.append(_TAKEN if {act.name for act in frame.acts} & _TAKING else NOTHING)
+        return cls(fit(Examples(rows, labels, importance=[1.0] * len(rows)), _STRENGTH), words)
+
+    def accepts(self, moment: Moment, text: str, intent: str, *, alone: bool) -> bool:
+        """Decide for a turn after which `intent` is active; `alone`: it is about no other service."""
+        scores = score(self.model, self.words.features(text) | _after(moment, intent, alone=alone))
+        return scores.get(_TAKEN, 0.0) > scores.get(NOTHING, 0.0)
+
+
+def _after(moment: Moment, intent: str, *, alone: bool) -> dict[str, float]:
+    moved = intent not in {moment.intent, NO_INTENT}
+    return moment.features(()) | {f"alone:{alone}": 1.0, f"moved:{moved} alone:{alone}": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class WishModel:
+    """Values of listed slots that a message means as a whole ("child-friendly"); a model by slot."""
+
+    models: Mapping[tuple[str, str], LinearModel]
+    words: Words
+
+    @classmethod
+    def learn(cls, services: Mapping[str, Service], dialogues: Sequence[Dialogue], words: Words) -> WishModel:
+        rows: dict[str, list[Features]] = {name: [] for name in services}
+        said: dict[tuple[str, str], list[str]] = {}
+        for moment, turn, frame in _moments(services, dialogues):
+            service = moment.service
+            rows[service.name].append(_wish_features(words, turn.text, moment.system.asked))
+            acts = {
+                act.slot: act.canonical[0] for act in frame.acts if act.name == "INFORM" and act.canonical
+            }
+            for slot in service.tracked:
+                if slot.categorical:
+                    said.setdefault((service.name, slot.name), []).append(acts.get(slot.name, NOTHING))
+        models = {
+            key: fit(Examples(rows[key[0]], labels, importance=[1.0] * len(labels)), _STRENGTH)
+            for key, labels in said.items()
+            if len(labels) - labels.count(NOTHING) >= _LEAST_WISHES
+        }
+        return cls(models, words)
+
+    def find(self, service: Service, text: str, asked: str | None) -> dict[str, str]:
+        """The values that are likelier than not."""
+        features = _wish_features(self.words, text, asked)
+        found: dict[str, str] = {}
+        for slot in service.tracked:
+            model = self.models.get((service.name, slot.name))
+            if model is None:
+                continue
+            powers = {label: exp(model.sharpness * value) for label, value in score(model, features).items()}
+            best = max(powers, key=lambda label: (powers[label], label))
+            if best in slot.values and powers[best] > _SURE * sum(powers.values()):
+                found[slot.name] = best
+        return found
+
+
+def _wish_features(words: Words, text: str, asked: str | None) -> dict[str, float]:
+    return words.features(text) | {f"asked:{asked}": 1.0}
+
+
+def _moments(
+    services: Mapping[str, Service], dialogues: Sequence[Dialogue]
+) -> Iterator[tuple[Moment, Turn, Frame]]:
+    """Each annotated frame of a user's turn, in the moment as it is annotated."""
+    for dialogue in dialogues:
+        intents: dict[str, str] = {}
+        said: dict[str, Frame] = {}
+        for turn in dialogue.turns:
+            if not turn.user:
+                said = {frame.service: frame for frame in turn.frames}
+                continue
+            for frame in turn.frames:
+                service = services.get(frame.service)
+                if service is None or frame.state is None:
+                    continue
+                intent = intents.get(service.name, NO_INTENT)
+                yield Moment(service, intent, _annotated(said.get(service.name), intent)), turn, frame
+                intents[service.name] = frame.state.active_intent
+
+
+def _annotated(frame: Frame | None, intent: str) -> SystemTurn:
+    """A system turn as it is annotated."""
+    if frame is None:
+        return SystemTurn()
+    act = chief_act(frame)
+    offered = next((one.values[0] for one in frame.acts if one.name == "OFFER_INTENT" and one.values), None)
+    asked = next((one.slot for one in frame.acts if one.name == "REQUEST"), None)
+    return SystemTurn(act, asked, offered if act == "OFFER_INTENT" else intent if act == "CONFIRM" else None)
