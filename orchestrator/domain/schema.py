@@ -303,12 +303,32 @@ class ToolsFile(Entry):
     tools: Mapping[ToolName, ToolEntry] = Field(default_factory=dict[str, ToolEntry])
 
 
+class CriterionEntry(Entry):
+    """What makes an answer good: rules about its words, or a sentence (`meets`) that a model judges.
+
+    `says`, `says_not`: regular expressions. `asks`: whether it ends with a question.
+    """
+
+    says: Pattern | None = None
+    says_not: Pattern | None = None
+    most_words: PositiveInt | None = None
+    asks: bool | None = None
+    meets: str | None = None
+
+
+def _read_criterion(value: object) -> object:
+    return {"meets": value} if isinstance(value, str) else value
+
+
+Criterion = Annotated[CriterionEntry, BeforeValidator(_read_criterion)]
+
+
 class ExpectEntry(Entry):
     """What must hold after a turn; what is left out is not looked at. Texts are regular expressions.
 
     `flow`: the top of the stack, or the flow that completed last. `flows`: the whole stack, top
     last. `tools`: the calls made, in order; `arguments`: of some of them, by tool, those that matter.
-    `ambiguity`: its level, or ``none``.
+    `ambiguity`: its level, or ``none``. `rubric`: criteria of the answer; a text alone is one that a model judges.
     """
 
     kind: str | None = None
@@ -321,6 +341,7 @@ class ExpectEntry(Entry):
     ambiguity: Literal["general", "partial", "specific", "confirmation", "none"] | None = None
     answer: Pattern | None = None
     not_answer: Pattern | None = None
+    rubric: tuple[Criterion, ...] = ()
 
 
 class TurnEntry(Entry):
