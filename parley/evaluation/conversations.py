@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.configuration import merge_sections
-from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry
+from orchestrator.domain.evaluations import ConversationEntry, EvaluationFile, ExpectEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.markup import to_plain
@@ -25,6 +25,9 @@ from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.types import Json, JsonObject
 from parley.evaluation.rubric import Judge, Verdict, judge_answer
+
+_REFERENCE = re.compile(r"(?=\w*[A-Z])\w{5,}")
+"""A reference that a tool made, which is another in every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ async def take_turns(
         faults += [f"by the rubric it fails: {one.criterion}" for one in verdicts if one.met is False]
         before += [f"user: {said}", f"assistant: {answer}"]
         outcomes.append(TurnOutcome(said, entry.expect, observed, faults, verdicts))
-        remembered |= _values_of(turn)
+        remembered |= values_of(turn)
     return outcomes
 
 
@@ -154,7 +157,16 @@ def insert(text: str, remembered: Mapping[str, str]) -> str:
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
 
 
-def _values_of(turn: JsonObject) -> dict[str, str]:
+def insert_names(text: str, remembered: Mapping[str, str]) -> str:
+    """Replace references that an earlier answer gave by their names: what `insert` undoes."""
+    for name, value in remembered.items():
+        if _REFERENCE.fullmatch(value):
+            text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)
+    return text
+
+
+def values_of(turn: JsonObject) -> dict[str, str]:
+    """Give what an answer's frame tells, by name."""
     data = (turn["frame"] or {}).get("data")
     return {name: str(value) for name, value in data.items()} if isinstance(data, dict) else {}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from orchestrator.adapters.domains.folder import domain_folder, load_domain, read_prompts
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
-from orchestrator.domain.schema import ConversationEntry
+from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings

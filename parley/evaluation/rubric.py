@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.configuration import DomainConfig
-from orchestrator.domain.schema import CriterionEntry
+from orchestrator.domain.evaluations import CriterionEntry
 from orchestrator.models.calling import CallContext
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.ports.language_model import MODEL_FAILURES

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domains.folder import domain_folder
-from orchestrator.domain.schema import ExpectEntry
+from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from parley.evaluation.conversations import Outcome, TurnOutcome, find_faults
