@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "feedback": ("gateway.feedback", "List what people said of answers, and make cases of it."),
     "runs": ("gateway.runs", "List housekeeping runs; start, watch, cancel or redo one."),
     "documents": ("gateway.documents", "Keep, list, search or delete documents that answers draw on."),
+    "memory": ("gateway.memory", "Show what is remembered of a user, or forget it."),
     "webhooks": ("gateway.webhooks", "Have events sent elsewhere; list what fails, and retry it."),
     "keys": ("keys", "Make, list and revoke keys of callers, in the database itself."),
     "domain": ("domain", "Work on domain folders."),

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from importlib import resources
 
@@ -147,28 +148,29 @@ def load_prompts(own: Mapping[str, str] | None = None) -> PromptRegistry:
     return PromptRegistry(prompts)
 
 
-def _take(read: Prompt | list[Problem], prompts: dict[str, Prompt], problems: list[Problem]) -> None:
+def _take(read: Prompt | tuple[Problem, ...], prompts: dict[str, Prompt], problems: list[Problem]) -> None:
     if isinstance(read, Prompt):
         prompts[read.id] = read
     else:
         problems.extend(read)
 
 
-def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prompt | list[Problem]:
+def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prompt | tuple[Problem, ...]:
     """Read a prompt that stands in for one that ships, and is given the same variables."""
     read = parse_prompt(name, source)
     if not isinstance(read, Prompt):
         return read
     shipped = known.get(read.id)
     if shipped is None:
-        return [Problem(name, f"there is no prompt {read.id!r} to replace; there are {', '.join(known)}")]
+        return (Problem(name, f"there is no prompt {read.id!r} to replace; there are {', '.join(known)}"),)
     if read.settings - shipped.settings or sorted(read.data) != sorted(shipped.data):
         may, must = ", ".join(sorted(shipped.settings)), ", ".join(shipped.data)
-        return [Problem(name, f"may declare the settings {may}, and has to declare the data {must}")]
+        return (Problem(name, f"may declare the settings {may}, and has to declare the data {must}"),)
     return replace(read, given=shipped.settings)
 
 
-def parse_prompt(file_name: str, source: str) -> Prompt | list[Problem]:
+@cache
+def parse_prompt(file_name: str, source: str) -> Prompt | tuple[Problem, ...]:
     """Read one prompt file: front matter between two lines of `---`, then the system message."""
     opening, head, body = ("", "", "")
     if source.count(_FENCE) >= 2:
@@ -185,7 +187,7 @@ def parse_prompt(file_name: str, source: str) -> Prompt | list[Problem]:
     complaints += _misplaced(opening, body, fields.get("id"), file_name)
     complaints += _undeclared(body, frozenset(settings), frozenset(data))
     if complaints:
-        return [Problem(file_name, complaint) for complaint in complaints]
+        return tuple(Problem(file_name, complaint) for complaint in complaints)
     digest = sha256(source.encode()).hexdigest()[:12]
     template = _ENVIRONMENT.from_string(body)
     return Prompt(
