@@ -39,6 +39,19 @@ BASELINE: dict[str, JsonObject] = {
     "baseline, SGD-All": dict(zip(_PUBLISHED, (0.885, 0.972, 0.694, 0.383), strict=True)),
 }
 
+Models = Annotated[
+    list[str] | None, typer.Option(help="Let this model understand and write; several: side by side.")
+]
+PromptFolders = Annotated[
+    list[Path] | None,
+    typer.Option(help="A folder of prompts to try, beside the domain's own; several: side by side."),
+]
+FailUnder = Annotated[
+    list[str] | None, typer.Option(help="End with 1 below this: 0.95 of the turns, or slot_f1=0.9.")
+]
+Against = Annotated[
+    str | None, typer.Option(help="End with 1 if worse than this run: its name, file, or `latest`.")
+]
 Judge = Annotated[
     str | None,
     typer.Option(
@@ -63,20 +76,11 @@ def evaluate_domain_or_dialogues(
             show_default=False,
         ),
     ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Let this model understand and write; several: side by side.")
-    ] = None,
-    prompts: Annotated[
-        list[Path] | None,
-        typer.Option(help="A folder of prompts to try, beside the domain's own; several: side by side."),
-    ] = None,
+    model: Models = None,
+    prompts: PromptFolders = None,
     judge: Judge = None,
-    fail_under: Annotated[
-        list[str] | None, typer.Option(help="End with 1 below this: 0.95 of the turns, or slot_f1=0.9.")
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="End with 1 if worse than this run: its name, file, or `latest`.")
-    ] = None,
+    fail_under: FailUnder = None,
+    against: Against = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     schema: Annotated[Path | None, typer.Option(help="Schema of annotated dialogues.")] = None,
     dialogues: Annotated[Path | None, typer.Option(help="Annotated dialogues, a file or folder.")] = None,
