@@ -27,11 +27,12 @@ GOOD: tuple[Rule, ...] = RULES
 async def heard(t: Talk) -> AsyncGenerator[list[Event]]:
     """What is told to whoever listens to the conversation."""
     told: list[Event] = []
+    keep = told.append
     async with t.simulator.live.listen(t.conversation.session_id) as events:
 
         async def hear() -> None:
             async for event in events:
-                told += [event]
+                keep(event)
 
         task = asyncio.create_task(hear())
         try:
