@@ -33,8 +33,6 @@ AT_ONCE = 4
 """Processes of one worker; further suspects wait for room in one of them."""
 STARTED_WITHIN_S = 60.0
 """Beside the turn's own time: to start, and to write down what came of it."""
-KEPT_FOR_S = 30.0
-"""A process that has survived its suspects is there for the next ones for so long."""
 RENEW_EVERY_S = 1.0
 PAUSE_S = 5.0
 """Between two attempts to start a process that does not start."""
@@ -92,14 +90,10 @@ class Isolation:
         size = COMPANY.get(crashes, 1)
         async with self._room:
             while True:
-                self._processes = [process for process in self._processes if process.is_open]
                 for process in self._processes:
-                    if process.size == size and len(process.members) < size:
+                    if process.is_open and process.size == size > len(process.members):
                         process.name(session_id)
                         return process
-                idle = next((process for process in self._processes if not process.members), None)
-                if idle is not None and len(self._processes) >= AT_ONCE:
-                    self._dismiss(idle)
                 if len(self._processes) < AT_ONCE:
                     below = crashes + 1 if size > 1 else None
                     self._processes.append(await _SuspectProcess.begin(self._server, size, below))
@@ -107,16 +101,12 @@ class Isolation:
                     await self._room.wait()
 
     async def _leave(self, process: _SuspectProcess) -> None:
+        """Make room; a process that has nothing to do ends, since another is soon forked."""
         async with self._room:
+            if not process.members and process in self._processes:
+                process.dismiss()
+                self._processes.remove(process)
             self._room.notify_all()
-        if not process.members:
-            asyncio.get_running_loop().call_later(KEPT_FOR_S, self._dismiss, process)
-
-    def _dismiss(self, process: _SuspectProcess) -> None:
-        """Let a process end that has nothing to do; it does when it can read no more."""
-        if process in self._processes and not process.members:
-            self._processes.remove(process)
-            process.dismiss()
 
 
 class _SuspectProcess:
