@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -32,6 +37,34 @@ class Recovery:
 
     seconds: float
     apart: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where recoveries are measured: quiet, or with every core loaded by others; `bar_s`: what holds there (RT-11).
+
+    A short form runs beside other tests, whose load nobody knows; it shows that nothing waits for a lease to run out.
+    """
+
+    loaded: bool
+    bar_s: float
+
+    @contextmanager
+    def load(self) -> Iterator[None]:
+        """Keep each core busy, when it is to be, until the block ends."""
+        command = [sys.executable, "-c", "while True: pass"]
+        busy = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)] if self.loaded else []
+        try:
+            yield
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+
+
+ANY = Machine(loaded=False, bar_s=10.0)
+QUIET = Machine(loaded=False, bar_s=2.0)
+LOADED = Machine(loaded=True, bar_s=4.0)
 
 
 @dataclass
