@@ -29,6 +29,7 @@ def api_routes(house: GuardedHouse) -> list[tuple[str, str]]:
 async def test_every_call_of_the_api_asks_who_one_is() -> None:
     async with guarded_house() as house:
         calls = [(method, path) for method, path in api_routes(house) if path.startswith("/v1")]
+        calls.remove(("GET", "/v1/exports/{token}"))  # whose path is signed: see test_downloads.py
         assert len(calls) > 20
         for method, path in calls:
             answer = await house.ask(None, method, path.replace("{", "").replace("}", ""), json={})
