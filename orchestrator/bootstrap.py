@@ -278,7 +278,7 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
     sql = GuardedSql(ports.sql_sandbox)
-    memory = UserMemory(ports.stores.preferences, domain.flows)
+    memory = UserMemory(ports.stores.preferences, domain)
     documents = DomainDocuments(ports.context, domain.name)
 
     def services(tenant_id: TenantId) -> dict[str, object]:
