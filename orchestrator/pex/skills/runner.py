@@ -37,6 +37,7 @@ from orchestrator.ports.language_model import MODEL_FAILURES, ChatMessage, ChatR
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.remembered import recall_for_prompt
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
@@ -122,7 +123,7 @@ class _Loop:
         agreed = await self.calls.make_agreed()
         if isinstance(agreed, Interrupted):
             return agreed
-        variables = self._variables(agreed)
+        variables = self._variables(agreed, await recall_for_prompt(self.run.context, self._subject()))
         most = self.run.context.world.domain.config.resilience.skill_rounds
         while self.rounds < most:
             self.rounds += 1
@@ -244,7 +245,11 @@ class _Loop:
         else:
             self.transcript.append(ChatMessage(ChatRole.USER, encode_data(feedback)))
 
-    def _variables(self, agreed: JsonObject | None) -> dict[str, Json]:
+    def _subject(self) -> str:
+        """Name what the task is about, in words."""
+        return f"{self.run.context.text} {self.run.flow.title}"
+
+    def _variables(self, agreed: JsonObject | None, remembered: list[str]) -> dict[str, Json]:
         context, flow = self.run.context, self.run.flow
         config = context.world.domain.config
         return {
@@ -259,6 +264,7 @@ class _Loop:
             "slots": flow.values(),
             "known": self.policy.knowledge(self.run),
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
+            "remembered": list(remembered),
             "done": [] if agreed is None else [agreed],
         }
 

@@ -105,9 +105,9 @@ async def test_a_tenant_finds_nothing_of_another() -> None:
             body = {"text": "hello"} if method == "POST" else None
             refused(await house.ask(theirs, method, path, json=body), 404, "not_found")
         taken = await house.ask(theirs, "POST", "/v1/sessions", json={"session_id": session})
-        refused(taken, 422, "invalid_input")
+        refused(taken, 409, "refused")
         other = await house.ask(theirs, "POST", "/v1/sessions", json={"tenant_id": "acme"})
-        refused(other, 422, "invalid_input")
+        refused(other, 403, "forbidden")
 
 
 async def test_a_user_reaches_only_his_sessions() -> None:
