@@ -24,6 +24,7 @@ from orchestrator.errors import IllegalTransition, NotFound, Refused
 from orchestrator.ports.runs.records import ItemRecord, NewRun, Progress, RunRecord
 from orchestrator.ports.runs.status import (
     ENDED,
+    RUN_TRANSITIONS,
     SUCCEEDED,
     ItemStatus,
     Node,
@@ -37,22 +38,11 @@ from orchestrator.ports.runs.work import RunEnd, RunFacts
 from orchestrator.types import new_id
 
 Sleep = Callable[[float], Awaitable[None]]
-RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
-    RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
-    RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
-    RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}),
-    RunStatus.DONE: frozenset(),
-    RunStatus.SKIPPED: frozenset(),
-    RunStatus.FAILED: frozenset(),
-    RunStatus.CANCELLED: frozenset(),
-    RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
-}
-"""What may follow each status."""
 
 
 def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
     """Check a step. Raises IllegalTransition when a run cannot go from one status to the other."""
-    if wanted not in RUN_TRANSITIONS[present]:
+    if wanted not in RUN_TRANSITIONS.get(present, ()):
         raise IllegalTransition(f"A run that is {present} cannot become {wanted}.")
 
 

@@ -21,7 +21,7 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, TurnRecord
+from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.integration.chaos.errands import served
 from tests.integration.chaos.fleet import Fleet, Worker, fleet
@@ -125,7 +125,8 @@ async def by_deadline(setting: Setting, moments: Moments) -> dict[str, TurnId]:
         turns[session] = await setting.submit(session)
         await asyncio.sleep(QUICK_S)
     for session, turn_id in turns.items():
-        await setting.note_unended(session, turn_id)
+        if (await setting.ended(session, turn_id)).status is TurnStatus.FAILED:
+            setting.stopped.add(session)
     return turns
 
 
