@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "approvals": ("gateway.turns", "List what waits for an approval; grant or deny it."),
     "runs": ("gateway.runs", "List housekeeping runs; start, watch, cancel or redo one."),
     "documents": ("gateway.documents", "Keep, list, search or delete documents that answers draw on."),
+    "memory": ("gateway.memory", "Show what is remembered of a user, or forget it."),
     "webhooks": ("gateway.webhooks", "Have events sent elsewhere; list what fails, and retry it."),
     "keys": ("keys", "Make, list and revoke keys of callers, in the database itself."),
     "domain": ("domain", "Work on domain folders."),

@@ -13,6 +13,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.domain.services import UserMemory as Port
+from orchestrator.memory.forgetting import REPLACES, read_replaced
 from orchestrator.memory.tokenizer import find_terms, split_words
 from orchestrator.ports.memory.preferences import (
     LONGEST_TEXT,
@@ -31,9 +32,13 @@ _NEGATION = re.compile(
 )
 
 
+SESSION_OWNER = "session:"
+"""What the owner of a memory without a user begins with."""
+
+
 def owner_of(user_id: UserId | None, session_id: SessionId) -> UserId:
     """Name whose memory is meant: the user's, or, where nobody knows the user, this one conversation's."""
-    return user_id if user_id is not None else UserId(f"session:{session_id}")
+    return user_id if user_id is not None else UserId(f"{SESSION_OWNER}{session_id}")
 
 
 class UserMemory:
@@ -57,13 +62,14 @@ class UserMemory:
         made = [
             _explicit(f"*.{slot}", PreferenceKind.RULE, origin, said, value) for slot, value in rules.items()
         ]
-        note = _explicit(key, PreferenceKind.NOTE, origin, said)
         owner = owner_of(call.user_id, call.session_id)
         known = await self._store.of_user(call.tenant_id, owner)
         outdated = _replaced_notes(known, {one.key for one in made}) - {key}
-        if outdated:
-            await self._store.forget(call.tenant_id, owner, tuple(outdated))
-        await self._store.remember(call.tenant_id, owner, (note, *made))
+        before = [
+            text for one in known if one.key in outdated for text in (one.text, *read_replaced(one.origin))
+        ]
+        note = _explicit(key, PreferenceKind.NOTE, {**origin, REPLACES: before} if before else origin, said)
+        await self._store.remember(call.tenant_id, owner, (note, *made), instead_of=tuple(sorted(outdated)))
         return {"remembered": said, "lasting": call.user_id is not None}
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
@@ -77,8 +83,9 @@ class UserMemory:
         owner = owner_of(call.user_id, call.session_id)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:
-            meant = known
-        elif about:
+            await self._store.forget_everything(call.tenant_id, owner)
+            return [one.text for one in known if not _is_of_note(one)]
+        if about:
             meant = _find(known, about)
         else:
             said = [one for one in known if one.kind is PreferenceKind.NOTE and one.source is Source.EXPLICIT]

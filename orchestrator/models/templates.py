@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -145,7 +146,8 @@ def load_prompts(*folders: Traversable) -> PromptRegistry:
     return PromptRegistry(prompts)
 
 
-def parse_prompt(file_name: str, source: str) -> Prompt | list[Problem]:
+@cache
+def parse_prompt(file_name: str, source: str) -> Prompt | tuple[Problem, ...]:
     """Read one prompt file: front matter between two lines of `---`, then the system message."""
     opening, head, body = ("", "", "")
     if source.count(_FENCE) >= 2:
@@ -162,7 +164,7 @@ def parse_prompt(file_name: str, source: str) -> Prompt | list[Problem]:
     complaints += _misplaced(opening, body, fields.get("id"), file_name)
     complaints += _undeclared(body, frozenset(settings), frozenset(data))
     if complaints:
-        return [Problem(file_name, complaint) for complaint in complaints]
+        return tuple(Problem(file_name, complaint) for complaint in complaints)
     digest = sha256(source.encode()).hexdigest()[:12]
     template = _ENVIRONMENT.from_string(body)
     return Prompt(

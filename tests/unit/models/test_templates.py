@@ -145,7 +145,7 @@ def test_an_unknown_prompt_is_not_found():
 def test_a_broken_prompt_says_what_is_wrong(source, complaint):
     problems = parse_prompt("greet.md", source)
 
-    assert isinstance(problems, list)
+    assert isinstance(problems, tuple)
     assert any(complaint in problem.message for problem in problems)
 
 
