@@ -18,7 +18,7 @@ from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.records import Hint, Started
 from orchestrator.ports.runs.status import Phase
-from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_ITEMS, RUN_SESSION, START_RUN
+from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_ITEMS, RUN_SESSION
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.submission import MAX_WAIT_S
 from orchestrator.types import JsonObject, SessionId
@@ -28,9 +28,6 @@ CONNECT_TIMEOUT_S = 2
 HEALTH_CHECK_EVERY_S = 5
 VISIBILITY_TIMEOUT_S = int(MAX_WAIT_S) + 30
 """What no consumer has acknowledged for so long is given to another, whoever has it."""
-HIDDEN = "<not shown>"
-SHOWN = frozenset({RUN_SESSION, ADVANCE_RUN})
-"""Messages whose arguments are identifiers alone; Flower shows these."""
 
 TASK_QUEUES = [Queue(name, Exchange(name), routing_key=name) for name in QUEUES]
 """Declared alike by all who send and receive: RabbitMQ refuses a queue that is declared in two ways."""
@@ -86,11 +83,10 @@ class TaskSender:
 
     async def wake(self, session_id: SessionId) -> None:
         """Send `orchestrator.run_session`. Raises Unavailable."""
-        await sending(lambda: self._send(RUN_SESSION, {"session_id": session_id}, None))
-
-    async def start_run(self, payload: JsonObject, *, message_id: str) -> None:
-        """Send `internal_flows.start_run`; the same `message_id` is the same run. Raises Unavailable."""
-        await sending(lambda: self._send(START_RUN, payload, message_id))
+        arguments = {"session_id": session_id}
+        await sending(
+            lambda: self._app.send_task(RUN_SESSION, kwargs=arguments, retry=False, ignore_result=True)
+        )
 
     async def send_runs(self, started: Started) -> None:
         """Send `internal_flows.advance` for runs that may begin; never raises."""
@@ -102,17 +98,6 @@ class TaskSender:
     def close(self) -> None:
         """Close the connections to the broker."""
         self._app.close()
-
-    def _send(self, name: str, arguments: dict[str, Any], message_id: str | None) -> None:
-        self._app.send_task(
-            name,
-            kwargs=arguments,
-            task_id=message_id,
-            retry=False,
-            ignore_result=True,
-            argsrepr=HIDDEN,
-            kwargsrepr=None if name in SHOWN else HIDDEN,
-        )
 
 
 class RunCanvas:
@@ -141,7 +126,7 @@ class RunCanvas:
             then = [hint.run_id for hint in following]
             tasks = [self._signature(ADVANCE_RUN, hint, then=then) for hint in wave]
             links.append(group(tasks, app=self._app) if len(tasks) > 1 else tasks[0])
-        await sending(lambda: chain(*links, app=self._app).apply_async(retry=False))
+        await sending(lambda: self._apply(chain(*links, app=self._app)))
 
     async def hint(self, hint: Hint) -> None:
         """Say that a run may have something to do. Raises Unavailable."""
@@ -155,7 +140,13 @@ class RunCanvas:
         """
         header = [self._signature(RUN_ITEMS, hint, in_chord=True) for _ in range(holders)]
         body = self._signature(ADVANCE_RUN, hint)
-        await sending(lambda: chord(header, body, app=self._app).apply_async(retry=False))
+        await sending(lambda: self._apply(chord(header, body, app=self._app)))
+
+    def _apply(self, canvas: Any) -> None:
+        """Send it, and wait for nothing: Celery would keep the results of a group's tasks for ever."""
+        canvas.apply_async(retry=False)
+        for awaited in getattr(self._app.backend, "_pending_results", ()):
+            awaited.clear()
 
     def _signature(self, name: str, hint: Hint, **more: Any) -> Any:
         """The message, shown in Flower under a name that people can read."""

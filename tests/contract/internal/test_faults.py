@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 import redis
+from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.adapters.task_sender import TaskSender
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.records import Hint, NewRun, RunRecord
 from orchestrator.ports.runs.status import ENDED, RUN_TRANSITIONS, OnFailure, Phase, RunStatus, Urgency
+from orchestrator.ports.tasks import START_RUN
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
 from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
@@ -205,13 +208,14 @@ async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> 
 async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8: `internal_flows.start_run`, delivered twice; one that asks for nonsense harms nobody."""
     start(crew, 1)
-    messages = TaskSender(crew.redis_url)
+    sender = Celery(set_as_current=False, broker=for_celery(crew.redis_url))
     wanted = {"flow": "doubling", "inputs": [4, 5], "tenant_id": "sender"}
-    await messages.start_run({"flow": "nonsense"}, message_id="message-0")
+    send = partial(sender.send_task, START_RUN, queue="internal", ignore_result=True)
+    send(kwargs={"flow": "nonsense"}, task_id="message-0")
     for _ in range(2):
-        await messages.start_run(wanted, message_id="message-1")
-    await messages.start_run({**wanted, "inputs": [6]}, message_id="message-2")
-    messages.close()
+        send(kwargs=wanted, task_id="message-1")
+    send(kwargs={**wanted, "inputs": [6]}, task_id="message-2")
+    sender.close()
     found: list[RunRecord] = []
     while len(found) < 2 or not all(run.status in ENDED for run in found):
         found = await on_workers.runs.list(TenantId("sender"))

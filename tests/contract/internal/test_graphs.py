@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +13,9 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
-from internal_flows.catalogue import graphs_by_trigger, make_graph
+from internal_flows.catalogue import sort_out
 from internal_flows.stages import InternalFlow
 from orchestrator.adapters.redis.address import for_celery
-from orchestrator.errors import ConfigurationError
 from orchestrator.ports.runs.status import RunStatus
 from tests.contract.internal.conftest import OnWorkers, Runner
 from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
@@ -171,25 +171,24 @@ def received_tasks(broker: str) -> Iterator[list[dict]]:
             listening.join()
 
 
-def test_a_circle_names_its_path() -> None:
-    """IF-9"""
-    with pytest.raises(ConfigurationError, match=r"(a → c → b → a|c → b → a → c|b → a → c → b)$"):
-        make_graph({"a": ("c",), "b": ("a",), "c": ("b",), "d": ()})
+def flow(name: str, trigger: str, *needs: str) -> type[InternalFlow]:
+    return type(name, (InternalFlow,), {"name": name, "trigger": trigger, "depends_on": needs})
 
 
-def test_an_unknown_name_names_its_path() -> None:
+def test_a_circle_names_its_path_and_is_off() -> None:
     """IF-9"""
-    with pytest.raises(ConfigurationError, match="b → nowhere"):
-        make_graph({"a": (), "b": ("a", "nowhere")})
+    usable, off = sort_out(
+        [flow("a", "x", "c"), flow("b", "x", "a"), flow("c", "x", "b"), flow("d", "x")], None
+    )
+
+    assert [one.name for one in usable] == ["d"]
+    for problems in off.values():
+        assert re.search(r"(a → c → b → a|c → b → a → c|b → a → c → b)$", str(problems[0]))
 
 
 def test_problems_of_all_triggers_are_told_at_once() -> None:
     """IF-9"""
+    _, off = sort_out([flow("a", "x", "nowhere"), flow("b", "y"), flow("c", "y", "c"), flow("b", "y")], None)
 
-    def flow(name, trigger, *needs):
-        return type(name, (InternalFlow,), {"name": name, "trigger": trigger, "depends_on": needs})
-
-    with pytest.raises(ConfigurationError) as told:
-        graphs_by_trigger([flow("a", "x", "b"), flow("b", "y"), flow("c", "y", "c"), flow("b", "y")])
-
-    assert len(told.value.problems) == 3
+    assert set(off) == {"a", "b", "c"}
+    assert "a → nowhere" in str(off["a"][0])
