@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.dialogue.records import Frame as Frame
     from orchestrator.dialogue.remark import RemarkKind as RemarkKind
     from orchestrator.dialogue.slots import SlotSource as SlotSource
+    from orchestrator.domain.export_links import ExportLink as ExportLink
     from orchestrator.domain.reader import Heard as Heard
     from orchestrator.domain.reader import Mention as Mention
     from orchestrator.domain.reader import Read as Read
@@ -54,6 +55,7 @@ _MODULES = {
     "dialogue.records": ("Frame",),
     "dialogue.remark": ("RemarkKind",),
     "dialogue.slots": ("SlotSource",),
+    "domain.export_links": ("ExportLink",),
     "domain.reader": ("Heard", "Mention", "Read"),
     "domain.services": (
         *("EntityValue", "FailureCategory", "QueryRows", "Records", "Service", "ServiceContext", "SqlRunner"),

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "rollback": ("gateway.sessions", "Make an earlier state of a session current again."),
     "turns": ("gateway.turns", "List turns; retry, drop or cancel one."),
     "approvals": ("gateway.turns", "List what waits for an approval; grant or deny it."),
+    "feedback": ("gateway.feedback", "List what people said of answers, and make cases of it."),
     "runs": ("gateway.runs", "List housekeeping runs; start, watch, cancel or redo one."),
     "documents": ("gateway.documents", "Keep, list, search or delete documents that answers draw on."),
     "memory": ("gateway.memory", "Show what is remembered of a user, or forget it."),
