@@ -226,6 +226,7 @@ class WorkerProcess:
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
             live=ports.shared.live,
+            freed=lane.freed,
         )
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:

@@ -20,6 +20,7 @@ from internal_flows.execution import (
     run_before_all,
     run_item,
 )
+from internal_flows.housekeeping.states import REPAIR_STATE
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -40,7 +41,7 @@ from orchestrator.ports.turns import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span
-from orchestrator.types import Json
+from orchestrator.types import Json, JsonObject, SessionId
 from workers.internal.backpressure import Backpressure
 from workers.internal.dispatch import Dispatcher
 from workers.internal.progress import ProgressEvents
@@ -63,6 +64,7 @@ class RunExecutor:
         backpressure: when housekeeping is deferred for turns.
         live: gets the progress of sessions' runs, besides their logs.
         max_attempts: a run or item that ended its worker so often is given up.
+        freed: sessions whose worker died; a look at them is started, which empties it.
     """
 
     def __init__(
@@ -76,8 +78,10 @@ class RunExecutor:
         max_attempts: int = 3,
         backpressure: Backpressure | None = None,
         live: LiveEvents | None = None,
+        freed: list[SessionId] | None = None,
     ) -> None:
         self.catalogue = catalogue
+        self._freed = [] if freed is None else freed
         self.backpressure = backpressure
         self._runs = runs
         self._work = work
@@ -118,6 +122,7 @@ class RunExecutor:
 
     async def sweep(self) -> int:
         """Take back what dead workers held, and send again what a lost message left hanging."""
+        await self._repair_after_crash()
         hints = await self._work.sweep(waited_s=self._waited_s)
         self._dispatcher.send(self._dispatcher.carry_out_urgent(hints))
         return len(hints)
@@ -132,6 +137,13 @@ class RunExecutor:
         self._dispatcher.cancel()
         if self._at_work:
             await asyncio.wait({*self._at_work.values()}, timeout=grace_s)
+
+    async def _repair_after_crash(self) -> None:
+        """Have the sessions of a worker that died looked through for what must not be."""
+        if self._freed and REPAIR_STATE in self.catalogue.graphs:
+            parameters: JsonObject = {"sessions": [*self._freed]}
+            self._freed.clear()
+            await self.start(self.catalogue.new_graph(REPAIR_STATE, parameters=parameters))
 
     @property
     def _waited_s(self) -> float:

@@ -167,6 +167,8 @@ async def test_the_store_refuses_every_other_transition(
             with suppress(psycopg.errors.CheckViolation):
                 connection.execute("UPDATE internal_runs SET status = %s WHERE run_id = %s", (wanted, run_id))
                 allowed.add(wanted)
+        connection.execute("DELETE FROM internal_runs WHERE run_id = %s", (run_id,))
+        connection.execute("DELETE FROM audit WHERE run_id = %s", (run_id,))
 
     assert allowed == RUN_TRANSITIONS.get(present, frozenset())
 

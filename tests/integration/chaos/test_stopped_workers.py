@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from internal_flows.housekeeping.states import REPAIR_STATE
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
@@ -239,6 +240,7 @@ async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_d
         again = {session: await setting.submit(session) for session in moments if session not in completed}
         resent = {session: await setting.ended(session, turn_id) for session, turn_id in again.items()}
         after = {session: setting.counts(session) for session in moments}
+        repairs = await setting.ports.stores.runs.list(DEFAULT_TENANT, flow=REPAIR_STATE)
 
     with capsys.disabled():
         statuses = Counter(turn.status.value for turn in answers.values())
@@ -248,6 +250,9 @@ async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_d
             f"sent again after {dict(midway)}"
         )
     assert max(max(counts.values()) for counts in after.values()) == 1, after
+    assert bool(repairs) == (way == "kill"), (
+        "the sessions of a worker that died are looked through, and no others"
+    )
     for session, turn in resent.items():
         for answer in (answers[session], turn):
             reply = _reply(answer)
