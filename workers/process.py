@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
@@ -35,7 +37,6 @@ from workers.fork_server import ForkServer
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
-from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
@@ -62,17 +63,13 @@ class InternalWork:
     `carries_out`: whether it does so itself when no message can be sent.
     """
 
-    canvas: Canvas
+    canvas: RunCanvas
     make_catalogue: MakeCatalogue
     carries_out: bool
 
 
 class WorkerProcess:
-    """Starts on construction; `close` it before the process ends.
-
-    Args:
-        forks: makes processes for turns under suspicion; who runs turns needs it.
-    """
+    """Starts on construction; `close` it before the process ends. Who runs turns needs `forks`, for suspects."""
 
     def __init__(
         self,
@@ -127,9 +124,9 @@ class WorkerProcess:
         """Start Internal flows; the same key starts them once. Gives their runs by flow, and the run that was named."""
         return self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
 
-    def advance_run(self, run_id: str, flow: str) -> None:
+    def advance_run(self, run_id: str, flow: str, then: Collection[str]) -> None:
         """Do what a run has to do now."""
-        self._thread.submit(_required(self._parts.executor).advance(run_id, flow)).result()
+        self._thread.submit(_required(self._parts.executor).advance(run_id, flow, then)).result()
 
     def run_items(self, run_id: str, flow: str, in_chord: bool) -> None:
         """Do items of a run."""
@@ -237,6 +234,7 @@ class WorkerProcess:
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
             live=ports.shared.live,
+            freed=lane.freed,
         )
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:
