@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from orchestrator.domain.export_links import ExportLink as ExportLink
     from orchestrator.domain.reader import Heard as Heard
     from orchestrator.domain.reader import Mention as Mention
+    from orchestrator.domain.reader import Past as Past
     from orchestrator.domain.reader import Read as Read
     from orchestrator.domain.services import EntityValue as EntityValue
     from orchestrator.domain.services import FailureCategory as FailureCategory
@@ -56,7 +57,7 @@ _MODULES = {
     "dialogue.remark": ("RemarkKind",),
     "dialogue.slots": ("SlotSource",),
     "domain.export_links": ("ExportLink",),
-    "domain.reader": ("Heard", "Mention", "Read"),
+    "domain.reader": ("Heard", "Mention", "Past", "Read"),
     "domain.services": (
         *("EntityValue", "FailureCategory", "QueryRows", "Records", "Service", "ServiceContext", "SqlRunner"),
         *("Table", "ToolCall", "ToolFailure"),

@@ -282,7 +282,7 @@ class ToolEntry(Entry):
 
 
 class SkillEntry(Entry):
-    """The front matter of a SKILL.md. `tools`: some of its flow's; left out, all of them.
+    """The front matter of a SKILL.md. `tools`: some of its flow's; left out, all of them. `stream`: a text of `result`.
 
     `license`, `compatibility`, `metadata`: of the Agent Skills format; not read.
     """
@@ -294,6 +294,7 @@ class SkillEntry(Entry):
     language: Language | None = None
     reflect: bool | None = None
     result: JsonObject | None = None
+    stream: str | None = None
     license: str = ""
     compatibility: str = ""
     metadata: JsonObject = Field(default_factory=JsonObject)

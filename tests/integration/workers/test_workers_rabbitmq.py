@@ -21,7 +21,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.redis.address import for_celery
-from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
+from orchestrator.adapters.task_sender import TASK_QUEUES, RunCanvas, producer_options
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
@@ -35,7 +35,6 @@ from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
 from tests.integration.deploy.fixtures.manifests import named
 from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
-from workers.internal.dispatch import Canvas
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
@@ -234,7 +233,7 @@ async def test_what_a_turn_waits_for_overtakes_housekeeping(
                 within_s=30,
                 what="it stands back",
             )
-            on_workers = OnWorkers(PostgresRuns(database), Canvas(backend))
+            on_workers = OnWorkers(PostgresRuns(database), RunCanvas(backend))
             put_off = await on_workers.start((on_workers.catalogue.new_run("doubling", inputs=(1, 2)),))
             urgent = await on_workers.run(on_workers.catalogue.new_run("pressing", inputs=(1, 2)))
             housekeeping = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
