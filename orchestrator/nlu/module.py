@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
@@ -27,6 +28,7 @@ from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validation
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
+from orchestrator.tools.remembered import recall_for_prompt
 from orchestrator.types import Dact, Json, JsonObject
 
 MODULE = "nlu"
@@ -49,6 +51,8 @@ class NLU:
         self.system1 = system1 or System1.for_domain(domain)
         self._domain = domain
         self._askers = askers if domain.config.nlu.mode != NEVER else ()
+        self.has_model = bool(self._askers)
+        """Whether there is a model that may be asked, though it may be down."""
         self._setup = ReaderSetup(domain, self.system1.flows, self.system1.read, self._askers, development)
         self._readers = make_readers(self._setup)
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
@@ -61,7 +65,8 @@ class NLU:
         `call`: for whom a model may be asked; without it none is.
         """
         context = read_nlu_context(state, turn.now)
-        message = Message(text, clean(text[:LONGEST_READ]), call)
+        recall = partial(recall_for_prompt, turn)
+        message = Message(text, clean(text[:LONGEST_READ]), call, recall=recall)
         for reader in self._readers:
             reading = await reader(message, context)
             if reading is not None:
@@ -129,11 +134,6 @@ class NLU:
         return self._check(reroute(request, self.system1, context), context, turn)
 
     @property
-    def has_model(self) -> bool:
-        """Tell whether there is a model that may be asked, though it may be down."""
-        return bool(self._askers)
-
-    @property
     def _asker(self) -> Asker | None:
         """Pick the first model that can be asked now."""
         return next((asker for asker in self._askers if asker.available), None)
@@ -152,7 +152,9 @@ class NLU:
             return {}
         context = read_nlu_context(state, turn.now)
         try:
-            found = await ask_values(asker, turn.text, flow, slots, context, call)
+            wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
+            notes = await recall_for_prompt(turn, wanted)
+            found = await ask_values(asker, turn.text, flow, slots, context, call, notes)
         except MODEL_FAILURES as error:
             turn.log.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
             return {}

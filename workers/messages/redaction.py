@@ -14,15 +14,18 @@ from celery import signals
 from celery.exceptions import NotRegistered
 from celery.worker.consumer import Consumer
 from celery.worker.request import Request
+from kombu.exceptions import ContentDisallowed, DecodeError
 
 from orchestrator.telemetry import get_logger
 from workers.messages.envelopes import MALFORMED
+from workers.messages.refused import note_refused
 
 _log = get_logger(__name__)
 
 HIDDEN: Final = "<not shown>"
 IDENTIFIERS: Final = ("session_id", "flow", "trigger", "sequence")
 MAX_LENGTH: Final = 128
+_IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
@@ -61,11 +64,13 @@ class RedactingConsumer(Consumer):
 
         def on_task_received(message: Any) -> None:
             try:
+                _require_identifier(message)
                 receive(message)
             except MALFORMED as error:
-                if message.acknowledged:
-                    raise
-                self.on_invalid_task(None, message, error)
+                if message.acknowledged:  # it will not come again; to end over it would help nobody
+                    _log_dropped("A message that was taken was dropped.", message, error)
+                else:
+                    self.on_invalid_task(None, message, error)
 
         return on_task_received
 
@@ -85,7 +90,8 @@ class RedactingConsumer(Consumer):
         del body
         _log_dropped("A message for a task that does not exist was dropped.", message)
         self._reject(message, exc)
-        identifier, name = message.headers.get("id"), str(message.headers["task"])[:MAX_LENGTH]
+        headers = message.headers or {}  # an old form of message has none, and nobody is told
+        identifier, name = headers.get("id"), str(headers.get("task"))[:MAX_LENGTH]
         if isinstance(identifier, str):
             app: Any = self.app
             app.backend.mark_as_failure(identifier, NotRegistered(name))
@@ -101,16 +107,29 @@ class RedactingConsumer(Consumer):
         signals.task_rejected.send(sender=self, message=message, exc=error)
 
 
+def _require_identifier(message: Any) -> None:
+    """Celery writes a task's identifier into the log as it is. Raises ValueError for what is none."""
+    facts = message.headers or {}
+    if "task" not in facts:  # an old form of message has them in its body
+        try:
+            facts = message.payload
+        except (DecodeError, ContentDisallowed):
+            return  # Celery finds out as well, and drops it
+    identifier = facts.get("id") if isinstance(facts, dict) else None
+    if identifier is not None and not (isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier)):
+        raise ValueError("no identifier")
+
+
 def _log_dropped(event: str, message: Any, error: Exception | None = None) -> None:
     headers = message.headers if isinstance(message.headers, dict) else {}
     info = message.delivery_info or {}
-    _log.error(
+    note_refused(
         event,
+        _name(info.get("routing_key")),
+        "task" if error is None else type(error).__name__,
         task=_name(headers.get("task")),
-        queue=info.get("routing_key"),
         content_type=_name(message.content_type),
         bytes=len(message.body or b""),
-        error=error,
     )
 
 

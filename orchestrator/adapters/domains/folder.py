@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from orchestrator.adapters.domains.code import (
     shipped_folder,
 )
 from orchestrator.adapters.domains.yaml_source import parse_yaml, read_text, read_yaml
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain, read_config
 from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
@@ -26,6 +27,7 @@ from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
+from orchestrator.models.templates import load_prompts
 from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Dact, JsonObject
 
@@ -133,13 +135,13 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
         name=folder.name,
         folder=str(folder),
         defaults=_defaults(),
-        config=_read_mapping(folder, "domain.yaml", problems),
+        config=_read_configuration(folder, problems),
         ontology=ontology,
         tools=_read_mapping(folder, "tools.yaml", problems),
         services=import_services(folder, problems),
         policies=import_policies(folder, problems),
         templates=_read_templates(folder, problems),
-        skills=_read_skills(folder, problems),
+        skills={**_read_shared_skills(ontology, problems), **_read_skills(folder, problems)},
         reader=import_reader(folder, problems),
         evaluations=tuple(
             read_yaml(path, f"evaluations/{path.name}", problems)
@@ -154,10 +156,41 @@ def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
     return read_yaml(path, name, problems) if path.exists() else SourceFile(name)
 
 
+def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
+    """Read domain.yaml, with the domain's own prompts as one of its sections."""
+    file = _read_mapping(folder, "domain.yaml", problems)
+    try:
+        prompts = read_prompts(folder / "prompts")
+    except ConfigurationError as error:
+        for found in error.problems:
+            problems.add(SourceFile(f"prompts/{found.place}"), (), found.message)
+        return file
+    return replace(file, body={**(file.body or {}), "prompts": prompts}) if prompts else file
+
+
+def read_prompts(folder: Path) -> dict[str, str]:
+    """Read the prompts of a folder, by file name. Raises ConfigurationError with every mistake of each."""
+    problems = Problems()
+    read = {path.name: read_text(path, path.name, problems) for path in sorted(folder.glob("*.md"))}
+    texts = {name: text for name, text in read.items() if text is not None}
+    if problems.found:
+        raise ConfigurationError(problems.found)
+    if texts:
+        load_prompts(texts)
+    return texts
+
+
 def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
     paths = sorted((folder / "templates").glob(f"*{TEMPLATE_SUFFIX}"))
     texts = {path: read_text(path, f"templates/{path.name}", problems) for path in paths}
     return {path.name.removesuffix(TEMPLATE_SUFFIX): text for path, text in texts.items() if text is not None}
+
+
+def _read_shared_skills(ontology: SourceFile, problems: Problems) -> dict[str, SkillSource]:
+    """Read the skills that ship with the runtime, of those flows that the domain has."""
+    flows = ontology.body.get("flows") if is_object(ontology.body) else None
+    shared = _read_skills(DEFAULTS.parent, problems)
+    return {dact: skill for dact, skill in shared.items() if is_object(flows) and dact in flows}
 
 
 def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
@@ -221,7 +254,7 @@ class DomainRegistry:
             problems = Problems()
             folder = _find(self.place(name), problems)
             if folder is not None:
-                known = read_config(_defaults(), _read_mapping(folder, "domain.yaml", problems), problems)
+                known = read_config(_defaults(), _read_configuration(folder, problems), problems)
             if known is None or problems.found:
                 raise ConfigurationError(problems.found)
             self._configs[name] = known
