@@ -124,7 +124,8 @@ class IntentModel:
     def decide(self, moment: Moment, text: str, named: Collection[str]) -> tuple[str, float]:
         """The likeliest intent, and how likely it is."""
         scores = score(self.model, self.words.features(text) | moment.features(named))
-        first = moment.possible(text)
+        possible = moment.possible(text)
+        first = {label: one for label, one in possible.items() if label in scores} or possible
         powers = {
             label: exp(self.model.sharpness * (scores.get(label, 0.0) + first[label])) for label in first
         }

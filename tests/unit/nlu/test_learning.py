@@ -7,10 +7,14 @@ import numpy as np
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
-from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.classifier import probabilities
-from orchestrator.nlu.linear import Examples, fit
+from orchestrator.nlu.extract.spans import SpanTagger
+from orchestrator.nlu.linear import Examples, fit, score
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.text import tokenize
+from orchestrator.nlu.training.examples import Example
+from orchestrator.nlu.training.learning import learn_spans
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
 
@@ -76,3 +80,61 @@ def test_internal_flows_are_never_predicted() -> None:
 
     flows = {label for label in learnt.classifier.model.labels if label.startswith("flow:")}
     assert flows == {f"flow:{dact}" for dact in domain.flows}
+
+
+def test_labels_learn_from_others_that_they_have_a_part_in_common_with() -> None:
+    """No example of "flow:b" says "book"; what it shares with "flow:a" does."""
+    rows = [
+        {"w:book": 1.0, "w:bus": 1.0},
+        {"w:find": 1.0, "w:bus": 1.0},
+        {"w:trip": 1.0},
+        {"w:look": 1.0},
+    ] * 5
+    labels = ["flow:a", "flow:x", "flow:b", "flow:y"] * 5
+    parts = {"flow:a": {"changes"}, "flow:b": {"changes"}, "flow:x": {"finds"}, "flow:y": {"finds"}}
+    apart = score(fit(Examples(rows, labels), 1.0), {"w:book": 1.0})
+    together = score(fit(Examples(rows, labels, parts=parts), 1.0), {"w:book": 1.0})
+    assert together["flow:b"] - together["flow:y"] > apart["flow:b"] - apart["flow:y"] + 0.1
+
+
+def test_a_row_decides_between_the_labels_that_were_possible_for_it() -> None:
+    rows = [{"w:to": 1.0}] * 6 + [{"w:from": 1.0}] * 6
+    labels = ["city", "destination"] * 3 + ["origin"] * 6
+    allowed = [{"city": 0.0, "-": 0.0}, {"destination": 0.0, "origin": 0.0}] * 3 + [
+        {"origin": 0.0, "destination": 0.0}
+    ] * 6
+    scores = score(fit(Examples(rows, labels, allowed, importance=[1.0] * 12), 4.0), {"w:to": 1.0})
+    assert scores["destination"] > scores["origin"] + 1.0
+
+
+def test_names_in_small_letters_are_found_by_the_words_around_them() -> None:
+    """None of the names is in a list or written with capitals."""
+    flow = FlowSpec(Dact("play"), "0f2", "Music", Family.READ, slots={"song": SlotSpec("song", "base")})
+    names = ["yellow river", "deep water", "cold moon", "old road", "sweet home", "dark star"]
+    forms = ["please play {} for me", "put on the song {} now", "i want to hear {} again"]
+    examples = [
+        Example(
+            form.format(name),
+            None,
+            ((form.index("{"), form.index("{") + len(name), "song"),),
+            None,
+            flow.dact,
+            True,
+        )
+        for name in names
+        for form in forms
+    ] * 2
+    examples += [
+        Example(text, None, (), None, flow.dact, True) for text in ("stop it now", "what else is there")
+    ]
+    model = learn_spans(
+        [*examples, *(replace(one, text=one.text + " please") for one in examples)], {flow.dact: flow}
+    )
+    assert model is not None
+    found = SpanTagger(model).find(tokenize("put on the song silver lake now"))
+    assert [(one.reading.value, one.kind) for one in found] == [("silver lake", "name")]
+
+
+def test_too_few_names_teach_nothing_about_where_others_stand() -> None:
+    flow = FlowSpec(Dact("play"), "0f2", "Music", Family.READ, slots={"song": SlotSpec("song", "base")})
+    assert learn_spans([Example("play it", None, (), None, flow.dact, True)], {flow.dact: flow}) is None

@@ -9,7 +9,15 @@ import pytest
 from orchestrator.errors import InvalidInput
 from parley.commands.evaluate import locate
 from parley.evaluation.dialogues.dataset import State, read_dialogues, read_schema
-from parley.evaluation.dialogues.metrics import Prediction, score_frame, summarize
+from parley.evaluation.dialogues.metrics import (
+    FrameScore,
+    Prediction,
+    expected_calibration_error,
+    reliability,
+    score_frame,
+    summarize,
+)
+from parley.evaluation.dialogues.tracker import DialogueTracker
 from parley.evaluation.dialogues.tracking import evaluate, follow, learn, split
 
 ROOT = Path(__file__).parents[4]
@@ -183,6 +191,59 @@ def test_requests_are_measured_as_the_datasets_script_does(tmp_path: Path) -> No
     assert measure([], set())["requested_slots_f1_where_asked"] is None
     assert measure(["riders"], set())["requested_slots_f1"] == 0.0
     assert measure(["riders"], {"riders"})["requested_slots_f1_where_asked"] == 1.0
+
+
+def test_calibration_compares_what_was_held_likely_with_what_came_true() -> None:
+    """Four frames held to be nine in ten likely, of which two are right: forty points off."""
+    scores = [FrameScore(float(right), None, 0.0, None, (0, 0, 0), 0.9) for right in (1, 0, 1, 0)]
+    sure = [FrameScore(1.0, None, 0.0, None, (0, 0, 0), 1.0)] * 4
+    assert expected_calibration_error(scores) == 0.4
+    assert expected_calibration_error(sure) == 0.0
+    assert [(one.frames, one.right) for one in reliability([*scores, *sure])] == [(8, 0.75)]
+    assert expected_calibration_error([]) is None
+
+
+def hotel_after_flight(name: str, city: str) -> dict:
+    """A dialogue that goes on in the city that it has flown to."""
+
+    def turn(text: str, service: str, intent: str, state: dict, acts: list, spans: list) -> dict:
+        frame = {"service": service, "actions": acts, "slots": spans,
+                 "state": {"active_intent": intent, "slot_values": state, "requested_slots": []}}  # fmt: skip
+        return {"speaker": "USER", "utterance": text, "frames": [frame]}
+
+    text = f"Find a flight to {city}"
+    said = [{"act": "INFORM_INTENT", "slot": "intent", "values": ["FindFlight"]},
+            {"act": "INFORM", "slot": "arrival", "values": [city]}]  # fmt: skip
+    span = [{"slot": "arrival", "start": len(text) - len(city), "exclusive_end": len(text)}]
+    then = [{"act": "INFORM_INTENT", "slot": "intent", "values": ["FindHotel"]}]
+    return {
+        "dialogue_id": name,
+        "services": ["Flights_1", "Hotels_1"],
+        "turns": [
+            turn(text, "Flights_1", "FindFlight", {"arrival": [city]}, said, span),
+            {"speaker": "SYSTEM", "utterance": "There is one at noon.", "frames": []},
+            turn("I need a hotel there too", "Hotels_1", "FindHotel", {"town": [city]}, then, []),
+        ],
+    }
+
+
+def test_a_task_takes_over_what_was_said_to_another_service(tmp_path: Path) -> None:
+    """The city is in none of the dialogues that were learnt from, and no slot has the other's name."""
+    schema = [
+        {"service_name": service, "slots": [{"name": slot, "is_categorical": False, "possible_values": []}],
+         "intents": [{"name": intent, "required_slots": [slot], "optional_slots": {}}]}
+        for service, slot, intent in (("Flights_1", "arrival", "FindFlight"), ("Hotels_1", "town", "FindHotel"))
+    ]  # fmt: skip
+    cities = ["Oslo", "Rome", "Paris", "Madrid", "Vienna", "Bergen", "Lyon", "Ghent"]
+    _, lines = write(tmp_path, *(hotel_after_flight(city, city) for city in cities))
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    learnt = learn(read_schema(tmp_path / "schema.json"), read_dialogues(lines))
+    tracker = DialogueTracker(learnt)
+    tracker.read_user("Find a flight to Lisbon", ["Flights_1"])
+    tracker.read_system("There is one at noon.")
+    states = tracker.read_user("I need a hotel there too", ["Hotels_1"])
+    assert states["Hotels_1"].state == {"town": "Lisbon"}
+    assert states["Hotels_1"].intent == "FindHotel"
 
 
 @needs_data
