@@ -158,6 +158,8 @@ def _share(known: Sequence[str], parts: Mapping[str, Collection[str]]) -> Any:
     for one, first in enumerate(known):
         for other, second in enumerate(known):
             common[one, other] += len(set(parts.get(first, ())).intersection(parts.get(second, ())))
+    own = np.sqrt(np.diag(common))
+    common *= np.mean(own**2) / np.outer(own, own)  # a label of many parts learns no faster than one of few
     values, vectors = np.linalg.eigh(common)
     return (vectors * np.sqrt(values)) @ vectors.T
 
