@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Collection
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -69,11 +69,7 @@ class InternalWork:
 
 
 class WorkerProcess:
-    """Starts on construction; `close` it before the process ends.
-
-    Args:
-        forks: makes processes for turns under suspicion; who runs lanes needs it.
-    """
+    """Starts on construction; `close` it before the process ends. Who runs turns needs `forks`, for suspects."""
 
     def __init__(
         self,
@@ -170,9 +166,7 @@ class WorkerProcess:
 
     async def _open_lanes(self, ports: Ports, common: dict[str, Any]) -> WorkerParts:
         """Open what runs turns, or looks for those that nobody runs, and starts or runs Internal flows."""
-        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup)
-        self._resources.push_async_callback(isolation.close)
-        lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
+        lane = await self._resources.enter_async_context(self._open_lane(ports))
         executor = None if self._internal is None else self._open_executor(ports, lane, self._internal)
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
@@ -210,6 +204,13 @@ class WorkerProcess:
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
         )
+
+    def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
+        if not self._runs_turns:
+            return open_lane(ports)
+        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup)
+        self._resources.push_async_callback(isolation.close)
+        return open_lane(ports, suspected=isolation.start)
 
     def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
         """Make what carries Internal flows out; a mistake in a flow must not keep turns from running."""

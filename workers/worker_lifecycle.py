@@ -54,7 +54,7 @@ class WorkerLifecycle:
 
     def prepare(self) -> None:
         """Keep this process as it is now, before anything is opened, for those that run suspects."""
-        if set(self._app.amqp.queues.consume_from) != {SUBMISSIONS}:
+        if TURNS in self._app.amqp.queues.consume_from:
             self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
 
     def open(self, consumer: Any) -> None:
