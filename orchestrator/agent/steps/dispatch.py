@@ -7,6 +7,7 @@ import re
 from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.messages.correction import DECISIONS, changed_slots, decide
+from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_plain, leave_open, reject
 from orchestrator.agent.running import RunningTurn
@@ -53,6 +54,8 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
     kind = MessageKind.CONFIRMATION if _repeats_the_offer(turn, understood) else understood.kind
     _HANDLERS[kind](turn, understood)
+    if turn.changes.state.shown is not None:
+        follow_row(turn)
     active = turn.changes.state.stack.active
     if active is not None:
         active.note_turn(turn.work.turn_id)
