@@ -1,6 +1,6 @@
 # One image for every role: `parley serve gateway|turns|internal|beat|flower`, `parley migrate`, `parley doctor`.
 # It runs as an ordinary account on a read-only root file system; only /tmp has to be writable.
-ARG PYTHON_IMAGE=python:3.11.13-slim-bookworm
+ARG PYTHON_IMAGE=python:3.11.17-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore

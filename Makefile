@@ -15,7 +15,8 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults soak chaos fuzz audit audit-online bom lock clean
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults faults-stops faults-storm faults-idle \
+	faults-poison faults-every-second faults-submissions soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -88,13 +89,41 @@ bench-workers: $(VENV)/.installed-dev
 docs: $(VENV)/.installed
 	$(BIN)/python -m parley.settings_page
 
-# The faults at the scale that is promised: stops, poison turns, kills, brokers, histories. An hour or more.
-faults: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m slow tests/unit/agent/test_stopped_turns.py tests/integration/chaos \
+# The faults at the scale that is promised, with the defaults that ship; each form prints its figures and a verdict.
+# All of them take an hour; one alone: `make faults-storm`, `faults-idle`, `faults-poison`, `faults-every-second`,
+# `faults-submissions`, `faults-stops`.
+LONG := $(BIN)/python -m pytest -q -m slow
+CHAOS := tests/integration/chaos
+faults: faults-stops faults-storm faults-idle faults-poison faults-every-second faults-submissions $(VENV)/.installed-dev
+	$(LONG) $(CHAOS)/test_once_only.py $(CHAOS)/test_coming_and_going.py $(CHAOS)/test_killed_plan.py \
 		tests/integration/internal/test_retention.py
+
+faults-stops: $(VENV)/.installed-dev
+	$(LONG) tests/unit/agent/test_stopped_turns.py
+
+faults-storm: $(VENV)/.installed-dev
+	$(LONG) $(CHAOS)/test_kill_storm.py
+
+faults-idle: $(VENV)/.installed-dev
+	$(LONG) $(CHAOS)/test_idle_survivors.py
+
+faults-poison: $(VENV)/.installed-dev
+	$(LONG) $(CHAOS)/test_poison.py
+
+faults-every-second: $(VENV)/.installed-dev
+	$(LONG) $(CHAOS)/every_second
+
+faults-submissions: $(VENV)/.installed-dev
+	$(LONG) $(CHAOS)/test_killed_submissions.py
 
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)
+
+# Ten soaks, each with faults of its own; ends with the first that breaks a promise.
+soak-ten: $(VENV)/.installed
+	@for seed in 1 2 3 4 5 6 7 8 9 10; do \
+		$(BIN)/parley soak --minutes 1 --seed $$seed $(SOAK_ARGUMENTS) || exit 1; \
+	done; echo "Ten of ten kept every promise."
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers

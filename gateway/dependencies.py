@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -37,11 +39,18 @@ Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 
 @dataclass(frozen=True, slots=True)
 class TurnServices:
-    """The inbox, and the workers that empty it."""
+    """The inbox, and the workers that empty it. `longest_s`: of a wait, whatever was asked for."""
 
     inbox: Inbox
     wakeup: Wakeup
-    wait: Waiter
+    waiter: Waiter
+    longest_s: float = math.inf
+
+    async def wait(
+        self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, wait_s: float
+    ) -> TurnRecord:
+        """The turn once it has finished, or as it is when the time is over."""
+        return await self.waiter(tenant_id, session_id, turn_id, min(wait_s, self.longest_s))
 
     async def submit(self, submission: Submission) -> Receipt:
         """Accept a turn, and wake a worker unless it is the repetition of one that has finished."""
@@ -128,9 +137,14 @@ def dependencies_of(connection: HTTPConnection) -> Dependencies:
     return connection.app.state.dependencies
 
 
-def leave_of(access: Access, caller: Caller) -> Leave:
-    """Permission to listen for as long as the caller's credentials hold."""
-    return Leave(lambda: access.holds(caller), access.recheck_every_s)
+def leave_of(access: Access, caller: Caller, longest_s: float = math.inf) -> Leave:
+    """Permission to listen for as long as the caller's credentials hold, and no longer than `longest_s`."""
+    until = time.monotonic() + longest_s
+
+    async def holds() -> bool:
+        return time.monotonic() < until and await access.holds(caller)
+
+    return Leave(holds, min(access.recheck_every_s, longest_s))
 
 
 def _part(name: str) -> Any:

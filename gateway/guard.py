@@ -12,6 +12,7 @@ from gateway.auth.authentication import TICKET, Access
 from gateway.auth.authorisation import authorise, route_of
 from gateway.auth.rate_limits import count_failure, count_request
 from gateway.dependencies import dependencies_of
+from orchestrator.domain.export_links import PREFIX as EXPORTS
 from orchestrator.errors import ParleyError, Unauthenticated
 from orchestrator.ports.access import acting_tenant
 from orchestrator.turns.access import ANYBODY, Caller
@@ -61,5 +62,7 @@ async def _identify(connection: HTTPConnection, access: Access, *, by_ticket: bo
 
 
 def is_guarded(path: str, access: Access) -> bool:
-    """The API is; health is open, and so are pages without data: the inspector and the API's description."""
+    """The API is, but for exports, whose paths are signed; health is open, and so are pages without data."""
+    if path.startswith(EXPORTS):
+        return False
     return path.startswith("/v1/") or path == "/v1" or (path == "/metrics" and not access.open_metrics)

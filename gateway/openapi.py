@@ -8,8 +8,10 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from gateway.dependencies import Dependencies
 from gateway.problems import MEDIA_TYPE
 from gateway.responses.operations import Problem
+from orchestrator.turns.submission import NO_NUL
 from orchestrator.types import JsonObject
 
 DESCRIPTION = """
@@ -19,6 +21,22 @@ from any number on.
 
 Every error is `application/problem+json` with a stable `code`.
 """
+
+# What stands wherever any JSON may: a request with a NUL character in it is refused.
+ANY_JSON: JsonObject = {
+    "title": "JsonValue",
+    "description": "Any JSON without NUL characters.",
+    "anyOf": [
+        {"type": ["null", "boolean", "number"]},
+        {"type": "string", "pattern": NO_NUL},
+        {"type": "array", "items": {"$ref": "#/components/schemas/JsonValue"}},
+        {
+            "type": "object",
+            "propertyNames": {"pattern": NO_NUL},
+            "additionalProperties": {"$ref": "#/components/schemas/JsonValue"},
+        },
+    ],
+}
 
 _EVERYWHERE = {503: "A store does not answer; try again later."}
 _GUARDED = {
@@ -31,14 +49,19 @@ _WITH_BODY = {413: "The body is over 64 KiB."}
 _WITH_NAME = {404: "There is none with this identifier, or it belongs to another tenant."}
 # By operation: what the others cannot answer.
 _FURTHER: dict[str, dict[int, str]] = {
+    "create_session": {409: "The identifier is in use elsewhere."},
+    "read_plan": {404: "There is no such session, or nothing was planned in it."},
     "submit_turn": {
-        409: "The session is busy and its rule is `reject`, or it is closed.",
+        409: "The session is busy under `reject`, or closed; the sequence was used; or two keys were given.",
         429: "The inbox is full, or you asked too often; `Retry-After` says when to try again.",
     },
     "retry_turn": {409: "Only a quarantined turn can be retried."},
     "drop_turn": {409: "The turn has finished or is running."},
     "cancel_turn": {409: "The turn was merged into another."},
-    "roll_back": {409: "The session has unfinished turns."},
+    "roll_back": {
+        404: "There is no such session, or it had no state at this epoch.",
+        409: "The session has unfinished turns.",
+    },
     "create_webhook": {404: "There is no such session."},
     "start_run": {404: "There is no such session.", 409: "Another run of this flow is at work."},
     "redo_run": {409: "Another run of this flow is at work."},
@@ -67,6 +90,7 @@ def describe(app: FastAPI) -> JsonObject:
         )
         schemas = document["components"]["schemas"]
         schemas["Problem"] = Problem.model_json_schema()
+        schemas["JsonValue"] = ANY_JSON
         for replaced in ("HTTPValidationError", "ValidationError"):
             schemas.pop(replaced, None)
         for path, methods in document["paths"].items():
@@ -74,8 +98,27 @@ def describe(app: FastAPI) -> JsonObject:
                 _add_problems(path, operation)
                 for parameter in operation.get("parameters", ()):
                     _remove_null(parameter)
+        _name_what_is_there(document, getattr(app.state, "dependencies", None))
         app.openapi_schema = document
     return app.openapi_schema
+
+
+def _name_what_is_there(document: JsonObject, dependencies: Dependencies | None) -> None:
+    """Name the domains and Internal flows of this gateway wherever a request has to name one of them."""
+    if dependencies is None:
+        return
+    domains = dependencies.sessions.domains.names()
+    catalogue = dependencies.runs.flows.catalogue
+    schemas = document["components"]["schemas"]
+    schemas["NewSession"]["properties"]["domain"]["anyOf"][0]["enum"] = domains
+    run = schemas["NewRunBody"]["properties"]
+    run["flow"]["anyOf"][0]["enum"] = sorted(catalogue.flows)
+    run["trigger"]["anyOf"][0]["enum"] = sorted(catalogue.graphs)
+    upload = document["paths"]["/v1/documents"]["post"]
+    (in_address,) = [one for one in upload["parameters"] if one["name"] == "domain"]
+    in_body = upload["requestBody"]["content"]["application/json"]["schema"]["properties"]["domain"]
+    for schema in (in_address["schema"], in_body):
+        schema["enum"] = ["", *domains]
 
 
 def _add_problems(path: str, operation: dict[str, Any]) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.config import JsonDict
 
 from orchestrator.dialogue.records import Label
@@ -82,6 +89,17 @@ class Rollback(RequestBody):
     epoch: Annotated[int, Field(ge=0, le=2**53)]
 
 
+_OPTIONS: JsonDict = {
+    "type": "object",
+    "properties": {
+        "model": {"type": ["string", "null"]},
+        "concurrency": {"type": "integer", "minimum": 1},
+        "timeout_s": {"type": "number", "exclusiveMinimum": 0, "maximum": 3600},
+    },
+    "additionalProperties": False,
+}
+
+
 class NewRunBody(RequestBody):
     """A flow, or a trigger for all flows that have it; without a session where they need none."""
 
@@ -94,7 +112,6 @@ class NewRunBody(RequestBody):
                     "properties": {
                         "trigger": GIVEN,
                         "flow": ABSENT,
-                        "after": ABSENT,
                         "inputs": {"maxItems": 0},
                         "options": {"maxProperties": 0},
                     },
@@ -108,7 +125,9 @@ class NewRunBody(RequestBody):
     trigger: Identifier | None = None
     session_id: Identifier | None = None
     inputs: Annotated[list[AnyJson], Field(max_length=100_000, default_factory=list[AnyJson])]
-    options: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
+    options: Annotated[dict[str, AnyJson], WithJsonSchema(_OPTIONS)] = Field(
+        default_factory=dict[str, AnyJson]
+    )
     parameters: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
 
 
@@ -194,11 +213,11 @@ class PreferenceBody(RequestBody):
 
     key: PreferenceKey
     kind: PreferenceKind = PreferenceKind.RULE
-    value: JsonValue = None
+    value: AnyJson = None
     text: PreferenceText = ""
     source: Source = Source.EXPLICIT
     labels: Annotated[list[Label], Field(max_length=8)] = Field(default_factory=list[Label])
-    origin: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    origin: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
     updated_at: str | None = None
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -32,7 +33,12 @@ async def open_dependencies(
     """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(
-            turns=TurnServices(ports.stores.inbox, ports.shared.wakeup, ports.waiter.finished),
+            turns=TurnServices(
+                ports.stores.inbox,
+                ports.shared.wakeup,
+                ports.waiter.finished,
+                settings.longest_response_s or math.inf,
+            ),
             sessions=SessionServices(
                 store=ports.stores.sessions,
                 domains=ports.domains,

@@ -43,6 +43,7 @@ DEFAULT_JOBS: tuple[Job, ...] = (
     Job("abandon_flows", "abandon_flows", _HOUR_S, 300.0),
     Job("summarize_idle", "summarize_idle", 600.0, 120.0),
     Job("embed_documents", "embed_documents", 600.0, 240.0),
+    Job("erase_forgotten", "erase_forgotten", 300.0, 60.0),
     Job("expire_sessions", "expire_sessions", _HOUR_S, 900.0),
     Job("prune_archive", "prune_archive", _HOUR_S, 1200.0),
     Job("prune_runtime", "prune_runtime", _HOUR_S, 2400.0),

@@ -49,7 +49,7 @@ class Options:
         unknown = sorted(set(given) - known)
         if unknown:
             raise ValueError(f"there is no option {unknown[0]!r}; known are {', '.join(sorted(known))}")
-        changed = replace(self, **given)
+        changed = replace(self, **{name: _whole(value) for name, value in given.items()})
         if changed.model is not None and not isinstance(changed.model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # it came as JSON
             raise ValueError("the option 'model' must be a text")
         if type(changed.concurrency) is not int or changed.concurrency < 1:
@@ -60,6 +60,11 @@ class Options:
 
     def to_json(self) -> JsonObject:
         return {"model": self.model, "concurrency": self.concurrency, "timeout_s": self.timeout_s}
+
+
+def _whole(value: Json) -> Any:
+    """A number without a fraction as the integer that JSON takes it for."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from orchestrator.dialogue.records import Frame as Frame
     from orchestrator.dialogue.remark import RemarkKind as RemarkKind
     from orchestrator.dialogue.slots import SlotSource as SlotSource
+    from orchestrator.domain.export_links import ExportLink as ExportLink
     from orchestrator.domain.reader import Heard as Heard
     from orchestrator.domain.reader import Mention as Mention
+    from orchestrator.domain.reader import Past as Past
     from orchestrator.domain.reader import Read as Read
     from orchestrator.domain.services import EntityValue as EntityValue
     from orchestrator.domain.services import FailureCategory as FailureCategory
@@ -54,7 +56,8 @@ _MODULES = {
     "dialogue.records": ("Frame",),
     "dialogue.remark": ("RemarkKind",),
     "dialogue.slots": ("SlotSource",),
-    "domain.reader": ("Heard", "Mention", "Read"),
+    "domain.export_links": ("ExportLink",),
+    "domain.reader": ("Heard", "Mention", "Past", "Read"),
     "domain.services": (
         *("EntityValue", "FailureCategory", "QueryRows", "Records", "Service", "ServiceContext", "SqlRunner"),
         *("Table", "ToolCall", "ToolFailure"),

@@ -18,7 +18,7 @@ from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lanes.claim_repair import Suspected
-from orchestrator.adapters.postgres.lanes.lane import PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import SUSPECTED_AFTER, PostgresLane
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
@@ -246,11 +246,14 @@ def _open_models(
 
 @asynccontextmanager
 async def open_lane(
-    ports: Ports, *, alone: bool = False, suspected: Suspected = lambda _: None
+    ports: Ports,
+    *,
+    crashes_below: int | None = SUSPECTED_AFTER,
+    suspected: Suspected = lambda _session, _crashes: None,
 ) -> AsyncGenerator[PostgresLane]:
     """Become a worker: others see by a lock that this process lives. Raises Unavailable.
 
-    `alone`, `suspected`: see `PostgresLane`.
+    `crashes_below`, `suspected`: see `PostgresLane`.
     """
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
@@ -261,7 +264,7 @@ async def open_lane(
             turn_deadline_s=settings.turn_deadline_s,
             sequence_gap_timeout_s=settings.sequence_gap_timeout_s,
             max_attempts=settings.max_attempts,
-            alone=alone,
+            crashes_below=crashes_below,
             suspected=suspected,
         )
 
@@ -275,7 +278,7 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
     sql = GuardedSql(ports.sql_sandbox)
-    memory = UserMemory(ports.stores.preferences, domain.flows)
+    memory = UserMemory(ports.stores.preferences, domain)
     documents = DomainDocuments(ports.context, domain.name)
 
     def services(tenant_id: TenantId) -> dict[str, object]:

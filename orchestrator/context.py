@@ -147,9 +147,10 @@ class TurnChanges:
     `messages`: what there is to say, in order: remarks, and flows with results (RS-1). `finished`: all
     flows that left the stack, for the archive. `findings`: what a flow's tools returned, merged by name:
     the source of templates. `silent`: completed flows of which nothing is said, because the plan they serve
-    goes on (RS-2). `climbed`: the rungs of
-    recovery that flows have taken. `asks_again`: the open question was asked before and was not answered
-    now: no new round (AM-4). `outbox`: what is sent after the commit, besides what every turn may make due.
+    goes on (RS-2). `climbed`: the rungs of recovery that flows have taken. `asks_again`: the open question
+    was asked before and was not answered now: no new round (AM-4). `streamed`: words of the answer were
+    told while they were written. `outbox`: what is sent after the commit, besides what every turn may make
+    due.
     """
 
     state: DialogueState
@@ -162,6 +163,7 @@ class TurnChanges:
     silent: set[FlowId] = field(default_factory=set[FlowId])
     climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
     asks_again: bool = False
+    streamed: bool = False
     outbox: list[OutboxEntry] = field(default_factory=list[OutboxEntry])
 
     def remark(self, kind: RemarkKind, /, **values: Json) -> None:

@@ -83,7 +83,7 @@ class NotFound(ParleyError):
 
 
 class Refused(ParleyError):
-    """Understood, but not now."""
+    """Understood, and against how things are."""
 
     code = "refused"
 

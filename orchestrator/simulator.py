@@ -124,7 +124,7 @@ class Simulator:
         """Service instances per tenant, each tenant with records of its own."""
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
         python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
-        memory = UserMemory(self.preferences, self.loaded.domain.flows)
+        memory = UserMemory(self.preferences, self.loaded.domain)
         documents = DomainDocuments(self.make_memory().context, self.loaded.domain.name)
         made: dict[TenantId, Mapping[str, object]] = {}
 

@@ -89,6 +89,9 @@ def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
         set_up_logging(loglevel, secrets)
 
+    def on_init(**_: Any) -> None:
+        worker.prepare()
+
     def on_ready(sender: Any = None, **_: Any) -> None:
         worker.open(sender)
 
@@ -102,6 +105,7 @@ def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
         worker.close()
 
     signals.setup_logging.connect(on_logging, weak=False)
+    signals.worker_init.connect(on_init, weak=False)
     signals.worker_ready.connect(on_ready, weak=False)
     signals.worker_process_init.connect(on_child, weak=False)
     signals.worker_shutting_down.connect(on_stopping, weak=False)

@@ -31,6 +31,7 @@ from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TurnId
+from workers.fork_server import ForkServer
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
@@ -67,13 +68,18 @@ class InternalWork:
 
 
 class WorkerProcess:
-    """Starts on construction; `close` it before the process ends."""
+    """Starts on construction; `close` it before the process ends.
+
+    Args:
+        forks: makes processes for turns under suspicion; who runs lanes needs it.
+    """
 
     def __init__(
         self,
         settings: Settings,
         build: BuildAgent,
         *,
+        forks: ForkServer | None = None,
         flower: FlowerEvents | None = None,
         runs_turns: bool = True,
         internal: InternalWork | None = None,
@@ -83,6 +89,7 @@ class WorkerProcess:
     ) -> None:
         self._settings = settings
         self._build = build
+        self._forks = forks
         self._flower = flower
         self._runs_turns = runs_turns
         self._internal = internal
@@ -162,7 +169,7 @@ class WorkerProcess:
 
     async def _open_lanes(self, ports: Ports, common: dict[str, Any]) -> WorkerParts:
         """Open what runs turns, or looks for those that nobody runs, and starts or runs Internal flows."""
-        isolation = Isolation(self._settings, self._build, ports.shared.wakeup)
+        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup)
         self._resources.push_async_callback(isolation.close)
         lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
         executor = None if self._internal is None else self._open_executor(ports, lane, self._internal)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from celery import Celery
@@ -16,9 +17,11 @@ from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
+from workers.fork_server import ForkServer
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.dispatch import Canvas
+from workers.isolation import run_suspects
 from workers.messages.flower_events import FlowerEvents
 from workers.process import InternalWork, WorkerProcess
 
@@ -46,7 +49,13 @@ class WorkerLifecycle:
         self._consumer = consumer
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
+        self._forks: ForkServer | None = None
         self._heartbeat = Heartbeat(settings.heartbeat_file)
+
+    def prepare(self) -> None:
+        """Keep this process as it is now, before anything is opened, for those that run suspects."""
+        if set(self._app.amqp.queues.consume_from) != {SUBMISSIONS}:
+            self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
 
     def open(self, consumer: Any) -> None:
         """Open the process before it says that it is ready; waits for the stores.
@@ -99,6 +108,7 @@ class WorkerLifecycle:
                 self._process = WorkerProcess(
                     self._settings,
                     self._build,
+                    forks=self._forks,
                     flower=flower,
                     runs_turns=TURNS in queues,
                     internal=internal,

@@ -44,6 +44,12 @@ _CORRECTING = re.compile(
     r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant|(?:change|set|make) the condition to)\b[ ,.:]*)+",
     re.IGNORECASE,
 )
+_PLACE = re.compile(
+    r"(?:the )?(?:(?:first|second|third|fourth|fifth|last|\d+(?:st|nd|rd|th))(?: (?:one|row))?|(?:row|number) \d+)"
+    r"[ .!?]*",
+    re.IGNORECASE,
+)
+"""A row by its place, and nothing that is to be done with it."""
 _YES_OR_NO = re.compile(
     r"(?:yes|yep|yeah|no|nope|ok|okay|sure|do it|go|don't|please|stop|cancel)\b", re.IGNORECASE
 )
@@ -62,6 +68,8 @@ def read(heard: Heard) -> Read | None:
         return None
     if len(heard.text) > LONGEST:
         return _refuse(f"I take requests of at most {LONGEST} characters.")
+    if _PLACE.fullmatch(heard.text) and heard.asked is None:
+        return _refuse("Say which rows you mean by their values, like “where year is 1982”.")
     corrected = _CORRECTING.match(heard.text)
     text = heard.text[corrected.end() :] if corrected else heard.text
     names = names_for(heard.own)

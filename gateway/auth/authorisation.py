@@ -46,7 +46,9 @@ FOR_EVERYBODY: Final = frozenset(
 )
 
 # A user lists those of one session of their own, which the query has to name.
-LISTS: Final = frozenset({("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs")})
+LISTS: Final = frozenset(
+    {("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs"), ("GET", "/v1/feedback")}
+)
 
 # A user reads their own and those for everybody; what everybody reads is written by backends.
 DOCUMENTS: Final = frozenset(

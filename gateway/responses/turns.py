@@ -10,7 +10,7 @@ from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
 from gateway.responses.sessions import JournalStep
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.feedback import Rating
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnKind, TurnStatus
 
 
 def _none_if_empty(correction: JsonMap) -> JsonMap | None:
@@ -70,6 +70,8 @@ class Turn(ResponseModel):
 
 
 class TimedTurn(Turn):
+    kind: TurnKind
+    action: JsonMap | None = Field(description="What was clicked, in place of a text.")
     attempts: int
     accepted_at: Timestamp | None
     started_at: Timestamp | None

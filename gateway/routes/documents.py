@@ -29,7 +29,8 @@ EMBED = "embed_documents"  # the Internal flow that makes an uploaded document f
 
 Question = Annotated[str, Query(min_length=1, max_length=LONGEST_QUESTION, pattern=NO_NUL)]
 
-_TEXT_SCHEMA = {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}
+# Without a type: whatever is sent as a text is one.
+_TEXT_SCHEMA = {"minLength": 1, "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}
 _UPLOAD = {
     "requestBody": {
         "required": True,
@@ -44,6 +45,7 @@ _UPLOAD = {
 
 async def _read_document(
     request: Request,
+    sessions: TheSessions,
     title: Annotated[Title, Query(description="Of a body that is plain text or Markdown.")] = "",
     domain: Annotated[DomainName, Query()] = "",
     user_id: Annotated[Identifier | None, Query()] = None,
@@ -51,6 +53,7 @@ async def _read_document(
     """The body in either form. Raises InvalidInput naming what does not fit."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     raw = await request.body()
+    domain = domain and sessions.domains.resolve(domain)
     try:
         if kind in PLAIN_TYPES:
             return DocumentBody(text=raw.decode(), title=title, domain=domain, user_id=user_id)

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from gateway.dependencies import TheAccess, TheCaller, TheSessions, leave_of
+from gateway.dependencies import TheAccess, TheCaller, TheSessions, TheTurns, leave_of
 from gateway.parameters import Number
 from gateway.responses import sessions as responses
 from orchestrator.errors import Unavailable
@@ -58,6 +58,7 @@ _log = get_logger(__name__)
 async def stream_events(
     session_id: SessionId,
     sessions: TheSessions,
+    turns: TheTurns,
     access: TheAccess,
     caller: TheCaller,
     after: Number = 0,
@@ -68,13 +69,16 @@ async def stream_events(
 
     Goes on after `Last-Event-ID`, else after `after`. Between them come live events without `id`: tokens of
     an answer that is being made, and what a turn at work does. With `follow=false` the stream ends with the
-    log. It also ends when the key or token that opened it no longer holds.
+    log. It also ends when the key or token that opened it no longer holds, or when a
+    stream has lasted as long as this gateway lets one: go on after the last number.
     """
     tenant = caller.tenant_id
     await sessions.store.get(tenant, session_id)
     start = after if last_event_id is None else last_event_id
     events = (
-        sessions.events.follow(tenant, session_id, after=start, leave=leave_of(access, caller))
+        sessions.events.follow(
+            tenant, session_id, after=start, leave=leave_of(access, caller, turns.longest_s)
+        )
         if follow
         else sessions.events.read(tenant, session_id, after=start)
     )

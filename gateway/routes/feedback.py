@@ -44,6 +44,14 @@ async def give_feedback(
     return record
 
 
+@router.get("/feedback", response_model=list[responses.Feedback])
+async def list_all_feedback(
+    feedback: TheFeedback, tenant: TheTenant, session_id: SessionId | None = None, limit: Limit = 100
+) -> list[FeedbackRecord]:
+    """List what people said of turns, of all sessions or of one, newest first."""
+    return await feedback.list(tenant, session_id=session_id, limit=limit)
+
+
 @router.get("/sessions/{session_id}/feedback", response_model=list[responses.Feedback])
 async def list_feedback(
     session_id: SessionId,

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
-from gateway.dependencies import TheSessions, TheTenant, TheTurns
+from gateway.auth.rate_limits import count_failure
+from gateway.dependencies import SessionServices, TheAccess, TheSessions, TheTenant, TheTurns
 from gateway.parameters import Before, Limit
 from gateway.responses.common import documented, format_time
 from gateway.responses.sessions import Frame, FramePage, JournalStep, Note
 from gateway.responses.turns import TimedTurn
+from orchestrator.domain.export_links import read_link
+from orchestrator.errors import NotFound
+from orchestrator.ports.access import acting_tenant
 from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.turns.turn import TurnRecord, TurnStatus, turn_object
-from orchestrator.types import JsonObject, SessionId, TurnId
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+router = APIRouter(prefix="/v1", tags=["sessions"])
 _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 def timed_turn(record: TurnRecord) -> JsonObject:
-    """The turn object with when it came, began and ended, and how long it waited and ran (ms)."""
+    """The turn object with what brought it, when it came, began and ended, and how long it waited and ran (ms)."""
     return {
         **turn_object(record),
+        "kind": record.input.kind.value,
+        "action": record.input.action,
         "attempts": record.attempts,
         "accepted_at": format_time(record.accepted_at),
         "started_at": format_time(record.started_at),
@@ -39,7 +46,7 @@ def _between_ms(begin: datetime | None, end: datetime | None) -> float | None:
     return None if begin is None or end is None else round((end - begin).total_seconds() * 1000, 3)
 
 
-@router.get("/{session_id}/turns", responses=documented(list[TimedTurn]))
+@router.get("/sessions/{session_id}/turns", responses=documented(list[TimedTurn]))
 async def list_session_turns(
     session_id: SessionId,
     turns: TheTurns,
@@ -58,13 +65,13 @@ async def list_session_turns(
     return [timed_turn(record) for record in records]
 
 
-@router.get("/{session_id}/frames", responses=documented(list[Frame]))
+@router.get("/sessions/{session_id}/frames", responses=documented(list[Frame]))
 async def list_frames(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> list[JsonObject]:
     """The newest frame of each flow, newest first."""
     return await sessions.archive.frames(tenant, session_id)
 
 
-@router.get("/{session_id}/frames/{frame_id}/page/{number}", responses=documented(FramePage))
+@router.get("/sessions/{session_id}/frames/{frame_id}/page/{number}", responses=documented(FramePage))
 async def read_frame_page(
     session_id: SessionId,
     frame_id: str,
@@ -86,13 +93,46 @@ async def read_frame_page(
     )
 
 
-@router.get("/{session_id}/exports/{export_id}", response_class=Response, responses={200: {"content": _FILE}})
+@router.get(
+    "/sessions/{session_id}/exports/{export_id}", response_class=Response, responses={200: {"content": _FILE}}
+)
 async def read_export(
     session_id: SessionId, export_id: str, sessions: TheSessions, tenant: TheTenant
 ) -> Response:
     """A table that was exported in the session, as a file."""
+    return _as_file(await _find_export(sessions, tenant, session_id, export_id))
+
+
+@router.get("/exports/{token}", response_class=Response, responses={200: {"content": _FILE}})
+async def read_signed_export(
+    token: str, sessions: TheSessions, access: TheAccess, request: Request
+) -> Response:
+    """An export, as a file, for everybody who has the path that an answer names, until that expires."""
+    try:
+        return _as_file(await _redeem(token, sessions))
+    except NotFound:
+        await count_failure(access, request.client.host if request.client else "unknown")
+        raise
+
+
+async def _redeem(token: str, sessions: SessionServices) -> JsonObject:
+    """Find the export that a signed path is for. Raises NotFound, whatever is wrong with the path."""
+    read = read_link(token)
+    if read is not None and read[0].expires_at > time.time():
+        link, signature = read
+        acting_tenant.set(link.tenant_id)
+        with suppress(NotFound):
+            found = await _find_export(sessions, link.tenant_id, link.session_id, link.export_id)
+            if link.is_signed(signature, found["key"]):
+                return found
+    raise NotFound("export", "of this path")
+
+
+async def _find_export(
+    sessions: SessionServices, tenant: TenantId, session_id: SessionId, export_id: str
+) -> JsonObject:
     session = await sessions.store.get(tenant, session_id)
-    found = await sessions.pages.export(
+    return await sessions.pages.export(
         export_id,
         domain=session.domain,
         tenant_id=tenant,
@@ -100,6 +140,9 @@ async def read_export(
         user_id=session.user_id,
         now=time.time(),
     )
+
+
+def _as_file(found: JsonObject) -> Response:
     disposition = attach(f"{found['name']}.{found['format']}")
     return Response(
         found["text"], media_type="application/octet-stream", headers={"Content-Disposition": disposition}
@@ -112,7 +155,7 @@ def attach(name: str) -> str:
     return f'attachment; filename="{name}"' if plain == name else f"attachment; filename*=UTF-8''{plain}"
 
 
-@router.get("/{session_id}/scratchpad", responses=documented(list[Note]))
+@router.get("/sessions/{session_id}/scratchpad", responses=documented(list[Note]))
 async def read_scratchpad(
     session_id: SessionId,
     sessions: TheSessions,
@@ -125,7 +168,7 @@ async def read_scratchpad(
     return [entry.to_json() for entry in entries]
 
 
-@router.get("/{session_id}/journal", responses=documented(list[JournalStep]))
+@router.get("/sessions/{session_id}/journal", responses=documented(list[JournalStep]))
 async def read_journal(
     session_id: SessionId,
     sessions: TheSessions,

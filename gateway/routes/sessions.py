@@ -12,7 +12,7 @@ from gateway.parameters import Before, Limit
 from gateway.request_bodies import NewSession, Rollback
 from gateway.responses.common import documented
 from gateway.responses.sessions import Effect, Plan, Session, State, Utterance
-from orchestrator.errors import Forbidden, InvalidInput
+from orchestrator.errors import Forbidden
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.turn import SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, UserId
@@ -25,7 +25,7 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
     """Create a session, or return the one that has this identifier already."""
     tenant = caller.tenant_id
     if body.tenant_id not in {None, tenant}:
-        raise InvalidInput(f"You act for the tenant {tenant!r} only; leave this out.", field="tenant_id")
+        raise Forbidden(f"You act for the tenant {tenant!r} only: leave `tenant_id` out.")
     if body.webhook is not None and caller.only_user is not None:
         raise Forbidden("Users cannot have their sessions sent elsewhere: only backends and operators can.")
     domain = sessions.domains.resolve(body.domain)

@@ -11,7 +11,7 @@ from gateway.dependencies import TheSessions, TheTenant, TheTurns
 from gateway.parameters import Limit
 from gateway.responses.common import documented
 from gateway.responses.turns import Receipt, Turn, TurnJournal
-from orchestrator.errors import InvalidInput
+from orchestrator.errors import Refused
 from orchestrator.turns.submission import MAX_WAIT_S, TurnRequest
 from orchestrator.turns.turn import FINISHED, TurnStatus, turn_object
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
@@ -41,7 +41,7 @@ async def submit_turn(
 ) -> JsonObject:
     """Accept a turn: 202 with its place in the queue, or with `wait` 200 with the finished turn."""
     if key and body.idempotency_key and key != body.idempotency_key:
-        raise InvalidInput("The header and the body name different keys.", field="idempotency_key")
+        raise Refused("The header and the body name different idempotency keys: send one of them.")
     receipt = await turns.submit(body.to_submission(session_id, tenant, idempotency_key=key))
     if wait is None:
         return Receipt.model_validate(receipt).model_dump()

@@ -1,13 +1,13 @@
-"""`expire_sessions`, `prune_archive`, `prune_runtime`, `forget`: what is old or to be forgotten goes."""
+"""`expire_sessions`, `prune_archive`, `prune_runtime`: what is old goes."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel
 
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run
-from orchestrator.types import Json, SessionId, TenantId, UserId
+from orchestrator.types import Json, SessionId, TenantId
 
 _DAY_S = 86_400.0
 BATCH = 500
@@ -94,43 +94,3 @@ class PruneRuntime(InternalFlow):
             older_than_s=run.config.get("older_than_s", 30 * _DAY_S), within_s=PRUNE_WITHIN_S
         )
         return counts if all_gone else redo_run()
-
-
-class Forgotten(BaseModel):
-    """A session, or a user with all of its sessions; never both."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    session_id: SessionId | None = None
-    user_id: UserId | None = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Forgotten:
-        if (self.session_id is None) == (self.user_id is None):
-            raise ValueError("give either session_id or user_id")
-        return self
-
-
-class Forget(InternalFlow):
-    """Erases sessions and users at once, whatever their age: of all that they said nothing is kept."""
-
-    name: ClassVar[str] = "forget"
-    trigger: ClassVar[str] = "forget"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "scratchpad")
-    input_type: ClassVar[Any] = Forgotten
-    options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
-
-    async def work(self, run: RunContext, item: Forgotten, data: Json) -> int:
-        store, tenant_id = run.tools["housekeeping"], run.tenant_id
-        names = (
-            [item.session_id] if item.user_id is None else await store.sessions_of(tenant_id, item.user_id)
-        )
-        for session_id in names:
-            await run.tools["scratchpad"].forget(tenant_id, session_id)
-            await store.delete_session(tenant_id, session_id)
-        if item.user_id is not None:
-            await store.delete_user(tenant_id, item.user_id)
-        return len(names)
-
-    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
-        return {"sessions": sum(count for count in outputs if isinstance(count, int))}

@@ -24,6 +24,7 @@ from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.planner import Planner
 from orchestrator.plans.policy import PlanPolicy
 from orchestrator.res.module import RES
+from orchestrator.res.streaming import TokenStream
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.runner import ToolRunner
@@ -96,7 +97,7 @@ def make_policies(
     engineer: PromptEngineer | None,
 ) -> dict[Dact, BasePolicy]:
     """A policy for each flow; with a model they carry out skills and have frames rewritten."""
-    skills = SkillRunner(domain, engineer) if engineer is not None and domain.skills else None
+    skills = SkillRunner(domain, engineer, TokenStream) if engineer is not None and domain.skills else None
     writer = FrameWriter(engineer) if engineer is not None else None
     policies = {dact: make_policy(own.get(dact), flow, planner) for dact, flow in domain.flows.items()}
     for policy in policies.values():

@@ -154,6 +154,10 @@ class Methods(ABC, Generic[One, Many]):
             author=author,
         )
 
+    def feedback(self, *, session_id: str | None = None, limit: int = 1000) -> Many:
+        """What people said of turns, newest first; of one session or of all."""
+        return self._get("feedback", session_id=session_id, limit=limit)
+
     def plan(self, session_id: str) -> One:
         """The session's latest plan with its revisions. Raises `NotFound` when it never had one."""
         return self._get("sessions", session_id, "plan")

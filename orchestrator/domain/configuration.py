@@ -309,6 +309,8 @@ class DomainConfig(Section):
     commands: tuple[Command, ...]
     services: Mapping[str, JsonObject]
     """What each service class of the domain is given as its `config`, by class name."""
+    prompts: Mapping[str, str]
+    """Prompts in place of those that ship, by file name: those of the folder `prompts/`."""
 
 
 def merge_sections(defaults: JsonObject, overrides: JsonObject) -> JsonObject:

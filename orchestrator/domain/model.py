@@ -101,7 +101,7 @@ class SkillSpec:
     """What a language model is told and given to carry out one flow (PX-5).
 
     `criteria`: what makes a result good, for reflection. `language`: of the code that it writes.
-    `result`: JSON Schema of the data that it ends with.
+    `result`: JSON Schema of the data that it ends with. `stream`: the text of it that is told while it is written.
     """
 
     dact: Dact
@@ -112,6 +112,7 @@ class SkillSpec:
     language: Language | None = None
     reflect: bool = False
     result: JsonObject | None = None
+    stream: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

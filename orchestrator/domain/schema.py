@@ -284,7 +284,7 @@ class ToolEntry(Entry):
 
 
 class SkillEntry(Entry):
-    """The front matter of a SKILL.md. `tools`: some of its flow's; left out, all of them.
+    """The front matter of a SKILL.md. `tools`: some of its flow's; left out, all of them. `stream`: a text of `result`.
 
     `license`, `compatibility`, `metadata`: of the Agent Skills format; not read.
     """
@@ -296,6 +296,7 @@ class SkillEntry(Entry):
     language: Language | None = None
     reflect: bool | None = None
     result: JsonObject | None = None
+    stream: str | None = None
     license: str = ""
     compatibility: str = ""
     metadata: JsonObject = Field(default_factory=JsonObject)
@@ -303,48 +304,3 @@ class SkillEntry(Entry):
 
 class ToolsFile(Entry):
     tools: Mapping[ToolName, ToolEntry] = Field(default_factory=dict[str, ToolEntry])
-
-
-class ExpectEntry(Entry):
-    """What must hold after a turn; what is left out is not looked at. Texts are regular expressions.
-
-    `flow`: the top of the stack, or the flow that completed last. `flows`: the whole stack, top
-    last. `tools`: the calls made, in order; `arguments`: of some of them, by tool, those that matter.
-    `ambiguity`: its level, or ``none``.
-    """
-
-    kind: str | None = None
-    flow: str | None = None
-    flows: tuple[str, ...] | None = None
-    completed: tuple[str, ...] | None = None
-    slots: JsonObject = Field(default_factory=JsonObject)
-    tools: tuple[str, ...] | None = None
-    arguments: Mapping[str, JsonObject] = Field(default_factory=dict[str, JsonObject])
-    ambiguity: Literal["general", "partial", "specific", "confirmation", "none"] | None = None
-    answer: Pattern | None = None
-    not_answer: Pattern | None = None
-
-
-class TurnEntry(Entry):
-    """One turn: what the `user` says, or the `action` they take."""
-
-    user: str | None = None
-    action: JsonObject | None = None
-    expect: ExpectEntry = ExpectEntry()
-
-
-class ConversationEntry(Entry):
-    """`now`: the date and time at which the conversation starts, ISO.
-
-    `config`: sections laid over the domain's own, to try a variant of it.
-    """
-
-    name: str = ""
-    now: str | None = None
-    config: JsonObject = Field(default_factory=JsonObject)
-    requirements: tuple[str, ...] = ()
-    turns: tuple[TurnEntry, ...] = ()
-
-
-class EvaluationFile(Entry):
-    conversations: tuple[ConversationEntry, ...] = ()

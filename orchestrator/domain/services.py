@@ -91,7 +91,7 @@ class Exporting(Protocol):
     """A service that keeps what was exported: people may download it."""
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """A whole export: ``{name, format, text}``.
+        """A whole export: ``{name, format, text, key}``; `key` is the secret that its `ExportLink` is signed with.
 
         Raises ToolFailure: not_found when there is none, or it is another owner's.
         """

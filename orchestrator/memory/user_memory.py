@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.specification import Priority, SlotSpec
+from orchestrator.domain.model import Domain
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.domain.services import UserMemory as Port
+from orchestrator.memory.forgetting import REPLACES, read_replaced
 from orchestrator.memory.tokenizer import find_terms, split_words
 from orchestrator.ports.memory.preferences import (
     LONGEST_TEXT,
@@ -21,7 +24,7 @@ from orchestrator.ports.memory.preferences import (
     PreferenceStore,
     Source,
 )
-from orchestrator.types import Dact, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 PRIVATE = "private"
 LIKE_ENOUGH = 0.5
@@ -31,9 +34,16 @@ _NEGATION = re.compile(
 )
 
 
+SESSION_OWNER = "session:"
+"""What the owner of a memory without a user begins with."""
+
+
+_START = re.compile(r"\bfrom (.{2,60})", re.IGNORECASE)
+
+
 def owner_of(user_id: UserId | None, session_id: SessionId) -> UserId:
     """Name whose memory is meant: the user's, or, where nobody knows the user, this one conversation's."""
-    return user_id if user_id is not None else UserId(f"session:{session_id}")
+    return user_id if user_id is not None else UserId(f"{SESSION_OWNER}{session_id}")
 
 
 class UserMemory:
@@ -41,12 +51,15 @@ class UserMemory:
 
     Args:
         store: keeps preferences.
-        flows: of the domain; their slots say what a sentence may be about.
+        domain: whose slots and entities say what a sentence may be about.
     """
 
-    def __init__(self, store: PreferenceStore, flows: Mapping[Dact, type[BaseFlow]]) -> None:
+    def __init__(self, store: PreferenceStore, domain: Domain) -> None:
         self._store = store
-        self._values = _slot_values(spec for flow in flows.values() for spec in flow.spec.slots.values())
+        specs = [spec for flow in domain.flows.values() for spec in flow.spec.slots.values()]
+        self._values = _slot_values(spec for spec in specs if can_be_remembered(spec))
+        self._sources = {spec.name: spec.entity for spec in specs if spec.type == "source" and spec.entity}
+        self._entities = domain.entities
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
         """Keep a sentence; what it replaces is forgotten."""
@@ -57,28 +70,33 @@ class UserMemory:
         made = [
             _explicit(f"*.{slot}", PreferenceKind.RULE, origin, said, value) for slot, value in rules.items()
         ]
-        note = _explicit(key, PreferenceKind.NOTE, origin, said)
         owner = owner_of(call.user_id, call.session_id)
         known = await self._store.of_user(call.tenant_id, owner)
         outdated = _replaced_notes(known, {one.key for one in made}) - {key}
-        if outdated:
-            await self._store.forget(call.tenant_id, owner, tuple(outdated))
-        await self._store.remember(call.tenant_id, owner, (note, *made))
+        before = [
+            text for one in known if one.key in outdated for text in (one.text, *read_replaced(one.origin))
+        ]
+        note = _explicit(key, PreferenceKind.NOTE, {**origin, REPLACES: before} if before else origin, said)
+        await self._store.remember(call.tenant_id, owner, (note, *made), instead_of=tuple(sorted(outdated)))
         return {"remembered": said, "lasting": call.user_id is not None}
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
         """List what is remembered, or the part of it that some words are about."""
         known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.session_id))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
-        return [{"text": one.text, "why": one.source.value, "kind": one.kind.value} for one in shown]
+        return [
+            {"text": one.text, "why": one.source.value, "kind": one.kind.value, "from": say_where_from(one)}
+            for one in shown
+        ]
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
         """Forget what some words are about, all, or, without any of both, what was said last."""
         owner = owner_of(call.user_id, call.session_id)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:
-            meant = known
-        elif about:
+            await self._store.forget_everything(call.tenant_id, owner)
+            return [one.text for one in known if not _is_of_note(one)]
+        if about:
             meant = _find(known, about)
         else:
             said = [one for one in known if one.kind is PreferenceKind.NOTE and one.source is Source.EXPLICIT]
@@ -89,15 +107,30 @@ class UserMemory:
         return [one.text for one in known if one.key in keys and not _is_of_note(one)]
 
     def _ground(self, text: str) -> dict[str, str]:
-        """Find the slots of which a sentence names exactly one value, unless it says what is not wanted."""
+        """Find the slots of which a sentence names exactly one value, unless it says what is not wanted.
+
+        Of entities only where somebody starts from is such a value: people name many places they are fond of.
+        """
         if _NEGATION.search(text):
             return {}
+        starts = _START.findall(text)
         words = f" {' '.join(split_words(text))} "
         found = {
             slot: {value for name, value in names.items() if f" {name} " in words}
             for slot, names in self._values.items()
         }
+        found |= {slot: self._find_named(entity, starts) for slot, entity in self._sources.items() if starts}
         return {slot: values.pop() for slot, values in found.items() if len(values) == 1}
+
+    def _find_named(self, entity: str, starts: Sequence[str]) -> set[str]:
+        """Find the values of an entity with whose name one of some texts begins."""
+        begun = [f"{' '.join(split_words(start))} " for start in starts]
+        return {
+            value.canonical
+            for value in self._entities[entity].values
+            for name in (value.name, value.canonical, *value.aliases)
+            if (words := " ".join(split_words(name))) and any(one.startswith(f"{words} ") for one in begun)
+        }
 
 
 class UserPreferences:
@@ -129,9 +162,31 @@ class UserPreferences:
         return self._known
 
 
+def say_where_from(one: Preference) -> str:
+    """Say in words where something that is remembered comes from."""
+    day = date_of(one.origin.get("said_at", one.updated_at))
+    match one.source:
+        case Source.EXPLICIT:
+            quoted = f" “{one.text}”" if one.kind is PreferenceKind.RULE and one.text else ""
+            return f"you said{quoted} on {day}" if quoted else f"you said so on {day}"
+        case Source.INFERRED:
+            return f"noticed in our conversation of {day}"
+        case Source.HABIT:
+            seen, total = one.origin.get("seen"), one.origin.get("of")
+            return f"so it was {seen} of {total} times" if seen and total else "from what you did before"
+
+
+def date_of(at: Json) -> str:
+    """Write the day (UTC) of a moment in unix seconds."""
+    day = datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC)
+    return f"{day.day} {day:%B %Y}"
+
+
 def can_be_remembered(spec: SlotSpec) -> bool:
-    """Tell whether a slot takes one of a known set of values: days, references and amounts are never assumed."""
-    return bool(spec.values or spec.entity)
+    """Tell whether a slot takes one of a known set of values: days, references and amounts are never assumed, nor
+    what says which of several changes somebody wants.
+    """
+    return bool(spec.values or spec.entity) and spec.priority is not Priority.ELECTIVE
 
 
 def name_note(text: str) -> str:

@@ -16,13 +16,23 @@ from orchestrator.models.breaker import Breaker, BreakerBoard
 from orchestrator.models.budget import Budgets, Price, Spending, completion_tokens, prompt_tokens
 from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.journal import CallJournal
-from orchestrator.ports.language_model import ChatDelta, ChatModel, ChatReply, ChatRequest, Usage
+from orchestrator.ports.language_model import (
+    ChatDelta,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    FinishReason,
+    ToolCall,
+    Usage,
+)
 from orchestrator.ports.spending import Spent
 from orchestrator.telemetry import get_logger
 from orchestrator.types import FlowId, SessionId, TurnId
 
 _logger = get_logger(__name__)
 _FREE = Price()
+PublishCall = Callable[[str, str], Awaitable[None]]
+"""Is given the name of a call and its arguments so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +160,30 @@ class ModelCaller:
                 if has_begun or choice is choices[-1] or not self._in_time(call):
                     raise
 
+    async def complete_aloud(
+        self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall
+    ) -> ChatReply:
+        """Get one whole answer, and hand on what its calls say so far; one that breaks off is asked for anew."""
+        text, finish_reason, usage = "", FinishReason.STOP, None
+        calls: dict[int, ToolCall] = {}
+        try:
+            async with aclosing(self.stream(request, call, log)) as deltas:
+                async for delta in deltas:
+                    text += delta.text
+                    finish_reason, usage = delta.finish_reason or finish_reason, delta.usage or usage
+                    for piece in delta.calls:
+                        known = calls.get(piece.place, ToolCall("", "", ""))
+                        grown = ToolCall(
+                            known.id or piece.id, known.name or piece.name, known.arguments + piece.arguments
+                        )
+                        calls[piece.place] = grown
+                        await publish(grown.name, grown.arguments)
+        except ModelUnavailable:
+            if not text and not calls:
+                raise
+            return await self.complete(request, call, log)
+        return ChatReply(text, finish_reason, log.model or "", tuple(calls.values()), usage)
+
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> ChatReply:
@@ -177,7 +211,7 @@ class ModelCaller:
                 log.requests += 1
                 async with aclosing(self._models[choice.provider].stream(request)) as deltas:
                     async for delta in deltas:
-                        usage = delta.usage or _grown(usage, delta.text)
+                        usage = delta.usage or _grown(usage, delta)
                         payment.actual = price.of(usage)
                         yield delta
 
@@ -241,6 +275,7 @@ def _noted(choice: ModelChoice, log: CallLog) -> Generator[None, None, None]:
         raise
 
 
-def _grown(usage: Usage, text: str) -> Usage:
+def _grown(usage: Usage, delta: ChatDelta) -> Usage:
     # Endpoints send about a token per piece.
-    return replace(usage, completion_tokens=usage.completion_tokens + 1) if text else usage
+    is_more = bool(delta.text or delta.calls)
+    return replace(usage, completion_tokens=usage.completion_tokens + 1) if is_more else usage

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ParleyError
 from orchestrator.models.breaker import BreakerBoard, CircuitView
 from orchestrator.models.budget import Budgets, InProcessSpending
-from orchestrator.models.calling import CallContext, CallLog, ModelCaller, Pacing
+from orchestrator.models.calling import CallContext, CallLog, ModelCaller, Pacing, PublishCall
 from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.signals import call_signal, circuit_signal
 from orchestrator.models.structured import (
@@ -174,6 +174,7 @@ class PromptEngineer:
         *,
         transcript: tuple[ChatMessage, ...] = (),
         find_fault: FindFault | None = None,
+        publish: PublishCall | None = None,
     ) -> ToolsAnswer:
         """Ask for one step of a loop over tools.
 
@@ -184,6 +185,8 @@ class PromptEngineer:
             call: for whom.
             transcript: `reply` of each earlier step, followed by a `tool_result` for each of its calls.
             find_fault: says why an answer cannot be used although its calls fit their schemas.
+            publish: gets the name of each call and its arguments so far while the model writes them, and
+                nothing when the answer is known from an earlier attempt, or is asked for again.
         """
         shapes = {tool.name: Shape(tool.parameters) for tool in tools}
 
@@ -199,7 +202,7 @@ class PromptEngineer:
         prompt = self._prompts.get(prompt_id)
 
         async def ask() -> JsonObject:
-            return write_answer(await self._obtain(prompt, call, make, judge))
+            return write_answer(await self._obtain(prompt, call, make, judge, publish=publish))
 
         offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
         said = [write_message(message) for message in transcript]
@@ -256,6 +259,7 @@ class PromptEngineer:
         judge: Callable[[ChatReply], Judgement[Answer]],
         *,
         voter: ModelChoice | None = None,
+        publish: PublishCall | None = None,
     ) -> Answer:
         """Ask until the answer is usable: once more with twice the tokens, once more with the reason."""
         request = make(prompt)
@@ -263,7 +267,12 @@ class PromptEngineer:
             call = call.within(bound, self._pacing.clock)
         with self._recorded(prompt, call) as log:
             while True:
-                reply = await self._caller.complete(request, call, log, voter=voter)
+                if publish is not None:
+                    patient = replace(request, timeout_s=self._config.timeouts.stream_s)
+                    reply = await self._caller.complete_aloud(patient, call, log, publish)
+                    publish = None
+                else:
+                    reply = await self._caller.complete(request, call, log, voter=voter)
                 match judge(reply):
                     case Usable(answer):
                         return answer

@@ -7,10 +7,10 @@ close a delimiter or form a special token. It is not this file's work to judge w
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from importlib import resources
-from importlib.resources.abc import Traversable
 
 import orjson
 from jinja2 import StrictUndefined, Template, TemplateError, meta
@@ -66,7 +66,10 @@ class PromptVariablesWrong(ParleyError):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt. `digest` tells two texts apart that carry the same version."""
+    """One prompt. `digest` tells two texts apart that carry the same version.
+
+    `given`: settings that callers give, of which a domain's own prompt may leave some out.
+    """
 
     id: str
     version: str
@@ -75,6 +78,7 @@ class Prompt:
     data: tuple[str, ...]
     template: Template
     digest: str
+    given: frozenset[str] = frozenset()
 
     def render(self, variables: Mapping[str, Json]) -> tuple[ChatMessage, ...]:
         """Make the system message, and the user message that carries the data.
@@ -97,7 +101,7 @@ class Prompt:
         return tuple(messages)
 
     def _check(self, variables: Mapping[str, Json]) -> None:
-        declared = self.settings.union(self.data)
+        declared = (self.given or self.settings).union(self.data)
         if declared.symmetric_difference(variables):
             missing = ", ".join(sorted(declared - variables.keys())) or "none"
             unknown = ", ".join(sorted(variables.keys() - declared)) or "none"
@@ -124,28 +128,49 @@ class PromptRegistry:
         return tuple(self._prompts.values())
 
 
-def load_prompts(*folders: Traversable) -> PromptRegistry:
-    """Read the prompts that ship, then those of each folder, which replace them by identifier.
+def load_prompts(own: Mapping[str, str] | None = None) -> PromptRegistry:
+    """Read the prompts that ship. `own`: texts by file name that take the place of those that ship.
 
     Raises:
-        ConfigurationError: with every mistake of every file.
+        ConfigurationError: with every mistake of every text.
     """
-    prompts: dict[str, Prompt] = {}
     problems: list[Problem] = []
-    for folder in (resources.files("orchestrator.models.prompts"), *folders):
-        for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-            if file.name.endswith(".md"):
-                found = parse_prompt(file.name, file.read_text(encoding="utf-8"))
-                if isinstance(found, Prompt):
-                    prompts[found.id] = found
-                else:
-                    problems.extend(found)
+    prompts: dict[str, Prompt] = {}
+    shipped = resources.files("orchestrator.models.prompts").iterdir()
+    for file in sorted(shipped, key=lambda entry: entry.name):
+        if file.name.endswith(".md"):
+            _take(parse_prompt(file.name, file.read_text(encoding="utf-8")), prompts, problems)
+    known = dict(prompts)
+    for name, source in (own or {}).items():
+        _take(_replace_prompt(name, source, known), prompts, problems)
     if problems:
         raise ConfigurationError(problems)
     return PromptRegistry(prompts)
 
 
-def parse_prompt(file_name: str, source: str) -> Prompt | list[Problem]:
+def _take(read: Prompt | tuple[Problem, ...], prompts: dict[str, Prompt], problems: list[Problem]) -> None:
+    if isinstance(read, Prompt):
+        prompts[read.id] = read
+    else:
+        problems.extend(read)
+
+
+def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prompt | tuple[Problem, ...]:
+    """Read a prompt that stands in for one that ships, and is given the same variables."""
+    read = parse_prompt(name, source)
+    if not isinstance(read, Prompt):
+        return read
+    shipped = known.get(read.id)
+    if shipped is None:
+        return (Problem(name, f"there is no prompt {read.id!r} to replace; there are {', '.join(known)}"),)
+    if read.settings - shipped.settings or sorted(read.data) != sorted(shipped.data):
+        may, must = ", ".join(sorted(shipped.settings)), ", ".join(shipped.data)
+        return (Problem(name, f"may declare the settings {may}, and has to declare the data {must}"),)
+    return replace(read, given=shipped.settings)
+
+
+@cache
+def parse_prompt(file_name: str, source: str) -> Prompt | tuple[Problem, ...]:
     """Read one prompt file: front matter between two lines of `---`, then the system message."""
     opening, head, body = ("", "", "")
     if source.count(_FENCE) >= 2:
@@ -162,7 +187,7 @@ def parse_prompt(file_name: str, source: str) -> Prompt | list[Problem]:
     complaints += _misplaced(opening, body, fields.get("id"), file_name)
     complaints += _undeclared(body, frozenset(settings), frozenset(data))
     if complaints:
-        return [Problem(file_name, complaint) for complaint in complaints]
+        return tuple(Problem(file_name, complaint) for complaint in complaints)
     digest = sha256(source.encode()).hexdigest()[:12]
     template = _ENVIRONMENT.from_string(body)
     return Prompt(

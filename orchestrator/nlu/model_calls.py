@@ -77,8 +77,9 @@ async def ask_understanding(
     assistant: str,
     context: NluContext,
     call: CallContext,
+    remembered: Sequence[str] = (),
 ) -> Understanding:
-    """Ask what a message means."""
+    """Ask what a message means. `remembered`: of the user, what it may be about."""
     variables: JsonObject = {
         **_describe(text, flows, assistant, context),
         "stack": [
@@ -86,6 +87,7 @@ async def ask_understanding(
             for flow in context.tasks
         ],
         "question": _describe_question(context.question),
+        "remembered": list(remembered),
         "shown": [] if context.shown is None else context.shown.rows,
         "plan": []
         if context.plan is None
@@ -150,8 +152,9 @@ async def ask_values(
     slots: Sequence[SlotSpec],
     context: NluContext,
     call: CallContext,
+    notes: Sequence[str],
 ) -> dict[str, Mention]:
-    """Ask for the values of some slots of a flow in progress."""
+    """Ask for the values of some slots of a flow in progress. `notes`: what is remembered of the user."""
     variables: dict[str, Json] = {
         "today": _write_day(context),
         "task": f"{flow.title}: {flow.spec.description}",
@@ -159,7 +162,7 @@ async def ask_values(
         "utterance": text,
         "history": _write_history(context),
         "known": values_of(flow),
-        "notes": [],
+        "notes": list(notes),
     }
     found = _read_slots(await asker.structured(SLOT_FILL, variables, VALUES, call))
     return {slot.name: found[slot.name] for slot in slots if slot.name in found}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
@@ -27,6 +28,7 @@ from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validation
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
+from orchestrator.tools.remembered import recall_for_prompt
 from orchestrator.types import Dact, Json, JsonObject
 
 MODULE = "nlu"
@@ -61,7 +63,8 @@ class NLU:
         `call`: for whom a model may be asked; without it none is.
         """
         context = read_nlu_context(state, turn.now)
-        message = Message(text, clean(text[:LONGEST_READ]), call)
+        recall = partial(recall_for_prompt, turn)
+        message = Message(text, clean(text[:LONGEST_READ]), call, recall=recall)
         for reader in self._readers:
             reading = await reader(message, context)
             if reading is not None:
@@ -152,7 +155,9 @@ class NLU:
             return {}
         context = read_nlu_context(state, turn.now)
         try:
-            found = await ask_values(asker, turn.text, flow, slots, context, call)
+            wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
+            notes = await recall_for_prompt(turn, wanted)
+            found = await ask_values(asker, turn.text, flow, slots, context, call, notes)
         except MODEL_FAILURES as error:
             turn.log.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
             return {}

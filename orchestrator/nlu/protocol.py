@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -45,13 +45,15 @@ class Message:
     """A message on its way through the readers.
 
     `text`: cleaned; `raw`: as it was sent. `call`: for whom a model may be asked about it, None when none
-    may. `guess`: what an earlier reader made of it without being the last to say.
+    may. `guess`: what an earlier reader made of it without being the last to say. `recall`: finds what is
+    remembered of the user that words are about, for a model.
     """
 
     raw: str
     text: str
     call: CallContext | None = None
     guess: Reading | None = None
+    recall: Callable[[str], Awaitable[list[str]]] | None = None
 
 
 class Reader(Protocol):

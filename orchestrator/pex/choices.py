@@ -135,6 +135,11 @@ class Choices:
         del run, data
         return None
 
+    def find_fault_in_text(self, run: Execution, text: str) -> str | None:
+        """Say why a beginning of a skill's text, up to the end of a word, may not be told while it is written."""
+        del run, text
+        return None
+
     def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
         """Give the values of the template ``<dact>_confirm``, which is shown before a yes."""
         return {**self.keep(run), **arguments}

@@ -61,6 +61,12 @@ class AnswerFromDocuments(BasePolicy):
             return f"{', '.join(unfounded)} stands in none of the passages that you named"
         return None
 
+    def find_fault_in_text(self, run: Execution, text: str) -> str | None:
+        """Find numbers that stand in no passage."""
+        grounds = [value for one in _find_passages(run) for value in one.values()]
+        unfounded = find_unfounded_numbers(text, str(run.value(QUESTION)), *grounds)
+        return f"{', '.join(unfounded)} stands in no passage" if unfounded else None
+
 
 def _find_passages(run: Execution) -> list[dict[str, str]]:
     """List what the searches of this execution found, each passage once."""

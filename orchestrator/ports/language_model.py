@@ -121,12 +121,23 @@ class ChatReply:
 
 
 @dataclass(frozen=True, slots=True)
+class CallPiece:
+    """A piece of the call at this place; the first one names the call, every one goes on with its arguments."""
+
+    place: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatDelta:
     """A piece of a streamed answer; the last ones carry the reason and the usage."""
 
     text: str = ""
     finish_reason: FinishReason | None = None
     usage: Usage | None = None
+    calls: tuple[CallPiece, ...] = ()
 
 
 class ChatModel(Protocol):

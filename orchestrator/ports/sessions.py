@@ -23,7 +23,7 @@ class Sessions(Protocol):
     ) -> SessionRecord:
         """Make a session; an existing `session_id` of the same tenant and domain is returned as it is.
 
-        Raises InvalidInput when the identifier is taken by another tenant or domain.
+        Raises Refused when the identifier is taken by another tenant or domain.
         """
         ...
 

@@ -26,7 +26,7 @@ class Inbox(Protocol):
             SessionClosed: the session has been closed.
             SessionBusy: a turn is unfinished and the rule is `reject`.
             InboxFull: the session's or the total bound is reached; nothing was stored.
-            InvalidInput: `sequence` was used already by another turn.
+            Refused: `sequence` was used already by another turn.
         """
         ...
 

@@ -31,7 +31,6 @@ class Answer:
     interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
     fixed: set[int] = field(default_factory=set[int])
 
-    streamed: bool = False
     """Whether its words were told while they were written."""
 
     leads: bool = False

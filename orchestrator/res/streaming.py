@@ -97,13 +97,14 @@ class TokenStream:
             return  # an item of a list that only now shows itself as one; the next piece has it
         if not self.begun and self._before:
             await self._publish(self._before, 0)
-        self.begun = True
+        self.begun = self._context.changes.streamed = True
         await self._publish(shown[len(known) :], len(self._before) + len(known))
         self._told, self._last = whole, self._clock()
 
     async def take_back(self) -> None:
         """What was told is not the answer after all: listeners begin anew."""
         if self.begun:
+            self.begun = self._context.changes.streamed = False
             await self._publish("", 0)
 
     async def _publish(self, text: str, offset: int) -> None:

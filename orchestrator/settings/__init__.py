@@ -138,6 +138,9 @@ class Settings(BaseSettings):
     """JSON list: web origins whose pages may call the gateway. None by default."""
     docs: Annotated[bool, GATEWAY] = True
     """Show the gateway's API at ``/docs``, to everybody who reaches it."""
+    longest_response_s: Annotated[Seconds, GATEWAY] = Field(0, ge=0)
+    """A call that waits for a turn, and a stream of events, last no longer; clients ask again, streams go on where they
+    were. For a proxy that cuts what takes long. 0: as long as they like."""
     owner_only: Annotated[bool, LISTENING] = False
     """Answer only programs of the account that runs the process, and root's; `parley up` sets it. A gateway that
     authenticates callers asks them instead."""

@@ -23,7 +23,7 @@ from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId
 
 SUSPECTED_AFTER = 2
-"""So many crashes beside others, and a turn is run alone."""
+"""So many crashes beside others, and a turn is run apart from all but its like."""
 
 
 class MemoryLane:
@@ -37,16 +37,16 @@ class MemoryLane:
         turn_deadline_s: float = 120.0,
         sequence_gap_timeout_s: float = 30.0,
         max_attempts: int = 3,
-        alone: bool = False,
+        crashes_below: int | None = SUSPECTED_AFTER,
     ) -> None:
         self._store = store
         self._ttl = timedelta(seconds=lease_ttl_s)
         self._deadline = timedelta(seconds=turn_deadline_s)
         self._gap_timeout = timedelta(seconds=sequence_gap_timeout_s)
         self._max_attempts = max_attempts
-        self._alone = alone
+        self._crashes_below = crashes_below
         self.suspects: list[SessionId] = []
-        """Sessions whose next turn only a lane that is `alone` takes (RT-26)."""
+        """Sessions whose next turn has crashed too often for this lane (RT-26)."""
         self._held: dict[SessionId, tuple[int, MemoryTurn]] = {}
         store.workers_ever += 1
         self._worker = store.workers_ever
@@ -95,17 +95,19 @@ class MemoryLane:
             turn.crashes += crashed
             acted = bool(turn.attempts or turn.crashes) and self._had_effects(turn)  # a fresh turn had none
             final = turn.attempts > self._max_attempts or not acted
-            if turn.crashes >= SUSPECTED_AFTER and not self._alone and not (crashed and turn.alone and final):
+            suspected = self._crashes_below is not None and turn.crashes >= self._crashes_below
+            if suspected and not (crashed and turn.alone and final):
                 turn.crashes -= crashed
                 self.suspects.append(session.session_id)
-                break
+                session.lease_until = None  # and it stays in this worker's name
+                return None
             over = turn.attempts + (not crashed) > self._max_attempts or (crashed and turn.alone)
             failure = turn.error or f"its worker ended {turn.crashes} times while it was at work"
             if over and final:
                 self._store.end(session, turn, TurnStatus.QUARANTINED, failure, acted=acted)
                 continue
             turn.attempts = self._max_attempts + 1 if over else turn.attempts + (not crashed)
-            turn.alone = self._alone
+            turn.alone = self._crashes_below is None
             self._held[session.session_id] = (session.lease_token, turn)
             return self._start(turn, now, failure if over else None)
         self._release(session)

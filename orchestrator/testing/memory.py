@@ -170,9 +170,16 @@ class MemoryPreferences:
         return [kept[key] for key in sorted(kept)]
 
     async def remember(
-        self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
+        self,
+        tenant_id: TenantId,
+        user_id: UserId,
+        preferences: tuple[Preference, ...],
+        *,
+        instead_of: tuple[str, ...] = (),
     ) -> None:
         kept = self._kept.setdefault((tenant_id, user_id), {})
+        for key in instead_of:
+            kept.pop(key, None)
         for new in preferences:
             known = kept.get(new.key)
             if known is not None and known.source is Source.EXPLICIT and new.source is not Source.EXPLICIT:
@@ -186,6 +193,9 @@ class MemoryPreferences:
     async def forget(self, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> int:
         kept = self._kept.get((tenant_id, user_id), {})
         return sum(kept.pop(key, None) is not None for key in keys)
+
+    async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
+        return len(self._kept.pop((tenant_id, user_id), {}))
 
     async def replace(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]

@@ -218,7 +218,7 @@ class MemoryStore:
         if_busy: IfBusy = IfBusy.ENQUEUE,
         webhook: str | None = None,
     ) -> MemorySession:
-        """Make a session, or find it made alike. Raises InvalidInput when the identifier is taken."""
+        """Make a session, or find it made alike. Raises Refused when the identifier is taken."""
         identifier, now = session_id or SessionId(new_id("session")), self.clock()
         made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now)
         session = self.sessions.setdefault(identifier, made)

@@ -38,6 +38,7 @@ Identifier = Annotated[
     str, StringConstraints(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]*$")
 ]
 NO_NUL = r"^[^\x00]*$"
+NUL_REFUSED = "holds a NUL character, which no store takes; leave it out"
 IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=NO_NUL)]
 
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
@@ -47,7 +48,7 @@ def _check_text(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty; write what the user said")
     if "\x00" in text:
-        raise ValueError("holds a NUL character, which no store takes; leave it out")
+        raise ValueError(NUL_REFUSED)
     return text
 
 
@@ -61,11 +62,13 @@ def _fit_text(text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError("holds half a character, which UTF-8 cannot write") from error
+    if "\x00" in text:
+        raise ValueError(NUL_REFUSED)
     return text
 
 
 def _fit(value: JsonValue) -> JsonValue:
-    """Give numbers a form that every reader of JSON has, and refuse what cannot be written as UTF-8."""
+    """Give numbers a form that every reader of JSON has, and refuse what no store takes."""
     if isinstance(value, list):
         return [_fit(one) for one in value]
     if isinstance(value, dict):

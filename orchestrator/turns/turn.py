@@ -13,7 +13,6 @@ from enum import StrEnum
 from orchestrator.errors import (
     IllegalTransition,
     InboxFull,
-    InvalidInput,
     Refused,
     SessionBusy,
     SessionClosed,
@@ -137,18 +136,13 @@ class Submission:
     session_if_busy: IfBusy = IfBusy.ENQUEUE
 
 
-def session_in_use(session_id: SessionId) -> InvalidInput:
+def session_in_use(session_id: SessionId) -> Refused:
     """The complaint about an identifier that another tenant or domain has."""
-    return InvalidInput(
-        f"The session identifier {session_id!r} is in use elsewhere; choose another.", field="session_id"
-    )
+    return Refused(f"The session identifier {session_id!r} is in use elsewhere; choose another.")
 
 
-def sequence_in_use(submission: Submission) -> InvalidInput:
-    return InvalidInput(
-        f"The sequence {submission.sequence} was used already by another turn of this session.",
-        field="sequence",
-    )
+def sequence_in_use(submission: Submission) -> Refused:
+    return Refused(f"The sequence {submission.sequence} was used already by another turn of this session.")
 
 
 def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:

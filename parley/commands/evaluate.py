@@ -39,6 +39,25 @@ BASELINE: dict[str, JsonObject] = {
     "baseline, SGD-All": dict(zip(_PUBLISHED, (0.885, 0.972, 0.694, 0.383), strict=True)),
 }
 
+Models = Annotated[
+    list[str] | None, typer.Option(help="Let this model understand and write; several: side by side.")
+]
+PromptFolders = Annotated[
+    list[Path] | None,
+    typer.Option(help="A folder of prompts to try, beside the domain's own; several: side by side."),
+]
+FailUnder = Annotated[
+    list[str] | None, typer.Option(help="End with 1 below this: 0.95 of the turns, or slot_f1=0.9.")
+]
+Against = Annotated[
+    str | None, typer.Option(help="End with 1 if worse than this run: its name, file, or `latest`.")
+]
+Judge = Annotated[
+    str | None,
+    typer.Option(
+        help="Let this model judge answers by their rubric; else the first --model.", show_default=False
+    ),
+]
 AsWhat = Annotated[
     Measured,
     typer.Option("--as", help="Measure what of annotated dialogues: System 1, or the whole runtime."),
@@ -57,15 +76,11 @@ def evaluate_domain_or_dialogues(
             show_default=False,
         ),
     ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Let this model understand and write; several: side by side.")
-    ] = None,
-    fail_under: Annotated[
-        list[str] | None, typer.Option(help="End with 1 below this: 0.95 of the turns, or slot_f1=0.9.")
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option(help="End with 1 if worse than this run: its name, file, or `latest`.")
-    ] = None,
+    model: Models = None,
+    prompts: PromptFolders = None,
+    judge: Judge = None,
+    fail_under: FailUnder = None,
+    against: Against = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     schema: Annotated[Path | None, typer.Option(help="Schema of annotated dialogues.")] = None,
     dialogues: Annotated[Path | None, typer.Option(help="Annotated dialogues, a file or folder.")] = None,
@@ -84,7 +99,7 @@ def evaluate_domain_or_dialogues(
     They go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and
     dialogues.jsonl is measured as annotated dialogues: what System 1 understands of them, or what the runtime does.
     """
-    from parley.evaluation.domains import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
+    from parley.evaluation.domains import Variant, evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
 
     found = find_conversations(target) if target is not None and schema is None else None
     if found is None:
@@ -96,10 +111,18 @@ def evaluate_domain_or_dialogues(
         return
     domain, files = found
     folder = data_dir / "evaluations" / Path(domain).name
-    bounds, models = fail_under or [], model or []
+    if prompts and not model:
+        raise InvalidInput("Prompts are for a model: name one with --model.", field="prompts")
     report = asyncio.run(
         evaluate_domain(
-            domain, files, models=models, bounds=bounds, against=against, folder=folder, notice=say
+            domain,
+            files,
+            variants=[Variant(one, folder) for one in model or [None] for folder in (None, *(prompts or ()))],
+            judge=judge or (model or [None])[0],
+            bounds=fail_under or [],
+            against=against,
+            folder=folder,
+            notice=say,
         )
     )
     _print_report(report, as_json=json)
@@ -113,7 +136,7 @@ def _print_report(report: DomainReport, *, as_json: bool) -> None:
         print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
         return
     last = report.runs[-1]
-    names = [run["model"] or "without a model" for run in report.runs]
+    names = [run["name"] for run in report.runs]
     rows = [
         [name.replace("_", " "), *(_show(run["figures"].get(name)) for run in report.runs)]
         for name in last["figures"]

@@ -5,13 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import redis
 from kombu.connection import Connection
 
 from orchestrator.adapters.redis.client import connect_blocking
-from orchestrator.adapters.redis.worker_registry import PROCESSES, RegisteredProcess, read_process
+from orchestrator.adapters.redis.worker_registry import (
+    MOST_REFUSED,
+    PROCESSES,
+    REFUSED,
+    RegisteredProcess,
+    read_process,
+)
 from parley.diagnosis.database import check_clock
 from parley.diagnosis.finding import Finding, bad, note, well
 from parley.roles import QUEUES, Role
@@ -64,6 +72,7 @@ def examine_processes(redis_url: str) -> Iterator[Finding]:
         yield well("beat", f"runs on {', '.join(sorted({beat.host for beat in beats}))}")
     else:
         yield bad("beat", "nobody fires scheduled jobs", "start one: `parley serve beat`")
+    yield from _check_refused(redis_url)
 
 
 def read_present(redis_url: str) -> list[RegisteredProcess]:
@@ -72,6 +81,19 @@ def read_present(redis_url: str) -> list[RegisteredProcess]:
         now_ms = int(_server_time(client) * 1000)
         members: Any = client.zrangebyscore(PROCESSES, now_ms, "+inf")
     return [read_process(member) for member in members]
+
+
+def _check_refused(redis_url: str) -> Iterator[Finding]:
+    with _open(redis_url) as client:
+        kept: Any = client.lrange(REFUSED, 0, MOST_REFUSED - 1)
+    if kept:
+        last: dict[str, Any] = orjson.loads(kept[0])
+        at = datetime.fromtimestamp(last["at"], UTC).isoformat(timespec="seconds")
+        yield note(
+            "refused messages",
+            f"{len(kept)} kept without their contents, the last at {at} from {last['queue']}: {last['wrong']}",
+            f"see who sends into this queue; the list is {REFUSED} in Redis, delete it once it is understood",
+        )
 
 
 def _check_writes(replication: Mapping[str, Any], persistence: Mapping[str, Any]) -> Iterator[Finding]:

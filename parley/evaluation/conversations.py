@@ -17,12 +17,17 @@ from pydantic import ValidationError
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.configuration import merge_sections
-from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry
+from orchestrator.domain.evaluations import ConversationEntry, EvaluationFile, ExpectEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.res.markup import to_plain
 from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.types import Json, JsonObject
+from parley.evaluation.rubric import Judge, Verdict, judge_answer
+
+_REFERENCE = re.compile(r"(?=\w*[A-Z])\w{5,}")
+"""A reference that a tool made, which is another in every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,14 @@ class TurnOutcome:
     """One turn: what was said, what was expected, and what came. `faults`: what is not as expected, in words.
 
     `observed`: by the names of what is expected, with `source`, who understood the message, and `answer`.
+    `verdicts`: of the answer by its rubric.
     """
 
     said: str
     expect: ExpectEntry
     observed: JsonObject
     faults: list[str]
+    verdicts: list[Verdict] = field(default_factory=list[Verdict])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +60,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What conversations are taken through. `sections`: configuration laid over the domain's own."""
+    """What conversations are taken through. `sections`: configuration laid over the domain's own.
+
+    `judge`: judges what of answers no rule can; without one, that is not judged.
+    """
 
     loaded: LoadedDomain
     system1: System1
     models: ModelPool | None = None
     sections: JsonObject = field(default_factory=JsonObject)
+    judge: Judge | None = None
 
 
 def read_file(path: Path) -> EvaluationFile:
@@ -98,7 +109,7 @@ async def go_through(conversation: ConversationEntry, evaluated: Evaluated) -> l
         at=beginning_of(conversation),
     )
     try:
-        return await take_turns(conversation, simulator)
+        return await take_turns(conversation, simulator, evaluated.judge)
     finally:
         await simulator.close()
 
@@ -107,12 +118,15 @@ def beginning_of(conversation: ConversationEntry) -> datetime:
     return datetime.fromisoformat(conversation.now).replace(tzinfo=UTC) if conversation.now else START
 
 
-async def take_turns(conversation: ConversationEntry, simulator: Simulator) -> list[TurnOutcome]:
+async def take_turns(
+    conversation: ConversationEntry, simulator: Simulator, judge: Judge | None = None
+) -> list[TurnOutcome]:
     """Take every turn of a conversation; one that goes wrong does not end it."""
     talk = simulator.converse()
     remembered: dict[str, str] = {}
     outcomes: list[TurnOutcome] = []
     offered: list[JsonObject] = []
+    before: list[str] = []
     for entry in conversation.turns:
         seen = len(simulator.signals)
         said = insert(entry.user or "", remembered) if entry.action is None else str(entry.action["name"])
@@ -122,15 +136,20 @@ async def take_turns(conversation: ConversationEntry, simulator: Simulator) -> l
         offered = turn["actions"]
         observed = observe(turn, simulator.signals[seen:])
         faults = list(find_faults(entry.expect, observed))
-        outcomes.append(TurnOutcome(said, entry.expect, observed, faults))
-        remembered |= _values_of(turn)
+        answer = to_plain(observed["answer"] or "")
+        verdicts = await judge_answer(entry.expect.rubric, judge, said, answer, before)
+        faults += [f"by the rubric it fails: {one.criterion}" for one in verdicts if one.met is False]
+        before += [f"user: {said}", f"assistant: {answer}"]
+        outcomes.append(TurnOutcome(said, entry.expect, observed, faults, verdicts))
+        remembered |= values_of(turn)
     return outcomes
 
 
 def _payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Give the payload that is written, else the one of what the last answer offered under this name."""
-    written = action.get("payload")
-    return written or next((one["payload"] for one in offered if one["name"] == action["name"]), {})
+    """Give the payload that the last answer offered under this name with what is written, else what is written."""
+    written: JsonObject = action.get("payload") or {}
+    fitting = (one["payload"] for one in offered if one["name"] == action["name"])
+    return next((one for one in fitting if written.items() <= one.items()), written)
 
 
 def insert(text: str, remembered: Mapping[str, str]) -> str:
@@ -138,7 +157,16 @@ def insert(text: str, remembered: Mapping[str, str]) -> str:
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
 
 
-def _values_of(turn: JsonObject) -> dict[str, str]:
+def insert_names(text: str, remembered: Mapping[str, str]) -> str:
+    """Replace references that an earlier answer gave by their names: what `insert` undoes."""
+    for name, value in remembered.items():
+        if _REFERENCE.fullmatch(value):
+            text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)
+    return text
+
+
+def values_of(turn: JsonObject) -> dict[str, str]:
+    """Give what an answer's frame tells, by name."""
     data = (turn["frame"] or {}).get("data")
     return {name: str(value) for name, value in data.items()} if isinstance(data, dict) else {}
 

@@ -7,17 +7,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.adapters.domains.folder import domain_folder, load_domain
+from orchestrator.adapters.domains.folder import domain_folder, load_domain, read_prompts
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
-from orchestrator.domain.schema import ConversationEntry
+from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.types import JsonObject
-from parley.evaluation.conversations import Evaluated, evaluate, read_file
+from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file
 from parley.evaluation.explain import explain
 from parley.evaluation.report import write_report
+from parley.evaluation.rubric import Judge
 from parley.evaluation.runs import (
+    Variant,
     describe_run,
     find_regressions,
     find_run,
@@ -33,7 +35,7 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """`runs`: one for each model, the last one is reported. `page`: the HTML page. `findings`: what is too low."""
+    """`runs`: one for each variant, the last one is reported. `page`: the HTML page. `findings`: what is too low."""
 
     runs: list[JsonObject]
     page: Path
@@ -66,7 +68,8 @@ async def evaluate_domain(
     domain: str,
     files: Conversations,
     *,
-    models: Sequence[str],
+    variants: Sequence[Variant],
+    judge: str | None,
     bounds: Sequence[str],
     against: str | None,
     folder: Path,
@@ -77,7 +80,8 @@ async def evaluate_domain(
     Args:
         domain: its name or folder.
         files: conversations by file.
-        models: each gives a run of its own; without one, System 1 understands alone.
+        variants: each gives a run of its own; without a model, System 1 understands alone.
+        judge: the model that judges answers by sentences; None: they are not judged.
         bounds: figures that no run may fall below.
         against: an earlier run that the last one may not be worse than.
         folder: where runs are kept.
@@ -94,11 +98,23 @@ async def evaluate_domain(
     edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
     runs: list[JsonObject] = []
     findings: list[str] = []
-    for model in models or [None]:
-        async with open_model(model) as pool:
-            with progress(model or "without a model") as counted:
-                outcomes = await evaluate(files, Evaluated(loaded, system1, pool), notice, counted)
-        run = describe_run(loaded.domain.name, model, outcomes, measure(outcomes, edges))
+    for variant in variants:
+        prompts = read_prompts(variant.prompts) if variant.prompts is not None else {}
+        if variant.prompts is not None and not prompts:
+            raise InvalidInput(f"{variant.prompts} holds no prompts, such as nlu_think.md.", field="prompts")
+        async with open_model(variant.model) as pool, open_model(judge) as judging:
+            asked = judging.engineer(loaded.domain.config) if judging is not None else None
+            evaluated = Evaluated(
+                loaded,
+                system1,
+                pool,
+                sections={"prompts": prompts} if prompts else {},
+                judge=Judge.of(asked, loaded.domain.config) if asked is not None else None,
+            )
+            with progress(variant.name) as counted:
+                outcomes = await evaluate(files, evaluated, notice, counted)
+        _notice_unjudged(outcomes, notice)
+        run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges))
         keep(run, folder)
         runs.append(run)
         findings += [*find_shortfalls(run["figures"], limits)]
@@ -106,6 +122,14 @@ async def evaluate_domain(
     page = folder / f"{runs[-1]['run']}.html"
     page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")
     return DomainReport(runs, page, findings)
+
+
+def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
+    """Say how many criteria nobody has judged, and why the first was not."""
+    verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
+    unjudged = [verdict for verdict in verdicts if verdict.met is None]
+    if unjudged:
+        notice(f"{len(unjudged)} criteria were not judged: the first {unjudged[0].why} (--judge MODEL).")
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ _TEMPLATES = Environment(
 
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
-    """Write the report of the last run, its figures beside those of the runs before it.
+    """Write the report of the last run, beside the runs before it.
 
     `findings`: what is below its bound, or worse than before.
     """
@@ -33,4 +34,29 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
         for cell in run["confusion"]
     ]
     page = _TEMPLATES.get_template("report.html.j2")
-    return page.render(run=run, runs=runs, flows=flows, cells=cells, findings=findings)
+    return page.render(
+        run=run, runs=runs, flows=flows, cells=cells, findings=findings, differences=_compare(runs)
+    )
+
+
+_REFERENCE = re.compile(r"\b(?=\w*\d)[A-Z0-9]{5,}\b")
+"""What a tool makes anew in each run, such as the reference of a booking."""
+
+
+def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:
+    return turn["flow"], _REFERENCE.sub("…", turn["answer"] or "")
+
+
+def _compare(runs: Sequence[JsonObject]) -> list[JsonObject]:
+    """List the turns that came out otherwise in one run than in another: each with what every run made of it."""
+    found: list[JsonObject] = []
+    by_name = [{one["conversation"]: one["turns"] for one in run["outcomes"]} for run in runs]
+    for outcome in runs[-1]["outcomes"]:
+        name = outcome["conversation"]
+        taken = [turns[name] for turns in by_name if name in turns]
+        if len(taken) < len(runs):
+            continue
+        for number, made in enumerate(zip(*taken, strict=False), start=1):
+            if any(_outcome_of(one) != _outcome_of(made[0]) for one in made):
+                found.append({"turn": f"{name}, {number}", "said": made[-1]["said"], "made": made})
+    return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,16 +21,32 @@ TOLERANCE = 0.005
 MAIN_FIGURE = "turns_as_expected"
 
 
-def describe_run(domain: str, model: str | None, outcomes: Sequence[Outcome], scores: Scores) -> JsonObject:
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What is evaluated beside others: a model, and a folder of prompts in place of the domain's own."""
+
+    model: str | None = None
+    prompts: Path | None = None
+
+    @property
+    def name(self) -> str:
+        prompts = f", {self.prompts.name}" if self.prompts is not None else ""
+        return (self.model or "without a model") + prompts
+
+    @property
+    def suffix(self) -> str:
+        parts = [one for one in (self.model, self.prompts and self.prompts.name) if one]
+        return "".join("-" + re.sub(r"\W", "_", one) for one in parts)
+
+
+def describe_run(domain: str, variant: Variant, outcomes: Sequence[Outcome], scores: Scores) -> JsonObject:
     """Write a run as it is kept, reported and compared."""
     made = datetime.now(UTC)
-    label = f"{made:%Y%m%d-%H%M%S}" + (
-        f"-{''.join(c if c.isalnum() else '_' for c in model)}" if model else ""
-    )
     return {
-        "run": label,
+        "run": f"{made:%Y%m%d-%H%M%S}{variant.suffix}",
         "domain": domain,
-        "model": model,
+        "model": variant.model,
+        "name": variant.name,
         "made_at": made.isoformat(timespec="seconds"),
         "conversations": len(outcomes),
         "turns": sum(len(outcome.turns) for outcome in outcomes),
@@ -55,6 +73,7 @@ def describe_run(domain: str, model: str | None, outcomes: Sequence[Outcome], sc
                         "flow": turn.observed["flow"],
                         "answer": turn.observed["answer"],
                         "faults": turn.faults,
+                        "verdicts": [asdict(verdict) for verdict in turn.verdicts],
                     }
                     for turn in outcome.turns
                 ],

@@ -51,6 +51,7 @@ def measure(outcomes: Sequence[Outcome], edges: Mapping[str, Iterable[str]]) -> 
             "tools": _mean(_matches(turns, "tools")),
             "tool_arguments": _mean([_arguments_right(turn) for turn in turns if turn.expect.arguments]),
             "answers": _mean([not _has_fault(turn, "the answer") for turn in turns if _expects_answer(turn)]),
+            "rubric": _mean([one.met for turn in turns for one in turn.verdicts if one.met is not None]),
             **{
                 name: _mean([path[name] for path in paths if path])
                 for name in ("path_nodes", "partial_path", "full_path")

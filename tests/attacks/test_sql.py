@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -61,10 +61,12 @@ class Judge:
         self._process.stdin.flush()
         began = monotonic()
         if not select([self._process.stdout], (), (), LONGEST_S)[0]:
+            self._measure(self._process.pid)
             self._process.kill()
         line = self._process.stdout.readline()
         self.longest_s = max(self.longest_s, monotonic() - began)
         if line:
+            self._measure(self._process.pid)
             return json.loads(line)
         code = self._end()
         return "limit" if code in LIMITS else f"the system (signal {-code})"
@@ -83,12 +85,16 @@ class Judge:
         if self._process is None:
             return 0
         self._process.stdin.close()  # type: ignore[union-attr]
-        _, status, used = os.wait4(self._process.pid, 0)
-        self._process.returncode = code = os.waitstatus_to_exitcode(status)
-        self.most_bytes = max(self.most_bytes, used.ru_maxrss * 1024)
+        code = self._process.wait()
         self._process.stdout.close()  # type: ignore[union-attr]
         self._process = None
         return code
+
+    def _measure(self, pid: int) -> None:
+        """Look at the most memory that the judge has held. The figure of an ended child begins with its parent's."""
+        status = Path(f"/proc/{pid}/status").read_text()
+        found = re.search(r"VmHWM:\s+(\d+) kB", status)
+        self.most_bytes = max(self.most_bytes, int(found[1]) * 1024 if found else 0)
 
 
 LIMITS = {-9, -24, -6, -11}  # time, memory
@@ -108,7 +114,7 @@ def fuzz(count: int, seed: int) -> Counter[str]:
         f"\n{dict(counts)}; at most {judge.longest_s:.1f} s and {judge.most_bytes >> 20} MiB for one statement"
     )
     assert judge.longest_s < LONGEST_S + 2, "what is ended has some time to end"
-    assert judge.most_bytes <= MOST_BYTES
+    assert 0 < judge.most_bytes <= MOST_BYTES
     return counts
 
 

@@ -23,9 +23,9 @@ async def _claim(lane: Lane, session: SessionId) -> Lease:
     return lease
 
 
-async def _crash(ports: Ports, session: SessionId, *, alone: bool = False) -> Lease:
+async def _crash(ports: Ports, session: SessionId, *, crashes_below: int | None = 2) -> Lease:
     """Take the session's turn up in a process that ends at once."""
-    lane = await ports.make_lane(alone=alone)
+    lane = await ports.make_lane(crashes_below=crashes_below)
     lease = await _claim(lane, session)
     await ports.kill(lane)
     await (await ports.make_lane()).sweep(grace_s=60)
@@ -45,7 +45,7 @@ async def test_after_a_second_crash_a_turn_is_run_alone(ports: Ports, tenant: Te
     session = await _submit(ports, tenant, "beside the poison", "next")
     for _ in range(2):
         await _crash(ports, session)
-    crowded, alone = await ports.make_lane(), await ports.make_lane(alone=True)
+    crowded, alone = await ports.make_lane(), await ports.make_lane(crashes_below=None)
     assert await crowded.claim(session) is None
 
     lease = await _claim(alone, session)
@@ -56,11 +56,38 @@ async def test_after_a_second_crash_a_turn_is_run_alone(ports: Ports, tenant: Te
     assert committed.next.input.text == "next"
 
 
+async def test_suspects_run_beside_their_like_before_they_run_alone(ports: Ports, tenant: TenantId) -> None:
+    session = await _submit(ports, tenant, "beside the poison, three times")
+    for _ in range(2):
+        await _crash(ports, session)
+    await _crash(ports, session, crashes_below=3)
+    beside_others, alone = await ports.make_lane(crashes_below=3), await ports.make_lane(crashes_below=None)
+
+    assert await beside_others.claim(session) is None
+    lease = await _claim(alone, session)
+
+    assert (lease.work.input.text, lease.work.attempts) == ("beside the poison, three times", 1)
+
+
+async def test_a_suspect_whose_worker_ends_before_it_is_run_is_found_at_once(
+    ports: Ports, tenant: TenantId
+) -> None:
+    session = await _submit(ports, tenant, "beside the poison")
+    for _ in range(2):
+        await _crash(ports, session)
+    left = await ports.make_lane()
+    assert await left.claim(session) is None  # and has handed it to a process for suspects
+
+    await ports.kill(left)
+
+    assert await (await ports.make_lane()).sweep(grace_s=60) == [session]
+
+
 async def test_what_crashed_alone_is_set_aside(ports: Ports, tenant: TenantId) -> None:
     session = await _submit(ports, tenant, "poison", "next")
     for _ in range(2):
         await _crash(ports, session)
-    crashed = await _crash(ports, session, alone=True)
+    crashed = await _crash(ports, session, crashes_below=None)
 
     lease = await _claim(await ports.make_lane(), session)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.errors import NotFound, Refused, SessionBusy
 from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 from tests.contract.conftest import Ports
@@ -48,9 +48,9 @@ async def test_an_identifier_belongs_to_one_tenant_and_domain(ports: Ports, tena
     """RT-22"""
     name = new_session_id()
     await ports.sessions.create(tenant, "travel", session_id=name)
-    with pytest.raises(InvalidInput):
+    with pytest.raises(Refused):
         await ports.sessions.create(TenantId("other"), "travel", session_id=name)
-    with pytest.raises(InvalidInput):
+    with pytest.raises(Refused):
         await ports.sessions.create(tenant, "analytics", session_id=name)
     for call in (ports.sessions.get, ports.sessions.close, ports.sessions.history):
         with pytest.raises(NotFound):

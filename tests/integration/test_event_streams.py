@@ -228,6 +228,19 @@ async def test_a_revoked_key_listens_no_longer(database_url: str, redis_url: str
     assert closed.value.rcvd.code == 1008
 
 
+async def test_no_answer_lasts_longer_than_the_gateway_lets_one(database_url: str, redis_url: str) -> None:
+    """RT-15: a wait is over sooner than was asked; a stream ends, and goes on where it was when it is opened again."""
+    async with open_house(database_url, redis_url, longest_response_s=0.2) as house:
+        session = await house.session()
+        turn = await house.submit(session)
+        waited = await house.http.get(f"/v1/turns/{turn}?wait=300")
+        assert (waited.status_code, waited.json()["status"]) == (202, "queued")
+
+        assert await read_log(house, session) == [1]
+        await house.answer(session)
+        assert (await read_log(house, session, headers={"Last-Event-ID": "1"}))[0] == 2
+
+
 async def test_a_socket_of_no_session_is_closed(house: House) -> None:
     async with websockets.connect(house.url.replace("http", "ws", 1) + "/v1/sessions/nowhere/ws") as socket:
         assert orjson.loads(await socket.recv())["error"]["code"] == "not_found"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,13 +73,14 @@ async def test_the_pages_of_a_table_come_from_its_domain(house: House) -> None:
 
 
 async def test_an_export_is_downloaded_by_its_owner_alone(house: House) -> None:
-    """RS-5: the path that the answer names gives the whole file."""
+    """RS-5: the path that the answer names is signed and gives the whole file; the plain one is for its owner."""
     session, other = await analytics(house), await analytics(house)
     exports = Exports(
         ServiceContext(PostgresRecords(house.ports.stores.database, DEFAULT_TENANT, "analytics"))
     )
-    call = ToolCall("key", session, None, DEFAULT_TENANT, 0.0)
-    path = (await exports.export(table="airports", call=call))["path"]
+    call = ToolCall("key", session, None, DEFAULT_TENANT, time.time())
+    made = await exports.export(table="airports", call=call)
+    path = f"/v1/sessions/{session}/exports/{made['document_id']}"
 
     answer = await house.http.get(path)
 
@@ -85,6 +88,10 @@ async def test_an_export_is_downloaded_by_its_owner_alone(house: House) -> None:
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == 'attachment; filename="airports.csv"'
     assert len(answer.text.splitlines()) == 3377
+    assert (await house.http.get(made["path"])).text == answer.text
+    assert (await house.http.get(made["path"][:-4] + "AAAA")).status_code == 404
+    old = await exports.export(table="airports", call=replace(call, now=time.time() - 100_000))
+    assert (await house.http.get(old["path"])).status_code == 404
     assert (await house.http.get(path.replace(session, other))).status_code == 404
     assert (await house.http.get(f"/v1/sessions/{session}/exports/nothing")).status_code == 404
 
@@ -144,6 +151,8 @@ async def test_feedback_is_kept(house: House) -> None:
     assert given.status_code == 201
     assert (given.json()["rating"], given.json()["correction"]) == ("down", said["correction"])
     assert await get(house, f"/v1/sessions/{session}/feedback") == [given.json()]
+    assert await get(house, "/v1/feedback") == [given.json()]
+    assert await get(house, "/v1/feedback", session_id="session_x") == []
     for wrong, field in (({}, "body"), ({"rating": "meh"}, "rating"), ({"comment": ""}, "comment")):
         refused = await house.http.post(path, json=wrong)
         assert (refused.status_code, refused.json()["field"]) == (422, field)

@@ -41,7 +41,8 @@ class Author(System1):
         words = Rule(
             prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)
         )
-        return Script(rules=(understand, replan, words))
+        nothing_more = Rule(prompt="slot_fill", replies=(Answer(json={"slots": {}}),))
+        return Script(rules=(understand, replan, words, nothing_more))
 
 
 def write(understood: Understanding | None) -> Any:

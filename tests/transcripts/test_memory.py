@@ -70,7 +70,7 @@ async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None
     asked = await say(other, "Book a flight from Oslo to Madrid tomorrow")
 
     assert (slots(other)["cabin"]["value"], slots(other)["cabin"]["source"]) == ("business", "memory")
-    assert "From what I remember of you I take business as the cabin" in asked["reply"]
+    assert "I take business as the cabin (you said “I always fly business class” on " in asked["reply"]
 
     corrected = await say(other, "economy please")
     assert corrected["flows"][0]["slots"]["cabin"] == "economy"
@@ -193,3 +193,51 @@ async def test_labels_of_what_was_remembered_join_the_session() -> None:
     state = simulator.store.sessions[talk.session_id].state
 
     assert b"untrusted" in state
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("I always fly from Oslo", {"*.origin": "OSL"}),
+        ("by the way, I usually sit at the window.", {"*.seat_position": "window"}),
+        ("I prefer aisle seats", {"*.seat_position": "aisle"}),
+        ("I fly business class, please remember that", {"*.cabin": "business"}),
+        ("I am a vegetarian", {}),
+        ("my wife is allergic to nuts, keep that in mind for the future", {}),
+    ],
+)
+async def test_what_somebody_says_of_themselves_in_general_is_remembered(said: str, kept: JsonObject) -> None:
+    simulator = simulate()
+    turn = await say(simulator.converse(user_id=ADA), said)
+
+    assert turn["completed"] == ["remember_preference"]
+    assert await rules(simulator) == kept
+    assert len(await simulator.preferences.of_user(DEFAULT_TENANT, ADA)) == 1 + len(kept)
+
+
+async def test_what_is_told_in_the_middle_of_a_task_serves_it_at_once() -> None:
+    talk = simulate().converse(user_id=ADA)
+    turn = await say(talk, "book a flight to Rome tomorrow", "I always fly from Oslo")
+
+    assert turn["completed"] == ["remember_preference"]
+    assert "I take Oslo (OSL) as the origin (you said “I always fly from Oslo” on " in turn["reply"]
+    assert turn["ambiguity"]["level"] == "confirmation"
+
+
+@pytest.mark.parametrize(
+    "asked", ["where do you have that from?", "why do you think I like the window?", "How do you know that?"]
+)
+async def test_who_asks_where_something_is_from_is_told(asked: str) -> None:
+    talk = simulate().converse(user_id=ADA)
+    turn = await say(talk, "remember that I like the window", asked)
+
+    assert "I like the window (you said so on " in turn["reply"]
+
+
+async def test_a_habit_is_told_with_how_often_it_was_seen() -> None:
+    simulator = simulate()
+    habit = replace(BUSINESS, key="book_flight.origin", value="OSL", origin={"seen": 4, "of": 5})
+    await simulator.preferences.remember(DEFAULT_TENANT, ADA, (habit,))
+    turn = await say(simulator.converse(user_id=ADA), "book a flight to Rome")
+
+    assert "I take Oslo (OSL) as the origin (so it was 4 of 5 times)" in turn["reply"]

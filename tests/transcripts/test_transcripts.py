@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.domain.schema import ConversationEntry, ExpectEntry
+from orchestrator.domain.evaluations import ConversationEntry, ExpectEntry
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
 from parley.evaluation.conversations import beginning_of, read_file, take_turns

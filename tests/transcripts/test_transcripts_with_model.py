@@ -12,7 +12,7 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.domain.configuration import merge_sections
-from orchestrator.domain.schema import ConversationEntry
+from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import ScriptedModel

@@ -9,6 +9,7 @@ from typing import Any, Final
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
 from orchestrator.adapters.postgres.memory.context import PostgresContextSources
+from orchestrator.adapters.postgres.memory.forgetting import PostgresForgetting
 from orchestrator.adapters.postgres.memory.records import PostgresCollections
 from orchestrator.bootstrap import Ports
 from orchestrator.memory.search import RememberedContext
@@ -23,6 +24,7 @@ TOOL_NAMES: Final = frozenset(
     {
         "collections",
         "context",
+        "forgetting",
         "housekeeping",
         "lanes",
         "memory",
@@ -41,6 +43,7 @@ TOOL_NAMES: Final = frozenset(
 def make_tools(ports: Ports) -> Mapping[str, Any]:
     """Tools by name."""
     return {
+        "forgetting": PostgresForgetting(ports.stores.database),
         "housekeeping": PostgresHousekeeping(ports.stores.database),
         "sessions": ports.stores.sessions,
         "scratchpad": ports.shared.scratchpad,

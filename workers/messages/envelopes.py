@@ -18,11 +18,10 @@ from kombu.utils.json import loads
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from orchestrator.ports.tasks import SUBMISSIONS
-from orchestrator.telemetry import get_logger
-from orchestrator.telemetry.metrics import MESSAGES_REFUSED
+from workers.messages.refused import note_refused
 from workers.messages.unacknowledged import BOOK, taken_by
 
-_log = get_logger(__name__)
+DROPPED: Final = "A message that is none was dropped."
 
 # Errors from messages whose parts are missing, or of another type; kombu takes some for a lost connection.
 MALFORMED: Final = (
@@ -82,12 +81,6 @@ def find_fault(envelope: object) -> str | None:
     return None
 
 
-def refuse(queue: str, why: str) -> None:
-    """Count and log a message that was thrown away."""
-    MESSAGES_REFUSED.labels(queue).inc()
-    _log.error("A message that is none was dropped.", queue=queue, wrong=why)
-
-
 class _Judged(redis.Channel):
     """A channel of Redis that hands on sound envelopes only.
 
@@ -119,7 +112,7 @@ class _Judged(redis.Channel):
         try:
             return self._read_moved(**options) if self._moves else super()._brpop_read(**options)
         except MALFORMED as error:  # bytes that are no JSON
-            refuse("unknown", type(error).__name__)
+            note_refused(DROPPED, None, type(error).__name__)
             return True
 
     def _read_moved(self, **options: Any) -> bool:
@@ -149,7 +142,7 @@ class _Judging:
         if fault is None:
             super()._deliver(message, queue)  # type: ignore[misc]
         else:
-            refuse(queue, fault)
+            note_refused(DROPPED, queue, fault)
 
 
 class SentinelChannel(_Judged, redis.SentinelChannel): ...

@@ -17,6 +17,7 @@ from celery.worker.request import Request
 
 from orchestrator.telemetry import get_logger
 from workers.messages.envelopes import MALFORMED
+from workers.messages.refused import note_refused
 
 _log = get_logger(__name__)
 
@@ -104,13 +105,13 @@ class RedactingConsumer(Consumer):
 def _log_dropped(event: str, message: Any, error: Exception | None = None) -> None:
     headers = message.headers if isinstance(message.headers, dict) else {}
     info = message.delivery_info or {}
-    _log.error(
+    note_refused(
         event,
+        _name(info.get("routing_key")),
+        "task" if error is None else type(error).__name__,
         task=_name(headers.get("task")),
-        queue=info.get("routing_key"),
         content_type=_name(message.content_type),
         bytes=len(message.body or b""),
-        error=error,
     )
 
 

@@ -21,7 +21,7 @@ FILLERS = words(
     "well some all any give we we'd us"
 )
 """Words that carry nothing; forms never see them."""
-_IT = frozenset({"it", "this", "that"})
+_IT = words("it this that them they these")
 _WHOLE = {"what's": "what is", "what’s": "what is", "whats": "what is"}
 _SILENT = frozenset(".?!;:'’“”\"")
 _OPENERS = frozenset({"where", "whose", "with", "having"})

@@ -13,7 +13,7 @@ from domains.analytics.language.names import Names
 from domains.analytics.statements.conditions import MONTHS, parse_condition
 from domains.analytics.statements.parts import words
 from domains.analytics.store.sheet import Sheet
-from orchestrator import Dact, Heard, Json, Mention, Read, ToolFailure
+from orchestrator import Dact, Heard, Json, Mention, Past, Read, ToolFailure
 
 _OF_A_QUESTION = words("columns condition value order direction limit function column by also_by")
 _CONTINUED = words("query aggregate chart preview")
@@ -24,6 +24,8 @@ _WITHOUT_TABLE = words(
 )
 _TAKES_PART = words("save_result export")
 """Flows that take the part of a table that was shown before, where it is called “this”."""
+_SHOWS_NOTHING = words("save_result export list_tables describe_table list_schedules show_history")
+"""Flows after which “this” is still what was shown before them."""
 _OF_A_WHOLE = words(
     "query aggregate chart compare correlate profile find_missing find_duplicates find_outliers report pivot sample"
 )
@@ -206,18 +208,23 @@ class Request:
         if slots.get("function") == "count":
             kept["column"] = None
         said = {name: value for name, value in slots.items() if value is not None}
-        return {**kept, **said, "condition": _join(slots.get("condition"), self.before.get("condition"))}
+        before = self.before.get("condition")
+        if "value" in self.parts:
+            before = _without(before, str(slots["condition"]))
+        return {**kept, **said, "condition": _join(slots.get("condition"), before)}
 
     def _take_part(self, slots: Mapping[str, Json]) -> dict[str, Json]:
         """Take the part of a table that the last answer showed, or that is said now."""
         if slots.get("condition"):
             return {"question": {"condition": slots["condition"]}, "condition": None}
-        last = self.heard.completed[0].dact if self.heard.completed else ""
-        if last == "ask_data":
+        last = next((past for past in self.heard.completed if past.dact not in _SHOWS_NOTHING), None)
+        if last is not None and last.dact == "ask_data":
             raise Unfit(
                 "What I worked out with SQL I can neither save nor export; name a table, or a part with “where”."
             )
-        shown = question_before(self.heard) if last in {"query", "aggregate"} else {}
+        shown = question_of(last) if last is not None and last.dact != "preview" else {}
+        if shown.get("kind") and not shown.get("function"):  # what was drawn are rows
+            shown = {"condition": shown.get("condition")}
         asked = {name: shown[name] for name in shown if name in _OF_A_QUESTION and shown[name] is not None}
         return {"question": asked or None}
 
@@ -234,7 +241,8 @@ def read_form(
     if continues:
         last = heard.completed[0].dact if heard.completed else ""
         flow = flow or ("query" if last == "preview" else str(last))
-        if not parts or not before or not _goes_on(flow, parts, before):
+        says_something = bool(parts) or flow == "chart"  # “plot it” names nothing, and says enough
+        if not says_something or not before or not _goes_on(flow, parts, before):
             return None
     return Request(heard, message, names, flow, parts, before).read()
 
@@ -257,11 +265,15 @@ def last_table(heard: Heard) -> str | None:
 
 def question_before(heard: Heard) -> dict[str, Json]:
     """Give the question that was answered last, by slot; empty when there was none."""
-    last = heard.completed[0] if heard.completed else None
-    if last is not None and last.dact == "correlate" and last.values.get("other_column"):
+    return question_of(heard.completed[0]) if heard.completed else {}
+
+
+def question_of(last: Past) -> dict[str, Json]:
+    """Give the question that a task answered, by slot; empty when it answered none."""
+    if last.dact == "correlate" and last.values.get("other_column"):
         pair = {"column": last.values["column"], "by": last.values["other_column"]}
         return {"table": last.values.get("table"), **pair, "kind": "scatter"}
-    if last is None or last.dact not in _CONTINUED:
+    if last.dact not in _CONTINUED:
         return {}
     asked = last.outputs.get("question")
     values = {**last.values, **(asked if isinstance(asked, dict) else {})}
@@ -293,6 +305,16 @@ def _marks_of(part: str) -> list[str]:
 
 def _not_taken(said: str) -> Unfit:
     return Unfit(f"I did not take “{said}”, so I have done nothing.")
+
+
+def _without(condition: Json, value: str) -> Json:
+    """Leave out of a condition what it says of the column of another value: “only Japan”, then “only Europe”."""
+    column = re.escape(value.removeprefix("where ").partition(" is ")[0])
+    same = re.compile(
+        rf"(?:^where |\band ){column} is (?!not\b)[^ ]+(?: (?!and\b)[^ ]+)*(?: and\b)?", re.IGNORECASE
+    )
+    rest = same.sub("", str(condition or "")).strip()
+    return f"where {rest.removeprefix('where ').removeprefix('and ')}" if rest else None
 
 
 def _join(first: Json, second: Json) -> Json:

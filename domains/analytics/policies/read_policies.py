@@ -130,7 +130,11 @@ class AskData(TablePolicy):
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
         if not run.returned:
             return "no statement was carried out: call sql_run, then answer from its rows"
-        unfounded = list(_unfounded_numbers(data["answer"], run))
+        return self.find_fault_in_text(run, data["answer"])
+
+    def find_fault_in_text(self, run: Execution, text: str) -> str | None:
+        """Find numbers that no row bears out."""
+        unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
                 f"{', '.join(unfounded)} stands neither in the rows nor in the question: answer with numbers of "

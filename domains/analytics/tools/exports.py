@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import secrets
 
 import orjson
 
@@ -13,9 +14,10 @@ from domains.analytics.statements.question import Question, write_question
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace, owner_of
 from domains.analytics.tools.display import about, show_value
-from orchestrator import JsonObject, ToolCall
+from orchestrator import ExportLink, JsonObject, ToolCall
 
 EXPORTS = "exports"
+LINK_LIVES_S = 24 * 60 * 60
 MOST_EXPORTED = 20_000
 LONGEST_SHOWN = 4000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -50,12 +52,13 @@ class Exports(TableService):
         text = write_text(names, to_objects(found.columns, found.rows), format)
         key = f"{workspace.owner}:{sheet.node}:{sql}:{sorted(values.named.items())}:{format}"
         document_id = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
-        document = {"owner": workspace.owner, "table": sheet.name, "format": format, "text": text}
-        await self.records.create(EXPORTS, document_id, document)
+        document: JsonObject = {"owner": workspace.owner, "table": sheet.name, "format": format, "text": text}
+        kept = await self.records.create(EXPORTS, document_id, {**document, "key": secrets.token_urlsafe()})
+        link = ExportLink(call.tenant_id, call.session_id, document_id, int(call.now) + LINK_LIVES_S)
         return {
             **about(workspace, sheet),
             "document_id": document_id,
-            "path": f"/v1/sessions/{call.session_id}/exports/{document_id}",
+            "path": link.path(kept["key"]),
             "format": format,
             "characters": len(text),
             "row_count": len(found.rows),
@@ -64,7 +67,7 @@ class Exports(TableService):
         }
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """Give a whole export: {name, format, text}.
+        """Give a whole export: {name, format, text, key}.
 
         Raises:
             ToolFailure: not_found, also for what belongs to somebody else.
@@ -72,7 +75,7 @@ class Exports(TableService):
         found = await self.records.get(EXPORTS, document_id)
         if found is None or found["owner"] != owner_of(call):
             raise not_found("There is no such document.")
-        return {"name": found["table"], "format": found["format"], "text": found["text"]}
+        return {"name": found["table"], **{name: found[name] for name in ("format", "text", "key")}}
 
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:
         """Report size, numbers, groups and gaps of a table, each in a section."""

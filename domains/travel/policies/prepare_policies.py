@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestrator import BasePolicy, Ending, Execution, JsonObject, SlotSource
+
+_FIGURE = re.compile(r"\d{2,}")
+"""Of flights, times and prices."""
 
 
 class TripAdvice(BasePolicy):
@@ -14,6 +19,11 @@ class TripAdvice(BasePolicy):
         if _find_flight(run, data) is not None:
             return None
         return f"no search returned a flight {data['flight_number']} on {data['day']}"
+
+    def find_fault_in_text(self, run: Execution, text: str) -> str | None:
+        found = str(run.returned)
+        invented = [one for one in _FIGURE.findall(text) if one not in found and one not in run.context.text]
+        return f"no search returned {', '.join(invented)}" if invented else None
 
     def outputs(self, run: Execution) -> JsonObject:
         flight = _find_flight(run, run.data)

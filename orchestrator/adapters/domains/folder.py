@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
+from orchestrator.models.templates import load_prompts
 from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Dact, JsonObject
 
@@ -133,7 +134,7 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
         name=folder.name,
         folder=str(folder),
         defaults=_defaults(),
-        config=_read_mapping(folder, "domain.yaml", problems),
+        config=_read_configuration(folder, problems),
         ontology=ontology,
         tools=_read_mapping(folder, "tools.yaml", problems),
         services=import_services(folder, problems),
@@ -152,6 +153,30 @@ def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
     """Content of a file that may be missing."""
     path = folder / name
     return read_yaml(path, name, problems) if path.exists() else SourceFile(name)
+
+
+def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
+    """Read domain.yaml, with the domain's own prompts as one of its sections."""
+    file = _read_mapping(folder, "domain.yaml", problems)
+    try:
+        prompts = read_prompts(folder / "prompts")
+    except ConfigurationError as error:
+        for found in error.problems:
+            problems.add(SourceFile(f"prompts/{found.place}"), (), found.message)
+        return file
+    return replace(file, body={**(file.body or {}), "prompts": prompts}) if prompts else file
+
+
+def read_prompts(folder: Path) -> dict[str, str]:
+    """Read the prompts of a folder, by file name. Raises ConfigurationError with every mistake of each."""
+    problems = Problems()
+    read = {path.name: read_text(path, path.name, problems) for path in sorted(folder.glob("*.md"))}
+    texts = {name: text for name, text in read.items() if text is not None}
+    if problems.found:
+        raise ConfigurationError(problems.found)
+    if texts:
+        load_prompts(texts)
+    return texts
 
 
 def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
@@ -221,7 +246,7 @@ class DomainRegistry:
             problems = Problems()
             folder = _find(self.place(name), problems)
             if folder is not None:
-                known = read_config(_defaults(), _read_mapping(folder, "domain.yaml", problems), problems)
+                known = read_config(_defaults(), _read_configuration(folder, problems), problems)
             if known is None or problems.found:
                 raise ConfigurationError(problems.found)
             self._configs[name] = known

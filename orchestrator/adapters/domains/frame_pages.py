@@ -75,7 +75,7 @@ class FramePages:
         user_id: UserId | None,
         now: float,
     ) -> JsonObject:
-        """What was exported in a session: ``{name, format, text}``.
+        """What was exported in a session: ``{name, format, text, key}``.
 
         Raises:
             NotFound: there is no such export, or it is somebody else's.

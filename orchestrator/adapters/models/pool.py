@@ -107,7 +107,7 @@ class ModelPool:
             breaker or BreakerPolicy(), self._pacing.clock, lambda view: record(circuit_signal(view))
         )
         self._clients: dict[str, OpenAIChat] = {}
-        self._engineers: list[tuple[ModelConfig, PromptEngineer]] = []
+        self._engineers: list[tuple[tuple[ModelConfig, Mapping[str, str]], PromptEngineer]] = []
 
     @property
     def configured(self) -> bool:
@@ -120,29 +120,30 @@ class ModelPool:
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
-        """The engineer for a domain, shared by all whose models are configured alike; None without a model.
+        """The engineer for a domain, shared by all whose models and prompts are alike; None without a model.
 
         Raises:
-            ConfigurationError: a prompt that ships is broken.
+            ConfigurationError: a prompt is broken.
         """
         if not self._endpoints:
             return None
         wanted = read_model_config(config, self._model, self._fallback)
         if not self._can_serve(wanted, read_voters(config)):
             return None
-        known = next((engineer for config, engineer in self._engineers if config == wanted), None)
+        asked = (wanted, config.prompts)
+        known = next((engineer for asked_so, engineer in self._engineers if asked_so == asked), None)
         if known is not None:
             return known
         engineer = PromptEngineer(
             self._open_clients(),
-            load_prompts(),
+            load_prompts(config.prompts),
             wanted,
             spending=self._spending,
             record=self._record,
             pacing=self._pacing,
             board=self._board,
         )
-        self._engineers.append((wanted, engineer))
+        self._engineers.append((asked, engineer))
         return engineer
 
     async def aclose(self) -> None:

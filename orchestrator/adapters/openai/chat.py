@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Literal
 
 import httpx2
@@ -41,20 +43,31 @@ class Endpoint:
     extra_body: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
+def open_client(endpoint: Endpoint, read_s: float, *, retries: int, **settings: Any) -> openai.AsyncOpenAI:
+    """Make a client of an endpoint. `settings`: of its connections."""
+    timeout = httpx2.Timeout(read_s, connect=endpoint.connect_s)
+    return openai.AsyncOpenAI(
+        api_key=endpoint.api_key or NO_KEY,
+        base_url=endpoint.base_url,
+        timeout=timeout,
+        max_retries=retries,
+        http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, verify=_trusted(), **settings),
+    )
+
+
+@cache
+def _trusted() -> SSLContext:
+    """Read the certificates of all authorities, which takes a tenth of a second, once for all clients."""
+    return httpx2.create_ssl_context()
+
+
 class OpenAIChat:
     """A `ChatModel`. Belongs to the event loop that first uses it; close it with `aclose`."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._settings = endpoint
-        timeout = httpx2.Timeout(endpoint.read_s, connect=endpoint.connect_s)
         limits = httpx2.Limits(max_connections=endpoint.connections)
-        self._client = openai.AsyncOpenAI(
-            api_key=endpoint.api_key or NO_KEY,
-            base_url=endpoint.base_url,
-            timeout=timeout,
-            max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, limits=limits),
-        )
+        self._client = open_client(endpoint, endpoint.read_s, retries=0, limits=limits)
         # Without a user's name and password, which a URL may carry.
         self._endpoint = str(httpx2.URL(endpoint.base_url).copy_with(userinfo=b""))
 

@@ -9,7 +9,7 @@ from math import sqrt
 import httpx2
 import openai
 
-from orchestrator.adapters.openai.chat import NO_KEY, Endpoint
+from orchestrator.adapters.openai.chat import Endpoint, open_client
 from orchestrator.adapters.openai.wire import translate
 from orchestrator.errors import ModelFailed, ModelTimedOut
 from orchestrator.ports.memory.documents import Embedded
@@ -26,14 +26,7 @@ class OpenAIEmbedder:
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self._model = model
         self._base_url = endpoint.base_url
-        timeout = httpx2.Timeout(WITHIN_S, connect=endpoint.connect_s)
-        self._client = openai.AsyncOpenAI(
-            api_key=endpoint.api_key or NO_KEY,
-            base_url=endpoint.base_url,
-            timeout=timeout,
-            max_retries=RETRIES,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout),
-        )
+        self._client = open_client(endpoint, WITHIN_S, retries=RETRIES)
         self.space = f"model-{model}"
 
     async def embed(self, texts: Sequence[str]) -> Embedded:

@@ -19,6 +19,7 @@ from orchestrator.errors import (
     RateLimited,
 )
 from orchestrator.ports.language_model import (
+    CallPiece,
     ChatDelta,
     ChatMessage,
     ChatReply,
@@ -33,6 +34,7 @@ from orchestrator.types import JsonObject
 if TYPE_CHECKING:
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion, ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import ChoiceDeltaToolCall
 
 _FINISH_REASONS = {reason.value: reason for reason in FinishReason}
 _WORTH_A_RETRY = frozenset({408, 409, 425})
@@ -99,7 +101,14 @@ def read_delta(chunk: "ChatCompletionChunk") -> ChatDelta:
             return ChatDelta(usage=usage)
         choice = chunk.choices[0]
         reason = _finish_reason(choice.finish_reason) if choice.finish_reason else None
-        return ChatDelta("".join([choice.delta.content or ""]).replace("\0", ""), reason, usage)
+        text = "".join([choice.delta.content or ""]).replace("\0", "")
+        return ChatDelta(text, reason, usage, tuple(map(_call_piece, choice.delta.tool_calls or ())))
+
+
+def _call_piece(call: "ChoiceDeltaToolCall") -> CallPiece:
+    function = call.function
+    name, arguments = (function.name, function.arguments) if function is not None else (None, None)
+    return CallPiece(call.index, call.id or "", name or "", (arguments or "").replace("\0", ""))
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from typing import Generic, Self, TypeVar
 import psycopg
 from psycopg.rows import TupleRow
 
-from orchestrator.adapters.postgres.pool import Connection, Database, connection_options, translated
+from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.pool import Connection, Database, connection_options
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger

@@ -147,13 +147,16 @@ class PostgresHousekeeping:
         return total
 
     async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]:
-        """The user's values of completed tasks, with how often each was used."""
+        """The user's values of completed tasks, with how often each was used; not of before they were forgotten."""
         query = text(
             "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
             " FROM flows_archive AS archive JOIN sessions ON sessions.session_id = archive.session_id"
             " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
             " WHERE sessions.tenant_id = :tenant AND sessions.user_id = :user"
             " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
+            " AND NOT EXISTS (SELECT FROM preferences AS gone WHERE gone.tenant_id = :tenant AND gone.user_id = :user"
+            " AND gone.source IN ('forgotten', 'erased') AND gone.updated_at >= archive.at AND gone.key IN"
+            " ('*', '*.' || slot.key, archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
             " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
         )
         rows = await self._database.read_all(query, {"tenant": tenant_id, "user": user_id})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.types import SessionId, TenantId, TurnId

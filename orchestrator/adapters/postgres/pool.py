@@ -1,6 +1,6 @@
 """Connections of one process: a psycopg pool for the hot path, an SQLAlchemy engine for the rest.
 
-Foreign errors are translated here, at the edge that meets them. Both belong to one event loop.
+Both belong to one event loop.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import select
 import time
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, LiteralString, Self
 
 import orjson
 import psycopg
 import psycopg_pool
-import sqlalchemy.exc
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_loads
@@ -23,8 +22,9 @@ from sqlalchemy import Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.statements import Statement, parse, statement
-from orchestrator.errors import InvalidInput, Unavailable
+from orchestrator.errors import Unavailable
 from orchestrator.ports.access import acting_tenant
 
 Connection = psycopg.AsyncConnection[TupleRow]
@@ -63,23 +63,6 @@ def pooled_options(application: str) -> dict[str, Any]:
     (`roles.make_login`). Statements are planned as they come, so the hot path needs no plans forced upon it.
     """
     return {**_KEEPALIVE, "prepare_threshold": None, "application_name": application}
-
-
-@contextmanager
-def translated() -> Generator[None]:
-    """Turn what the drivers raise into errors of our family."""
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError, psycopg_pool.PoolClosed) as error:
-        raise Unavailable("The database does not answer; try again later.") from error
-    except (psycopg.DataError, UnicodeEncodeError) as error:
-        raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
-    except sqlalchemy.exc.TimeoutError as error:
-        raise Unavailable("Every database connection is in use; try again later.") from error
-    except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError) as error:
-        raise Unavailable("The database does not answer; try again later.") from error
-    except sqlalchemy.exc.DataError as error:
-        raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
 
 
 class HotTransaction:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.types import SessionId, TenantId
 

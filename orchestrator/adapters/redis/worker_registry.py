@@ -17,6 +17,9 @@ from redis.asyncio import Redis
 from orchestrator.adapters.redis.client import read_script, translated
 
 PROCESSES = "parley:processes"
+REFUSED = "parley:refused"
+"""What was dropped from queues, the latest first, as JSON without contents."""
+MOST_REFUSED = 100
 KNOWN_FOR_MS = 15_000
 ANNOUNCE_EVERY_S = 5.0
 

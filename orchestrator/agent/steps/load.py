@@ -40,17 +40,19 @@ class RecentTurns:
         """See `ValueFinder`."""
         first = flow.flow_id not in self._seen
         self._seen.add(flow.flow_id)
-        if not first or not self._worth_it(flow):
+        if not first or not await self._worth_it(flow):
             return {}
         return await self._nlu.find_values(
             flow, slots, self._context.changes.state, self._context, self._context.call
         )
 
-    def _worth_it(self, flow: BaseFlow) -> bool:
-        """Without earlier turns there is nothing to find; under `auto` only a new flow looks for it."""
-        begun = len(flow.turn_ids) > 1
-        on = self._context.world.domain.config.nlu.slot_fill == "on"
-        return bool(self._context.changes.state.history.messages) and (on or not begun)
+    async def _worth_it(self, flow: BaseFlow) -> bool:
+        """Without earlier turns and memories there is nothing to find; under `auto` only a new flow looks for it."""
+        context = self._context
+        if len(flow.turn_ids) > 1 and context.world.domain.config.nlu.slot_fill != "on":
+            return False
+        preferences = context.recall.preferences
+        return bool(context.changes.state.history.messages or (preferences and await preferences.find("")))
 
 
 def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
@@ -119,16 +121,17 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
 
 def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
     """Add where values may be known from."""
-    memory, recent = modules.ports.memory, recent_turns(modules.nlu, context)
-    if memory is None and recent is None:
-        return context
-    found = replace(context.recall, recent_turns=recent)
+    memory = modules.ports.memory
     if memory is not None:
         preferences = known_preferences(context, memory.preferences, modules.remembering)
         found = replace(
-            found, preferences=preferences, documents=memory.context, scratchpad=memory.scratchpad
+            context.recall, preferences=preferences, documents=memory.context, scratchpad=memory.scratchpad
         )
-    return replace(context, recall=found)
+        context = replace(context, recall=found)
+    recent = recent_turns(modules.nlu, context)
+    return (
+        context if recent is None else replace(context, recall=replace(context.recall, recent_turns=recent))
+    )
 
 
 def _open_notes(lease: Lease, state: DialogueState, modules: Modules) -> Notes:

@@ -52,7 +52,7 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
         "properties": {
             "templates": answer.templates,
             "naturalized": NATURALIZE in answer.templates,
-            "streamed": answer.streamed,
+            "streamed": context.changes.streamed,
         },
         "ambiguity": _show_question(answer.question),
         "flags": {**dump(state.flags), **context.log.flags},

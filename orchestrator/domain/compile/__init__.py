@@ -23,9 +23,10 @@ from orchestrator.domain.compile.skills import SkillSource, compile_skills
 from orchestrator.domain.compile.slot_types import CompiledTypes, compile_slot_types
 from orchestrator.domain.compile.tools import compile_tools
 from orchestrator.domain.configuration import DomainConfig, merge_sections
+from orchestrator.domain.evaluations import EvaluationFile
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.reader import Reader
-from orchestrator.domain.schema import EvaluationFile, OntologyFile
+from orchestrator.domain.schema import OntologyFile
 from orchestrator.types import Dact, JsonObject
 
 POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": family for family in Family}

@@ -10,7 +10,7 @@ from orchestrator.domain.compile.problems import Problems, SourceFile
 from orchestrator.domain.guarding import Language, read_guarded_inputs
 from orchestrator.domain.model import SkillSpec, ToolSpec
 from orchestrator.domain.schema import FlowEntry, SkillEntry
-from orchestrator.types import Dact, ToolId
+from orchestrator.types import Dact, JsonObject, ToolId
 
 MOST_TOOLS = 3
 """Tools of the flow that a skill gets; with those of every skill there are five to seven."""
@@ -55,6 +55,7 @@ def _specify(dact: str, entry: SkillEntry, text: str, flow: FlowEntry) -> SkillS
         language=entry.language,
         reflect=flow.reflect if entry.reflect is None else entry.reflect,
         result=entry.result,
+        stream=entry.stream,
     )
 
 
@@ -85,6 +86,10 @@ def _check_code(
 ) -> None:
     if skill.result is not None:
         problems.check_schema(file, ("result",), skill.result)
+    if skill.stream is not None:
+        shapes: JsonObject = (skill.result or {}).get("properties") or {}
+        texts = [name for name, shape in shapes.items() if shape.get("type") == "string"]
+        problems.check_known(file, ("stream",), skill.stream, texts, "text of the result")
     taken: set[Language] = {
         one.language
         for name in skill.tools

@@ -106,7 +106,9 @@ def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     if not core or len(core.split()) > 4 or NAME in kinds_of(slot) or core.lower() in _REFUSALS:
         return None
     what = slot.entity or slot.name.replace("_", " ")
-    return Mention(None, core, invalid=f"{core!r} is not a {what.replace('_', ' ')} that I know.")
+    return Mention(
+        None, core, invalid=f"There is no {what.replace('_', ' ')} called {core[:80]!r} that I know."
+    )
 
 
 _YES = word_set(

@@ -38,7 +38,8 @@ class System2:
         usable = [asker for asker in self.askers if asker.available]
         if not usable:
             return _degraded(guess, CircuitOpen.code)
-        voters = [self._voter(asker, message.text, context, call) for asker in usable]
+        remembered = [] if message.recall is None else await message.recall(message.text)
+        voters = [self._voter(asker, message.text, context, call, remembered) for asker in usable]
         if len(voters) > 1:
             return await self._hold_vote(voters, message.text, guess)
         try:
@@ -49,8 +50,10 @@ class System2:
     def _is_sure(self, guess: Reading) -> bool:
         return guess.confidence >= self.confident and guess.understanding.kind is not MessageKind.UNKNOWN
 
-    def _voter(self, asker: Asker, text: str, context: NluContext, call: CallContext) -> Voter:
-        return lambda: ask_understanding(asker, text, self.flows, self.assistant, context, call)
+    def _voter(
+        self, asker: Asker, text: str, context: NluContext, call: CallContext, remembered: Sequence[str]
+    ) -> Voter:
+        return lambda: ask_understanding(asker, text, self.flows, self.assistant, context, call, remembered)
 
     async def _hold_vote(self, voters: Sequence[Voter], text: str, guess: Reading) -> Reading:
         winner, vote = await elect(voters, self.rounds)

@@ -13,6 +13,7 @@ from orchestrator.domain.model import Domain, SkillSpec
 from orchestrator.errors import FailureCategory, ModelOutputInvalid
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import NOTE
+from orchestrator.models.calling import PublishCall
 from orchestrator.models.engineer import PromptEngineer, tool_result
 from orchestrator.models.structured import Shape, ToolsAnswer
 from orchestrator.models.templates import encode_data
@@ -30,11 +31,13 @@ from orchestrator.pex.skill_outcome import (
     read_outcome,
 )
 from orchestrator.pex.skills.calls import Calls
+from orchestrator.pex.skills.streamed import OpenWords, StreamedText
 from orchestrator.pex.skills.time_limit import Clock, SkillTimedOut
 from orchestrator.ports.language_model import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.remembered import recall_for_prompt
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
@@ -47,8 +50,9 @@ TOO_SLOW = "This took longer than it may, so I stopped."
 class SkillRunner:
     """One per domain and process; what belongs to a run is in `_Loop`."""
 
-    def __init__(self, domain: Domain, engineer: PromptEngineer) -> None:
+    def __init__(self, domain: Domain, engineer: PromptEngineer, open_words: OpenWords) -> None:
         self._domain = domain
+        self._open_words = open_words
         self._engineer = engineer
         self._finishes = {dact: define_finish(skill) for dact, skill in domain.skills.items()}
         self._shapes = {dact: Shape(finish.parameters) for dact, finish in self._finishes.items()}
@@ -64,7 +68,8 @@ class SkillRunner:
         found = {tool_id: run.tools.find(tool_id) for tool_id in skill.tools}
         tools: dict[str, Tool] = {name: tool for name, tool in found.items() if tool is not None}
         calls = Calls(run, policy, tools, self._start_clock(run, tools))
-        loop = _Loop(run, policy, skill, self._engineer, calls, self._finishes[dact], self._shapes[dact])
+        finish, shape = self._finishes[dact], self._shapes[dact]
+        loop = _Loop(run, policy, skill, self._engineer, calls, finish, shape, self._open_words)
         try:
             outcome = await loop.go()
         except SkillTimedOut:
@@ -74,6 +79,8 @@ class SkillRunner:
             run.context.log.failed_check("pex", "skill", f"{error.code}: {error}", run.flow.flow_id)
             retryable = isinstance(error, ModelOutputInvalid)
             outcome = Failure(FailureCategory.SERVER_ERROR, NOT_NOW, retryable=retryable)
+        if not isinstance(outcome, Success) and loop.streamed is not None:
+            await loop.streamed.take_back()
         run.context.log.signal(
             "pex",
             SignalType.CHECK,
@@ -104,6 +111,9 @@ class _Loop:
     calls: Calls
     finish: ToolDefinition
     shape: Shape
+    open_words: OpenWords
+    streamed: StreamedText | None = None
+    """The text that is told while it is written."""
     transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
     rounds: int = 0
     draft: Success | None = None
@@ -113,7 +123,7 @@ class _Loop:
         agreed = await self.calls.make_agreed()
         if isinstance(agreed, Interrupted):
             return agreed
-        variables = self._variables(agreed)
+        variables = self._variables(agreed, await recall_for_prompt(self.run.context, self._subject()))
         most = self.run.context.world.domain.config.resilience.skill_rounds
         while self.rounds < most:
             self.rounds += 1
@@ -135,6 +145,7 @@ class _Loop:
         """Ask for the next step; None when a revision failed and the draft stands."""
         offered = (self.finish,) if last else (*self.calls.definitions, self.finish)
         context, clock = self.run.context, self.calls.clock
+        publish = await self._begin_stream()
         call = context.call.for_flow(self.run.flow.flow_id)
         try:
             async with clock.limit():
@@ -145,11 +156,23 @@ class _Loop:
                     call,
                     transcript=tuple(self.transcript),
                     find_fault=lambda answer: find_fault(answer, self.shape),
+                    publish=publish,
                 )
         except (*MODEL_FAILURES, SkillTimedOut):
             if self.draft is None:
                 raise
             return None
+
+    async def _begin_stream(self) -> PublishCall | None:
+        """Have the text of the next answer told while it is written, in place of what was told before."""
+        context, name = self.run.context, self.skill.stream
+        if self.streamed is not None:
+            await self.streamed.take_back()
+        if context.live is None or name is None:
+            return None
+        words = self.open_words(context, "", lambda text: self.policy.find_fault_in_text(self.run, text))
+        self.streamed = StreamedText(words, name)
+        return self.streamed.take
 
     async def _make_calls(self, answer: ToolsAnswer) -> Interrupted | None:
         self.transcript.append(answer.reply)
@@ -222,7 +245,11 @@ class _Loop:
         else:
             self.transcript.append(ChatMessage(ChatRole.USER, encode_data(feedback)))
 
-    def _variables(self, agreed: JsonObject | None) -> dict[str, Json]:
+    def _subject(self) -> str:
+        """Name what the task is about, in words."""
+        return f"{self.run.context.text} {self.run.flow.title}"
+
+    def _variables(self, agreed: JsonObject | None, remembered: list[str]) -> dict[str, Json]:
         context, flow = self.run.context, self.run.flow
         config = context.world.domain.config
         return {
@@ -237,6 +264,7 @@ class _Loop:
             "slots": flow.values(),
             "known": self.policy.knowledge(self.run),
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
+            "remembered": list(remembered),
             "done": [] if agreed is None else [agreed],
         }
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.memory.user_memory import can_be_remembered
+from orchestrator.memory.user_memory import can_be_remembered, say_where_from
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, NeedsInput
 from orchestrator.ports.memory.preferences import Preference, Source
 from orchestrator.tools.trifecta import join_labels
+from orchestrator.types import JsonObject
 
 
 async def review(_policy: Choices, run: Execution) -> Ending | None:
     """Fill from what the flow can find itself; a slot still missing becomes the open question."""
     flow = run.flow
-    if run.context.recall.recent_turns is not None and flow.needs_to_think():
-        await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
     await _recall(run)
+    if run.context.recall.recent_turns is not None and flow.needs_to_think():
+        known = frozenset(flow.slots)
+        await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
+        found: JsonObject = {name: slot.value for name, slot in flow.slots.items() if name not in known}
+        if found:
+            run.context.changes.remark(RemarkKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
     missing = flow.missing()
     if missing:
         return ask_for(run, missing[0].name)
@@ -33,12 +38,13 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
 
 
 async def _recall(run: Execution) -> None:
-    """Fill from what is remembered of the user, when a flow begins; what was assumed is said.
+    """Fill from what is remembered of the user, when a flow begins or goes on after another one; what was assumed
+    is said.
 
     Slots that need no value are filled only with what the user said themselves.
     """
     flow, preferences = run.flow, run.context.recall.preferences
-    if preferences is None or len(flow.turn_ids) > 1:
+    if preferences is None or (len(flow.turn_ids) > 1 and not run.context.changes.completed):
         return
     empty = [
         spec for spec in flow.spec.slots.values() if spec.name not in flow.slots and can_be_remembered(spec)
@@ -63,4 +69,5 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
     for name in taken:
         join_labels(run.context.changes.state, found[name].labels, "what is remembered of you")
     if taken:
-        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken)
+        sources: JsonObject = {name: say_where_from(found[name]) for name in taken}
+        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken, sources=sources)

@@ -11,6 +11,8 @@ from orchestrator.types import Json, JsonObject, TenantId, UserId
 MOST_PREFERENCES: Final = 256
 """Of one user; those that were not renewed for longest go first, explicit ones last."""
 LONGEST_TEXT: Final = 500
+EVERYTHING: Final = "*"
+"""The key under which it is kept that a user wanted everything forgotten, and when."""
 
 
 class PreferenceKind(StrEnum):
@@ -58,24 +60,40 @@ class Preference:
 
 
 class PreferenceStore(Protocol):
-    """Every method raises Unavailable."""
+    """Every method raises Unavailable.
+
+    What is forgotten is not remembered from this moment on; that it stands nowhere else either is the business of the
+    Internal flow `erase_forgotten`.
+    """
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
         """Everything remembered of a user, by key."""
         ...
 
     async def remember(
-        self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
+        self,
+        tenant_id: TenantId,
+        user_id: UserId,
+        preferences: tuple[Preference, ...],
+        *,
+        instead_of: tuple[str, ...] = (),
     ) -> None:
-        """Add or replace by key; what was only inferred never replaces what the user said."""
+        """Add or replace by key; what was only inferred never replaces what the user said.
+
+        `instead_of`: keys that these take the place of.
+        """
         ...
 
     async def forget(self, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> int:
-        """Remove by key; how many there were."""
+        """Forget by key, for good; how many there were."""
+        ...
+
+    async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
+        """Forget all, and learn nothing from what was before; how many there were."""
         ...
 
     async def replace(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
     ) -> None:
-        """Let these be everything that is remembered."""
+        """Let these be everything that is remembered; what is not among them is forgotten."""
         ...

@@ -146,6 +146,7 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
         if "slots" in remark.values:
             values["slots"] = [
                 {
+                    "key": slot,
                     "name": name_slot(slot),
                     "value": show_slot(value, flow.spec.slots.get(slot), context.world.registry, context.now),
                 }

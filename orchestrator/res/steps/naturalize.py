@@ -170,7 +170,6 @@ async def naturalize(response: Response) -> None:
     text = await _ask(context, draft, writer, stream)
     if text is None:
         return
-    answer.streamed = stream is not None and stream.begun
     paragraphs = escape_rewriting(text).split("\n\n")
     answer.parts[draft.first : draft.last] = paragraphs
     moved = len(paragraphs) - (draft.last - draft.first)

@@ -45,7 +45,12 @@ def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
     for text in _PIECES.findall(message.get("content") or ""):
         yield envelope | {"choices": [_piece({"content": text})]}
     for index, call in enumerate(message.get("tool_calls", ())):
-        yield envelope | {"choices": [_piece({"tool_calls": [{"index": index, **call}]})]}
+        function = call["function"]
+        begun = {**call, "index": index, "function": {**function, "arguments": ""}}
+        yield envelope | {"choices": [_piece({"tool_calls": [begun]})]}
+        for text in _PIECES.findall(function["arguments"]):
+            more = {"index": index, "function": {"arguments": text}}
+            yield envelope | {"choices": [_piece({"tool_calls": [more]})]}
     yield envelope | {"choices": [_piece({}, finish_reason)]}
     wanted: JsonObject = request.body.get("stream_options") or {}
     counted = not isinstance(reply, Answer) or reply.usage

@@ -12,8 +12,9 @@ import pytest
 
 from orchestrator.client import Client
 from orchestrator.errors import Forbidden, Unauthenticated
+from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.turns.approval import ApprovalRecord
-from orchestrator.types import DEFAULT_TENANT, FlowId, JsonObject, SessionId, ToolId, new_id
+from orchestrator.types import DEFAULT_TENANT, FlowId, JsonObject, SessionId, ToolId, UserId, new_id
 from parley.main import run
 from tests.contract.factories import commit_for, submission
 from tests.integration.gateway import House, open_house
@@ -196,3 +197,22 @@ async def test_the_client_shows_its_key(terminal: Terminal) -> None:
         await asyncio.to_thread(ask, lambda client: client.whoami(), None)
     with pytest.raises(Forbidden):
         await asyncio.to_thread(ask, lambda client: client.rotate_webhook_secret(), key)
+
+
+async def test_what_is_remembered_is_listed_and_forgotten_by_key_or_as_a_whole(terminal: Terminal) -> None:
+    """A note goes with the rule that was made of it."""
+    await terminal.use_key("operator", "--operator")
+    anna, store = UserId(new_id("anna")), terminal.house.ports.stores.preferences
+    note = Preference("note.1", PreferenceKind.NOTE, Source.EXPLICIT, text="I prefer aisle seats")
+    rule = Preference("*.seat", PreferenceKind.RULE, Source.EXPLICIT, "aisle", origin={"note": "note.1"})
+    other = Preference("note.2", PreferenceKind.NOTE, Source.EXPLICIT, text="I eat no meat")
+    await store.remember(DEFAULT_TENANT, anna, (note, rule, other))
+
+    listed = [orjson.loads(line) for line in await terminal.ok("memory", "list", anna, "--json")]
+    assert [one["key"] for one in listed] == ["*.seat", "note.1", "note.2"]
+    await terminal.ok("memory", "forget", anna, "note.1")
+    assert [one.key for one in await store.of_user(DEFAULT_TENANT, anna)] == ["note.2"]
+    assert await terminal.run("memory", "forget", anna, "note.1") == 1
+    assert await terminal.run("memory", "forget", anna) == 1
+    await terminal.ok("memory", "forget", anna, "--everything")
+    assert await store.of_user(DEFAULT_TENANT, anna) == []

@@ -19,7 +19,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_roles
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.errors import NotFound, Refused
 from orchestrator.ports.access import acting_tenant
 from orchestrator.settings import Settings
 from orchestrator.turns.access import Scope
@@ -179,7 +179,7 @@ async def test_the_roles_suffice_for_a_turn(place: Place) -> None:
         # even a query that names the wrong tenant finds nothing
         with pytest.raises(NotFound):
             await inbox.turn(A, receipt.turn_id)
-        with pytest.raises(InvalidInput, match="in use elsewhere"):
+        with pytest.raises(Refused, match="in use elsewhere"):
             await sessions.create(B, "travel", session_id=session_id)
         acting_tenant.set("")
         assert await sessions.list(A) == []

@@ -293,6 +293,13 @@ async def test_an_address_that_is_none_is_refused(post: Post, url: str) -> None:
         await post.webhooks.create(post.tenant, url)
 
 
+async def test_a_webhook_of_a_session_that_is_not_there_is_refused(post: Post) -> None:
+    """What the database says of a row without an owner is no fault of ours."""
+    with pytest.raises(NotFound, match="There is no session 'nobody'"):
+        await post.webhooks.create(post.tenant, "https://hooks.example/", session_id=SessionId("nobody"))
+    assert await post.webhooks.list(post.tenant) == []
+
+
 async def test_without_a_webhook_nothing_is_noted(post: Post) -> None:
     """Sessions that nobody listens to pay nothing: their lanes are not marked, no feed is kept."""
     session = await post.session()

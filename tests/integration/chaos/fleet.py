@@ -16,11 +16,19 @@ STARTED_WITHIN_S = 180.0
 STAND_IN = "tests.integration.chaos.processes.stand_in"
 
 
-def wait_until(condition: Callable[[], object], *, within_s: float, what: str) -> None:
-    """Wait for a condition; fails naming what did not happen."""
+def wait_until(condition: Callable[[], object], *, within_s: float, what: str, steady_s: float = 0.0) -> None:
+    """Wait for a condition; fails naming what did not happen.
+
+    `steady_s`: for so long it has to hold each time one looks, so that one good moment is not enough.
+    """
     ends_at = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < ends_at, f"within {within_s} s this did not happen: {what}"
+    since: float | None = None
+    while True:
+        holds, now = bool(condition()), time.monotonic()
+        since = (now if since is None else since) if holds else None
+        if since is not None and now - since >= steady_s:
+            return
+        assert now < ends_at, f"within {within_s} s this did not happen: {what}"
         time.sleep(0.05)
 
 

@@ -15,17 +15,11 @@ from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, count_unfinished, submitter
-from tests.integration.chaos.takeover import Takeovers, percentile
+from tests.integration.chaos.takeover import ANY, LOADED, QUIET, Machine, Takeovers, describe, percentile
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
 
 WORKERS = 3
 LOOK_EVERY_S = 0.05
-SETTINGS = {
-    "PARLEY_LEASE_TTL_S": "15",
-    "PARLEY_RUNNER_LINGER_S": "1",
-    "PARLEY_MAX_ATTEMPTS": "50",
-    "PARLEY_TURN_DEADLINE_S": "600",
-}
 
 
 @pytest.fixture
@@ -33,12 +27,20 @@ def database(database_url: str) -> str:
     migrate(database_url)
     with psycopg.connect(database_url) as connection:
         connection.execute(EFFECTS)
+        connection.execute("TRUNCATE counted_effects")
+        connection.execute("TRUNCATE sessions, turns, events, states, state_history CASCADE")
     return database_url
 
 
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
-    ("sessions", "kills"), [(40, 6), pytest.param(200, 60, marks=pytest.mark.slow)], ids=["short", "long"]
+    ("sessions", "kills", "machine"),
+    [
+        (40, 6, ANY),
+        pytest.param(200, 100, QUIET, marks=pytest.mark.slow),
+        pytest.param(200, 100, LOADED, marks=pytest.mark.slow),
+    ],
+    ids=["short", "quiet", "loaded"],
 )
 async def test_killed_workers_lose_repeat_and_reorder_nothing(
     database: str,
@@ -47,11 +49,13 @@ async def test_killed_workers_lose_repeat_and_reorder_nothing(
     capsys: pytest.CaptureFixture[str],
     sessions: int,
     kills: int,
+    machine: Machine,
 ) -> None:
     """As many kills as are asked for, each of a worker with turns at work; turns are submitted until they are over."""
     takeovers = Takeovers(database)
+    takeovers.prepare()
     names = [f"storm-{number}" for number in range(sessions)]
-    with worker_pool(database, redis_url, tmp_path, **SETTINGS) as pool:
+    with worker_pool(database, redis_url, tmp_path) as pool, machine.load():
         for _ in range(WORKERS):
             pool.begin()
         async with submitter(database, redis_url) as client:
@@ -63,16 +67,15 @@ async def test_killed_workers_lose_repeat_and_reorder_nothing(
             await all_finished(database, within_s=300)
             history = read_history(database, client.accepted)
 
-    times = takeovers.times_s()
+    recoveries = takeovers.recoveries()
     with capsys.disabled():
         print(
-            f"\n{len(history.turns)} turns of {sessions} sessions, {takeovers.kills} kills, {len(times)} interrupted;"
-            f" until the session's next progress: p50 {percentile(times, 50):.2f} s,"
-            f" p99 {percentile(times, 99):.2f} s"
+            f"\n{len(history.turns)} turns of {sessions} sessions, {takeovers.kills} kills; {describe(recoveries)}"
         )
-    assert times, "no kill met a running turn, so nothing was shown"
+    assert recoveries, "no kill met a running turn, so nothing was shown"
     assert Counter(turn.status for turn in history.turns) == {"done": len(client.accepted)}
     assert check(history) == []
+    assert percentile([recovery.seconds for recovery in recoveries], 99) <= machine.bar_s
 
 
 def _text(number: int) -> str:

@@ -28,6 +28,8 @@ from tests.integration.workers.rabbit import is_installed, rabbit
 
 EVERY_S = 0.05
 BETWEEN_KILLS_S = 1.0
+SETTLED_S = 5.0
+"""Whoever is killed with a message that was already carried out leaves it to another: a second turn would come late."""
 LONG = pytest.mark.slow
 
 
@@ -118,16 +120,17 @@ async def test_each_is_accepted_once_and_soon(
             f" p50 {percentile(times, 50):.3f} s, p99 {percentile(times, 99):.2f} s, at most {max(times):.2f} s"
         )
     assert Counter(session_id for session_id, _ in accepted) == Counter(sender.sent.keys())
+    # Of so few the 99th percentile is the longest, on a machine that other tests load.
     assert percentile(times, 99) <= (2.0 if kills > 10 else 10.0)
 
 
 def _read_accepted(database_url: str, prefix: str, count: int) -> list[tuple[str, float]]:
-    """The accepted turns, once there are as many as were sent, or none has come for long."""
+    """The accepted turns, once there are as many as were sent and no more come, or none has come for long."""
     query = "SELECT session_id, extract(epoch FROM accepted_at)::float8 FROM turns WHERE session_id LIKE %s"
-    ends_at = time.monotonic() + 30
+    ends_at, rows = time.monotonic() + 30, []
     with psycopg.connect(database_url, autocommit=True) as connection:
         while True:
-            rows = connection.execute(query, (f"{prefix}-%",)).fetchall()
-            if len(rows) >= count or time.monotonic() > ends_at:
+            before, rows = rows, connection.execute(query, (f"{prefix}-%",)).fetchall()
+            if (len(rows) >= count and len(rows) == len(before)) or time.monotonic() > ends_at:
                 return rows
-            time.sleep(0.1)
+            time.sleep(SETTLED_S if len(rows) >= count else 0.1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -15,6 +17,8 @@ from tests.integration.chaos.submitting import submitter
 
 WORKERS = 2
 WITHIN_S = 120.0
+SUSPECTS = 30
+LASTS_S = 2.0
 
 
 def count(database: str, like: str) -> Counter[str]:
@@ -31,9 +35,15 @@ def count(database: str, like: str) -> Counter[str]:
     ("neighbours", "poisons"), [(8, 2), pytest.param(480, 20, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 async def test_neighbours_of_poison_turns_are_answered(
-    neighbours: int, poisons: int, database_url: str, redis_url: str, tmp_path: Path
+    neighbours: int,
+    poisons: int,
+    database_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     migrate(database_url)
+    began = time.monotonic()
     with fleet(database_url, redis_url, tmp_path) as crew:
         async with submitter(database_url, redis_url) as client:
             await asyncio.to_thread(crew.start, WORKERS)
@@ -49,5 +59,47 @@ async def test_neighbours_of_poison_turns_are_answered(
                         await asyncio.to_thread(crew.launch)
                     await asyncio.sleep(0.2)
 
+    with capsys.disabled():
+        print(
+            f"\n{poisons} poison turns: {dict(count(database_url, 'exit'))}; {neighbours} others:"
+            f" {dict(count(database_url, 'wait'))}; {len(crew.workers)} workers in {time.monotonic() - began:.0f} s"
+        )
     assert count(database_url, "exit") == {"quarantined": poisons}
     assert count(database_url, "wait") == {"done": neighbours}
+
+
+async def test_what_was_beside_two_crashes_is_run_at_once(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """Nobody among them is to blame: they do not queue for processes of their own."""
+    migrate(database_url)
+    with fleet(database_url, redis_url, tmp_path) as crew:
+        async with submitter(database_url, redis_url) as client:
+            for number in range(SUSPECTS):
+                await client.submit(f"beside-{number}", f"beside wait {LASTS_S}")
+            for crashes in range(2):
+                [worker] = await asyncio.to_thread(crew.start)
+                await _until(lambda crashes=crashes: _count_at_work(database_url, crashes) == SUSPECTS)
+                worker.kill()
+            await asyncio.to_thread(crew.start)
+            began = time.monotonic()
+            await _until(lambda: count(database_url, "beside")["done"] == SUSPECTS)
+
+    assert time.monotonic() - began < SUSPECTS * LASTS_S / 4, "one after the other"
+
+
+def _count_at_work(database: str, crashes: int) -> int:
+    """How many turns are at work again after so many crashes."""
+    with psycopg.connect(database) as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM turns WHERE text LIKE 'beside%%' AND status = 'running' AND crashes = %s",
+            (crashes,),
+        ).fetchone()
+    assert found is not None
+    return found[0]
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while not await asyncio.to_thread(condition):
+            await asyncio.sleep(0.05)

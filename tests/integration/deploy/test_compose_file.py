@@ -157,6 +157,15 @@ def test_stores_are_reached_from_inside_only(services: dict[str, Any]) -> None:
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 
+def test_images_of_others_name_a_version_and_are_the_same_on_kubernetes(services: dict[str, Any]) -> None:
+    """A tag that names a release line gets its fixes; a digest would keep the faults of its day."""
+    images = {name: one["image"] for name, one in services.items() if name not in OURS}
+    for image in images.values():
+        assert re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$", image), image
+    text = (ROOT / "k8s" / "overlays" / "dev" / "stores.yaml").read_text()
+    assert set(re.findall(r"image: (\S+)", text)) == {images["postgres"], images["redis"]}
+
+
 def test_redis_keeps_what_it_is_given() -> None:
     lines = (ROOT / "deploy" / "redis.conf").read_text().splitlines()
     assert "appendonly yes" in lines

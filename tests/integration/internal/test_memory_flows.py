@@ -281,7 +281,7 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
             )
             await ports.messages.send_runs(started)
             for text in ("remember that I prefer aisle seats", "what do you know about me?"):
-                answer = await _say(ports, session_id, user, text)
+                answer = await say(ports, session_id, user, text)
             notes = await eventually("notes in the scratchpad", lambda: _notes(ports, session_id))
             await ports.shared.redis.flushdb()
             again = await eventually("notes after Redis was emptied", lambda: _notes(ports, session_id))
@@ -298,7 +298,7 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
     assert found[0].text == LOUNGE
 
 
-async def _say(ports: Ports, session_id: SessionId, user: UserId, text: str) -> dict:
+async def say(ports: Ports, session_id: SessionId, user: UserId, text: str) -> dict:
     receipt = await ports.stores.inbox.submit(
         Submission(
             session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel", user_id=user

@@ -79,7 +79,7 @@ async def test_every_table_of_a_session_goes_with_it(house: House) -> None:
     ]
 
 
-async def _everything(house: House) -> dict[str, bytes]:
+async def everything(house: House) -> dict[str, bytes]:
     """All that is stored, by where it is: each table, and each key of Redis."""
     stored: dict[str, bytes] = {}
     for table in metadata.tables:
@@ -107,14 +107,14 @@ async def test_a_user_who_is_forgotten_is_nowhere_any_more(house: House) -> None
     wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text=SECRET)
     await house.ports.stores.preferences.remember(DEFAULT_TENANT, UserId("ann"), (wish,))
     await house.ports.context.documents.add(NewDocument(DEFAULT_TENANT, SECRET, user_id=UserId("ann")))
-    before = [name for name, content in (await _everything(house)).items() if SECRET.encode() in content]
+    before = [name for name, content in (await everything(house)).items() if SECRET.encode() in content]
     assert {"turns", "states", "preferences", "documents", "internal_runs"} <= set(before)
     assert any(name.startswith("redis parley:scratchpad:") for name in before)
 
     [record] = await house.run("forget", inputs=({"user_id": "ann"},))
 
     assert (record.status, record.closing) == (RunStatus.DONE, {"sessions": 2})
-    for name, content in (await _everything(house)).items():
+    for name, content in (await everything(house)).items():
         for trace in (SECRET, "ann", *sessions):
             assert trace.encode() not in content, f"{trace} is in {name}"
     assert (await house.ports.stores.sessions.get(DEFAULT_TENANT, bystander)).epoch == 1

@@ -58,6 +58,7 @@ def thinking(utterance: str = "Book a flight to Oslo") -> dict:
         "question": None,
         "shown": [],
         "plan": [],
+        "remembered": [],
     }
 
 

@@ -59,7 +59,7 @@ async def test_every_request_says_for_whom_it_is():
 
     assert request.metadata == {
         "prompt_id": "nlu_think",
-        "prompt_version": "2",
+        "prompt_version": "3",
         "session_id": turn["session_id"],
         "turn_id": turn["turn_id"],
     }
@@ -159,7 +159,8 @@ async def test_what_a_user_writes_is_data_and_nothing_else(text: str):
     assert hostile.messages[0] == harmless.messages[0]
     (body,) = hostile.user_messages
     assert "\n" not in body
-    assert set(orjson.loads(body)) == {"utterance", "history", "stack", "question", "shown", "plan"}
+    given = {"utterance", "history", "stack", "question", "shown", "plan", "remembered"}
+    assert set(orjson.loads(body)) == given
     assert without_spaces(hostile.said) == without_spaces(visible(text))
     for marker in ("<", ">", "`", "\u202e", "\u200b", "\u0007"):
         assert marker not in body
@@ -232,6 +233,7 @@ async def test_a_model_finds_a_missing_value_in_earlier_turns():
 
     assert turn["flows"][-1]["slots"] == {"destination": "MAD", "origin": "OSL"}
     assert "which day" in turn["reply"]
+    assert "From what you said before I take Oslo (OSL) as the origin" in turn["reply"]
     assert "I live in Oslo, by the way" in [entry["text"] for entry in request.data["history"]]
 
 

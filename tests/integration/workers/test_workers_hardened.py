@@ -19,6 +19,7 @@ from kombu.simple import SimpleQueue
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import SUBMIT_TURN
+from parley.diagnosis.messaging import examine_processes
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 
@@ -127,7 +128,9 @@ SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(crew: Fleet, sender: Celery) -> None:
+def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(
+    crew: Fleet, sender: Celery, redis_url: str
+) -> None:
     """One worker takes them all, and is the same afterwards; none of them comes again."""
     (worker,) = crew.start(1)
     for number, (message, properties) in enumerate(SHAPES.values()):
@@ -138,6 +141,10 @@ def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(crew: Fleet,
     assert log.count("was dropped.") >= 10
     assert "Unrecoverable" not in log
     assert SAID not in log
+    with redis.Redis.from_url(redis_url) as queues:
+        kept = queues.lrange("parley:refused", 0, -1)
+    assert len(kept) == log.count("was dropped.")
+    assert SAID not in str(kept)
 
 
 ENVELOPE: dict[str, Any] = {
@@ -197,6 +204,12 @@ def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(
     assert SAID not in log
     with redis.Redis.from_url(redis_url) as queues:
         assert queues.hlen("unacked") == 0
+        kept = queues.lrange("parley:refused", 0, -1)
+    assert len(kept) == len(written)
+    assert SAID not in str(kept)
+    assert orjson.loads(kept[-1])["wrong"] == "envelope"
+    (found,) = [each for each in examine_processes(redis_url) if each.name == "refused messages"]
+    assert f"{len(written)} kept without their contents" in found.message
 
 
 def test_who_waits_for_a_task_that_does_not_exist_is_told(crew: Fleet, sender: Celery) -> None:

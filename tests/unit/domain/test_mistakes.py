@@ -317,3 +317,18 @@ def test_loading_raises_with_every_problem(tmp_path: Path) -> None:
 def test_a_line_of_a_skill_counts_from_the_top_of_its_file(tmp_path: Path) -> None:
     (problem,) = check_domain(write_domain(tmp_path, skill("crietria: [a]")))
     assert str(problem).startswith(f"{SKILL}:4: crietria")
+
+
+PROMPT = "---\nid: slot_fill\nversion: ours-2\npurpose: Ours\ndata: {}\n---\nFind values.\n"
+
+
+def test_a_prompt_of_the_domain_is_part_of_its_configuration(tmp_path: Path) -> None:
+    prompt = PROMPT.format("utterance, history, known, notes")
+    folder = write_domain(tmp_path, {"prompts/slot_fill.md": prompt})
+    assert load_domain(folder).domain.config.prompts == {"slot_fill.md": prompt}
+
+
+def test_a_prompt_that_does_not_fit_is_a_mistake(tmp_path: Path) -> None:
+    folder = write_domain(tmp_path, {"prompts/slot_fill.md": PROMPT.format("utterance")})
+    (problem,) = check_domain(folder)
+    assert str(problem).startswith("prompts/slot_fill.md: may declare the settings slots, task, today")

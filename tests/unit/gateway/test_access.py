@@ -29,6 +29,7 @@ def api_routes(house: GuardedHouse) -> list[tuple[str, str]]:
 async def test_every_call_of_the_api_asks_who_one_is() -> None:
     async with guarded_house() as house:
         calls = [(method, path) for method, path in api_routes(house) if path.startswith("/v1")]
+        calls.remove(("GET", "/v1/exports/{token}"))  # whose path is signed: see test_downloads.py
         assert len(calls) > 20
         for method, path in calls:
             answer = await house.ask(None, method, path.replace("{", "").replace("}", ""), json={})
@@ -104,9 +105,9 @@ async def test_a_tenant_finds_nothing_of_another() -> None:
             body = {"text": "hello"} if method == "POST" else None
             refused(await house.ask(theirs, method, path, json=body), 404, "not_found")
         taken = await house.ask(theirs, "POST", "/v1/sessions", json={"session_id": session})
-        refused(taken, 422, "invalid_input")
+        refused(taken, 409, "refused")
         other = await house.ask(theirs, "POST", "/v1/sessions", json={"tenant_id": "acme"})
-        refused(other, 422, "invalid_input")
+        refused(other, 403, "forbidden")
 
 
 async def test_a_user_reaches_only_his_sessions() -> None:

@@ -1,10 +1,62 @@
-"""The name of a downloaded file, which may come from a domain's data (RS-5)."""
+"""Downloads: paths that are signed and expire, and names that may come from a domain's data (RS-5)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from gateway.routes.read_models import attach
+from orchestrator.domain.export_links import PREFIX, ExportLink, read_link
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.unit.gateway.guarded import guarded_house
+
+LINK = ExportLink(DEFAULT_TENANT, SessionId("session_1"), "a1b2", 1_800_000_000)
+TOKEN = LINK.path("key").removeprefix(PREFIX)
+OTHERS = (
+    replace(LINK, session_id=SessionId("session_2")),
+    replace(LINK, export_id="a1b3"),
+    replace(LINK, expires_at=1_900_000_000),
+)
+
+
+def test_a_path_says_what_it_is_for_and_is_signed() -> None:
+    read = read_link(TOKEN)
+
+    assert read is not None
+    assert read[0] == LINK
+    assert LINK.is_signed(read[1], "key")
+    assert not LINK.is_signed(read[1], "another")
+    assert not any(other.is_signed(read[1], "key") for other in OTHERS)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "x.",
+        "a.b",
+        TOKEN[:40],
+        TOKEN.partition(".")[0] + ".é",
+        "bnVsbA.x",
+        "WzFd.x",
+        "WzEsMiwzLDRd.eA",
+        "%00",
+    ],
+)
+async def test_what_is_no_signed_path_finds_nothing(token: str) -> None:
+    """Nobody is asked who they are, and nobody may try for long."""
+    async with guarded_house() as house:
+        answer = await house.ask(None, "GET", f"{PREFIX}{token or 'x'}")
+        assert answer.status_code == 404
+        assert answer.json()["detail"] == "There is no export 'of this path'."
+
+
+async def test_paths_cannot_be_guessed_at_leisure() -> None:
+    async with guarded_house() as house:
+        statuses = [(await house.ask(None, "GET", f"{PREFIX}{TOKEN}")).status_code for _ in range(40)]
+
+    assert set(statuses) == {404, 429}
 
 
 @pytest.mark.parametrize(

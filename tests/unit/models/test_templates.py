@@ -1,7 +1,6 @@
 """CO-2: prompts by identifier and version; what users wrote is data and never anything else."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -102,7 +101,9 @@ def test_nlu_think_lists_flows_slots_and_choices():
     cabin = {"name": "cabin", "type": "category", "options": ["economy", "business"]}
     flow = {"dact": "book_flight", "intent": "Transform", "description": "Book a flight", "slots": [cabin]}
     variables = {"assistant": "Travel", "today": "Monday", "flows": [flow]}
-    data = {"utterance": "book it", "history": [], "stack": [], "question": None, "shown": [], "plan": []}
+    data = {"utterance": "book it", "history": [], "stack": [], "question": None, "shown": [], "plan": []} | {
+        "remembered": []
+    }
 
     system, user = load_prompts().get("nlu_think").render(variables | data)
 
@@ -145,20 +146,35 @@ def test_an_unknown_prompt_is_not_found():
 def test_a_broken_prompt_says_what_is_wrong(source, complaint):
     problems = parse_prompt("greet.md", source)
 
-    assert isinstance(problems, list)
+    assert isinstance(problems, tuple)
     assert any(complaint in problem.message for problem in problems)
 
 
-def test_a_folder_replaces_prompts_and_all_its_mistakes_come_at_once(tmp_path: Path):
-    own = "---\nid: res_naturalize\nversion: house-1\npurpose: Own\ndata: draft\n---\nSay it.\n"
-    (tmp_path / "res_naturalize.md").write_text(own)
-    assert load_prompts(tmp_path).get("res_naturalize").version == "house-1"
+OWN = (
+    "---\nid: res_naturalize\nversion: house-1\npurpose: Own\nsettings: persona\n"
+    "data: draft, utterance, history\n---\nYou are {{ persona }}. Say it.\n"
+)
 
-    (tmp_path / "a.md").write_text("nothing")
-    (tmp_path / "b.md").write_text(GOOD)
+
+def test_a_prompt_of_ones_own_takes_the_place_of_one_that_ships():
+    """It may leave settings out, and is given them all the same."""
+    prompt = load_prompts({"res_naturalize.md": OWN}).get("res_naturalize")
+    given = {"persona": "Ada", "language": "English", "max_sentences": 6}
+
+    assert prompt.version == "house-1"
+    system, _ = prompt.render({**given, "draft": "Hello.", "utterance": "", "history": []})
+    assert system.content.startswith("You are Ada. Say it.")
+
+
+def test_mistakes_in_all_prompts_come_at_once():
+    blind = OWN.replace("data: draft, ", "data: ")
     with pytest.raises(ConfigurationError) as caught:
-        load_prompts(tmp_path)
-    assert {problem.place for problem in caught.value.problems} == {"a.md", "b.md"}
+        load_prompts({"a.md": "nothing", "greet.md": GOOD, "res_naturalize.md": blind})
+
+    found = {problem.place: problem.message for problem in caught.value.problems}
+    assert "front matter" in found["a.md"]
+    assert "there is no prompt 'greet' to replace" in found["greet.md"]
+    assert "has to declare the data draft, utterance, history" in found["res_naturalize.md"]
 
 
 def test_the_digest_tells_texts_of_one_version_apart():

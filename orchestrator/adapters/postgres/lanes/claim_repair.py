@@ -21,12 +21,10 @@ from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
-SUSPECTED_AFTER = 2
-"""So many crashes beside others, and a turn is run alone; `sql/parts/next_turn.sql` says the same."""
 LEFT_FOR_S = 10.0
 
-Suspected = Callable[[SessionId], None]
-"""Takes a session whose next turn is to be run by a process that does nothing else."""
+Suspected = Callable[[SessionId, int], None]
+"""Takes a session whose next turn has crashed so often that it is to be run by a process for suspects."""
 
 
 async def take_turn(
@@ -40,7 +38,8 @@ async def take_turn(
 ) -> Sequence[Any] | None:
     """Take the lane's next turn, or release the lane; None when there is none or the lease is lost.
 
-    Gives the turn as `sql/claim.sql` does. `suspected` is told of a session whose next turn is to be run alone.
+    Gives the turn as `sql/claim.sql` does. `suspected` is told of a session whose next turn has crashed too often
+    for this process.
     """
     async with database.transaction() as connection:
         lane = await lock_lane(connection, session_id)
@@ -60,9 +59,10 @@ async def take_turn(
             crashed = turn.status == TurnStatus.RUNNING
             crashes = turn.crashes + crashed
             over = crashed and turn.alone and not (acted and turn.attempts <= limits["max_attempts"])
-            if crashes >= SUSPECTED_AFTER and not limits["alone"] and not over:
+            below = limits["crashes_below"]
+            if below is not None and crashes >= below and not over:
                 await _leave(connection, session_id)
-                suspected(session_id)
+                suspected(session_id, crashes)
                 return None
             error = turn.error or f"its worker ended {crashes} times while it was at work"
             await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, acted=acted)
@@ -147,12 +147,13 @@ async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: f
 
 
 async def _leave(connection: AsyncConnection, session_id: SessionId) -> None:
-    """Free the lane for a process of its own; if none comes, the sweep finds it in a while."""
+    """Free the lane for a process of suspects. If none comes, the sweep finds it in a while.
+
+    It stays in this worker's name, so that it is found at once when this worker ends.
+    """
     later = NOW + func.make_interval(0, 0, 0, 0, 0, 0, LEFT_FOR_S)
     await connection.execute(
-        update(lanes)
-        .where(lanes.c.session_id == session_id)
-        .values(lease_owner=None, lease_until=None, check_at=later)
+        update(lanes).where(lanes.c.session_id == session_id).values(lease_until=None, check_at=later)
     )
 
 

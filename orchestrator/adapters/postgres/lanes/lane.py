@@ -26,6 +26,8 @@ from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
+SUSPECTED_AFTER = 2
+"""So many crashes beside others, and a turn is run apart from all but its like."""
 _SWEEP_ROUNDS = 10
 _LOST = "Another worker has taken this session over; the work is discarded."
 
@@ -46,11 +48,11 @@ class PostgresLane:
         turn_deadline_s: float = 120.0,
         sequence_gap_timeout_s: float = 30.0,
         max_attempts: int = 3,
-        alone: bool = False,
-        suspected: claim_repair.Suspected = lambda _: None,
+        crashes_below: int | None = SUSPECTED_AFTER,
+        suspected: claim_repair.Suspected = lambda _session, _crashes: None,
     ) -> None:
-        """`alone`: this process has nothing else to do, and takes what is suspected of ending its workers (RT-26);
-        other processes tell `suspected` of it.
+        """`crashes_below`: turns that have crashed as often are not taken here; `suspected` is told of them.
+        None: any is, and this process has nothing else to do (RT-26).
         """
         self.worker = worker
         """In whose name leases are taken."""
@@ -64,7 +66,7 @@ class PostgresLane:
             "ttl_s": lease_ttl_s,
             "deadline_s": turn_deadline_s,
             "max_attempts": max_attempts,
-            "alone": alone,
+            "crashes_below": crashes_below,
         }
         self._suspected = suspected
         self._gap_timeout_s = sequence_gap_timeout_s

@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 from sqlalchemy import select, tuple_
 
-from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import records
 from orchestrator.types import JsonObject, TenantId

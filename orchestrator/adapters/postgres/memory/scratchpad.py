@@ -5,7 +5,8 @@ from __future__ import annotations
 import orjson
 from sqlalchemy import delete
 
-from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import scratchpad_entries
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry

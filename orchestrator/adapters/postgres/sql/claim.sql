@@ -1,6 +1,6 @@
 -- Lease a lane and take up its next turn (RT-2).
 --
--- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, alone
+-- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
 --            and turn. The turn is null when this statement's snapshot shows none that may run: the
 --            caller repairs that with a fresh one. `state_epoch` differs from `epoch` when a commit came

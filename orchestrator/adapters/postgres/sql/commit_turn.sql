@@ -2,7 +2,7 @@
 -- RT-4).
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
---            status, state, diff, snapshot, result, signals, error, max_attempts, deadline_s, alone, and as JSON arrays
+--            status, state, diff, snapshot, result, signals, error, max_attempts, deadline_s, crashes_below, and as JSON arrays
 --            or null: events, utterances, archived, frames, plans, plan_revisions, outbox; event_count
 -- Effect:    one row: the new epoch, the number of the first event, the turns still pending, and the
 --            next turn, already marked as running. No row: the fence held, nothing was written.

@@ -8,7 +8,8 @@ from typing import Any
 from sqlalchemy import Row, Select, desc, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import events, frames, journal, sessions, turns

@@ -8,7 +8,8 @@ from __future__ import annotations
 from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, effects, lanes, sessions

@@ -12,6 +12,7 @@ import psycopg
 from sqlalchemy import Row, desc, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.lane_lock import (
     append_event,
     end_turn,
@@ -19,7 +20,7 @@ from orchestrator.adapters.postgres.lane_lock import (
     lock_lane_of_turn,
     unfinished,
 )
-from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement

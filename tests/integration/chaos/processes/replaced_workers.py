@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from typing import Any
 
 from orchestrator.adapters.domains.folder import load_domain
@@ -21,6 +22,8 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.settings import load_settings
 from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.processes.dying import DyingAgent
+from workers.fork_server import ForkServer
+from workers.isolation import run_suspects
 from workers.process import WorkerProcess
 
 SETTINGS = load_settings()
@@ -43,7 +46,7 @@ def build(name: str, ports: Ports) -> DyingAgent:
 
 def work() -> None:
     """Take sessions until killed."""
-    process = WorkerProcess(SETTINGS, build)
+    process = WorkerProcess(SETTINGS, build, forks=ForkServer(partial(run_suspects, SETTINGS, build)))
     while True:
         process.run_session(SessionId("nobody"))
 

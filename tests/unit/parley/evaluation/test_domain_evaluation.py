@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domains.folder import domain_folder
-from orchestrator.domain.schema import ExpectEntry
+from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.errors import InvalidInput
-from orchestrator.testing.scripted_model import Script, ScriptedModel
+from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from parley.evaluation.conversations import Outcome, TurnOutcome, find_faults
+from parley.evaluation.rubric import judge_answer
 from parley.evaluation.runs import find_shortfalls, read_bounds
 from parley.evaluation.scores import Scores, measure
 from parley.main import run
@@ -224,3 +225,90 @@ def test_models_are_measured_side_by_side(
     assert all(name in printed for name in ("small", "large", "flow accuracy"))
     kept = sorted(path.stem for path in (tmp_path / "evaluations" / "trips").glob("*.json"))
     assert [name.rpartition("-")[2] for name in kept] in (["large", "small"], ["small", "large"])
+
+
+PROMPT = """---
+id: nlu_think
+version: short-1
+purpose: Understand a message
+settings: flows
+data: utterance, history, stack, question, shown, plan
+---
+Say what is meant. There are {{ flows | length }} tasks.
+"""
+
+
+def test_prompts_are_measured_beside_the_domains_own(
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And each request names the version that it was made with."""
+    (tmp_path / "short").mkdir()
+    (tmp_path / "short" / "nlu_think.md").write_text(PROMPT, encoding="utf-8")
+    with ScriptedModel(Script(rules=())) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        tried = ("--model", "small", "--prompts", str(tmp_path / "short"))
+        run(["eval", str(domain), "--data-dir", str(tmp_path), *tried])
+        versions = {one.metadata["prompt_version"] for one in model.requests_for("nlu_think")}
+
+    assert "small, short" in capsys.readouterr().out
+    assert len(versions) == 2
+    assert "short-1" in versions
+
+
+def test_a_folder_without_prompts_is_said(
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = ("--data-dir", str(tmp_path), "--prompts", str(tmp_path / "none"))
+
+    assert run(["eval", str(domain), *tried]) == 1
+    assert "name one with --model" in capsys.readouterr().err
+
+
+def test_answers_are_judged_by_their_rubric(
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By rules, and by a model where there is one; what it finds wrong makes the turn wrong."""
+    path = domain / "evaluations" / "questions.yaml"
+    path.write_text(
+        """
+conversations:
+  - name: a greeting
+    turns:
+      - user: hello
+        expect: {rubric: [{asks: true, most_words: 30}, It greets, It names a price]}
+""",
+        encoding="utf-8",
+    )
+    place = (str(domain), "--data-dir", str(tmp_path))
+    _, unjudged = evaluate(capsys, *place)
+    verdicts: Any = [{"met": True, "why": "it says Hello"}, {"met": False, "why": "it names none"}]
+    with ScriptedModel(
+        Script(rules=(Rule(prompt="eval_judge", replies=(Answer(json={"verdicts": verdicts}),)),))
+    ) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        code, found = evaluate(capsys, *place, "--judge", "strict", "--fail-under", "rubric=0.8")
+        (asked,) = model.requests_for("eval_judge")
+
+    assert unjudged["figures"]["rubric"] == unjudged["figures"]["turns_as_expected"] == 1.0
+    assert code == 1
+    assert found["findings"] == ["rubric is 0.750, below 0.8"]
+    assert found["outcomes"][0]["turns"][0]["faults"] == ["by the rubric it fails: It names a price"]
+    assert "2. It names a price" in str(asked.messages[0]["content"])
+    assert "not met: It names a price (it names none)" in Path(found["report"]).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("criterion", "answer", "met"),
+    [
+        ({"says": "23 kg"}, "Up to 23 kg.", True),
+        ({"says_not": "refund"}, "There is no refund.", False),
+        ({"most_words": 3}, "This is too long", False),
+        ({"asks": True}, "On which day?", True),
+        ({"asks": False}, "On which day?", False),
+    ],
+)
+async def test_a_rule_is_looked_up_in_the_words(criterion: dict[str, Any], answer: str, met: bool) -> None:
+    rubric = ExpectEntry.model_validate({"rubric": [criterion]}).rubric
+
+    (verdict,) = await judge_answer(rubric, None, "", answer, [])
+    assert verdict.met is met

@@ -1,11 +1,12 @@
 -- Two steps of a WITH clause: `next` finds the session's next turn that may run, `taken` marks it as running.
 --
--- Arguments: session_id, max_attempts, deadline_s, alone (whether this process has nothing else to do)
+-- Arguments: session_id, max_attempts, deadline_s, crashes_below (turns that have crashed as often are not taken;
+--            null: any, by a process that has nothing else to do)
 -- Needs:     `lane` (pending, done_seq), and `ended` (turn_id, client_sequence): the turn that the same
 --            statement ends, which its snapshot does not show as finished; nulls when it ends none.
 -- `resumed`: it was begun before, whether or not that attempt counts, so that its journal has to be read.
 -- A turn that is found running has lost its worker. That is a crash, and no attempt; after a second one the turn is
--- under suspicion and taken by a process that runs it alone (RT-26).
+-- under suspicion, and taken by a process for suspects, at last by one that runs it alone (RT-26).
 -- A turn whose attempts are used up, or that crashed alone, is in `next` and not in `taken`, unless it had effects:
 -- then it is taken once more, with `failure`.
 next AS (
@@ -32,13 +33,14 @@ next AS (
                              OR turns.alone AND turns.status = 'running' THEN %(max_attempts)s + 1
                         ELSE turns.attempts + (turns.status <> 'running')::int END,
         crashes = turns.crashes + (turns.status = 'running')::int,
-        alone = %(alone)s,
+        alone = %(crashes_below)s::int IS NULL,
         started_at = coalesce(started_at, statement_timestamp()),
         deadline_at = coalesce(deadline_at, clock_timestamp() + %(deadline_s)s * interval '1 second')
     FROM next
     WHERE turns.turn_id = next.turn_id
       AND turns.finished_at IS NULL
-      AND (%(alone)s OR turns.crashes + (turns.status = 'running')::int < 2)
+      AND (%(crashes_below)s::int IS NULL
+           OR turns.crashes + (turns.status = 'running')::int < %(crashes_below)s::int)
       AND (turns.attempts + (turns.status <> 'running')::int <= %(max_attempts)s
                AND NOT (turns.alone AND turns.status = 'running')
            OR turns.attempts <= %(max_attempts)s

@@ -1,0 +1,57 @@
+"""Paths of exports: signed, and good for one export for a while, without any other credentials."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from dataclasses import astuple, dataclass
+
+from orchestrator.types import SessionId, TenantId
+
+PREFIX = "/v1/exports/"
+_DIGEST = hashlib.sha256
+
+
+@dataclass(frozen=True, slots=True)
+class ExportLink:
+    """Which export a path is for, and until when (unix seconds)."""
+
+    tenant_id: TenantId
+    session_id: SessionId
+    export_id: str
+    expires_at: int
+
+    def path(self, key: str) -> str:
+        """Write the path. `key`: the export's own secret, which is kept with it and shown to nobody."""
+        body = _encode(json.dumps(astuple(self)).encode())
+        return f"{PREFIX}{body}.{_encode(self._sign(key))}"
+
+    def is_signed(self, signature: bytes, key: str) -> bool:
+        return hmac.compare_digest(signature, self._sign(key))
+
+    def _sign(self, key: str) -> bytes:
+        return hmac.digest(key.encode(), json.dumps(astuple(self)).encode(), _DIGEST)
+
+
+def read_link(token: str) -> tuple[ExportLink, bytes] | None:
+    """Read what follows the prefix of a path, with its signature, which is still to be checked; None: it is none."""
+    body, _, signature = token.partition(".")
+    try:
+        tenant_id, session_id, export_id, expires_at = json.loads(_decode(body))
+        link = ExportLink(TenantId(tenant_id), SessionId(session_id), export_id, expires_at)
+        names = (tenant_id, session_id, export_id)
+        is_whole = all(isinstance(name, str) for name in names) and isinstance(expires_at, int)
+        return (link, _decode(signature)) if is_whole else None
+    except (ValueError, TypeError, binascii.Error):
+        return None
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _decode(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -1,0 +1,72 @@
+"""Tells the text of a skill's result while the model writes it: a string within the arguments of `finish` (RS-4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from orchestrator.context import TurnContext
+from orchestrator.pex.skill_outcome import FINISH
+
+
+class Words(Protocol):
+    """Tells a text piece by piece, and takes it back."""
+
+    async def take(self, piece: str) -> None: ...
+
+    async def take_back(self) -> None: ...
+
+
+FindFault: TypeAlias = Callable[[str], str | None]
+OpenWords: TypeAlias = Callable[[TurnContext, str, FindFault], Words]
+"""Opens the words of an answer. Is given the turn, what stands before them, and what finds a fault in a beginning."""
+
+_BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+
+
+class StreamedText:
+    """The text of one result, as far as it is written.
+
+    Args:
+        words: where it is told.
+        name: the member of the result that holds it.
+    """
+
+    def __init__(self, words: Words, name: str) -> None:
+        self._words = words
+        self._begins = re.compile(rf'"{re.escape(name)}"\s*:\s*"')
+        self._told = ""
+
+    async def take(self, call: str, arguments: str) -> None:
+        """Tell what is new in the arguments of a call, as far as they are written."""
+        text = self._read(arguments) if call == FINISH else ""
+        if len(text) > len(self._told):
+            piece, self._told = text[len(self._told) :], text
+            await self._words.take(piece)
+
+    def _read(self, arguments: str) -> str:
+        begins = self._begins.search(arguments)
+        if begins is None:
+            return ""
+        rest = arguments[begins.end() :]
+        ends = re.search(r'(?<!\\)(?:\\\\)*"', rest)
+        written = rest[: ends.end() - 1] if ends is not None else _drop_open_escape(rest)
+        try:
+            return str(json.loads(f'"{written}"', strict=False))
+        except ValueError:
+            return ""  # no JSON, which is judged when the whole is there
+
+    async def take_back(self) -> None:
+        """Tell nothing after all: the result was not taken."""
+        await self._words.take_back()
+
+
+def _drop_open_escape(text: str) -> str:
+    """Cut off the beginning of an escape, whose end is still to be written."""
+    backslashes = len(text) - len(text.rstrip("\\"))
+    if backslashes % 2:
+        return text[:-1]
+    found = _BROKEN_ESCAPE.search(text)
+    return text[: found.start()] if found and not backslashes else text

@@ -1,0 +1,101 @@
+"""Judge answers by a rubric: rules are looked up in the words, sentences are put to a model, where there is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.domain.configuration import DomainConfig
+from orchestrator.domain.evaluations import CriterionEntry
+from orchestrator.models.calling import CallContext
+from orchestrator.models.engineer import PromptEngineer
+from orchestrator.ports.language_model import MODEL_FAILURES
+from orchestrator.types import Json, JsonObject, SessionId, TurnId
+
+PROMPT = "eval_judge"
+MOST_BEFORE = 10
+"""Lines of the conversation that a judge is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an answer meets a criterion; `met` is None for one that nobody could judge."""
+
+    criterion: str
+    met: bool | None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A model that judges answers by sentences. `assistant`: what it is told about who answers."""
+
+    engineer: PromptEngineer
+    assistant: str
+
+    @classmethod
+    def of(cls, engineer: PromptEngineer, config: DomainConfig) -> Judge:
+        return cls(engineer, config.description or config.persona.name)
+
+    async def judge(
+        self, criteria: Sequence[str], said: str, answer: str, before: Sequence[str]
+    ) -> list[Verdict]:
+        """Ask the model; criteria that it does not judge are judged by nobody."""
+        variables: dict[str, Json] = {
+            "assistant": self.assistant,
+            "criteria": list(criteria),
+            "said": said,
+            "answer": answer,
+            "before": list(before[-MOST_BEFORE:]),
+        }
+        call = CallContext(session_id=SessionId("session_judged"), turn_id=TurnId("turn_judged"))
+        try:
+            given = await self.engineer.structured(PROMPT, variables, _shape(len(criteria)), call)
+        except MODEL_FAILURES as error:
+            return [Verdict(one, None, f"the judge gave no verdict: {error}") for one in criteria]
+        return [
+            Verdict(one, verdict["met"], verdict["why"])
+            for one, verdict in zip(criteria, given["verdicts"], strict=True)
+        ]
+
+
+def _shape(count: int) -> JsonObject:
+    verdict: JsonObject = {
+        "type": "object",
+        "required": ["met", "why"],
+        "properties": {"met": {"type": "boolean"}, "why": {"type": "string", "maxLength": 300}},
+    }
+    listed: JsonObject = {"type": "array", "minItems": count, "maxItems": count, "items": verdict}
+    return {"type": "object", "required": ["verdicts"], "properties": {"verdicts": listed}}
+
+
+async def judge_answer(
+    rubric: Sequence[CriterionEntry], judge: Judge | None, said: str, answer: str, before: Sequence[str]
+) -> list[Verdict]:
+    """Judge one answer by each criterion: by the rules first, then by those that need a model."""
+    verdicts = [verdict for one in rubric for verdict in _apply_rules(one, answer)]
+    sentences = [one.meets for one in rubric if one.meets is not None]
+    if not sentences:
+        return verdicts
+    if judge is None:
+        return verdicts + [Verdict(one, None, "needs a model to judge it") for one in sentences]
+    return verdicts + await judge.judge(sentences, said, answer, before)
+
+
+def _apply_rules(criterion: CriterionEntry, answer: str) -> list[Verdict]:
+    """Judge by what can be looked up in the words alone."""
+    found: list[Verdict] = []
+    if (pattern := criterion.says) is not None:
+        found.append(Verdict(f"says {pattern!r}", re.search(pattern, answer) is not None))
+    if (pattern := criterion.says_not) is not None:
+        found.append(Verdict(f"does not say {pattern!r}", re.search(pattern, answer) is None))
+    if (most := criterion.most_words) is not None:
+        words = len(answer.split())
+        found.append(Verdict(f"has at most {most} words", words <= most, f"it has {words}"))
+    if (asks := criterion.asks) is not None:
+        ends = answer.rstrip().endswith("?")
+        found.append(
+            Verdict("ends with a question" if asks else "does not end with a question", ends is asks)
+        )
+    return found

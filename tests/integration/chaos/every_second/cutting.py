@@ -1,0 +1,101 @@
+"""Stands between the workers and PostgreSQL, and breaks a connection in the middle of a commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+COMMITTED = b'"digest"'
+"""Stands in what a client sends with a commit, and with nothing else: the new state of a counting agent."""
+SOCKET = ".s.PGSQL.5432"
+AT_ONCE = 1 << 16
+CLOSED_WITHIN_S = 5.0
+"""Once the clients have ended."""
+
+
+class Cutter:
+    """Passes everything on; each `cut` breaks one commit, before the server has it, or before its answer is heard."""
+
+    def __init__(self, server: str) -> None:
+        self.cuts: Counter[str] = Counter()
+        self._server = f"{server}/{SOCKET}"
+        self._asked: list[str] = []
+
+    def cut(self, moment: str) -> None:
+        """Break the next commit: ``before`` the server has it, or ``after``."""
+        self._asked.append(moment)
+
+    async def serve(self, client_reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        """Pass one connection on, both ways, until either side ends."""
+        with closing(client), suppress(OSError):
+            server_reader, server = await asyncio.open_unix_connection(self._server)
+            silent = asyncio.Event()
+            with closing(server):
+                back = asyncio.create_task(_pass_back(server_reader, client, silent))
+                await self._pass_on(client_reader, server, silent)
+                if not silent.is_set():
+                    back.cancel()
+                await asyncio.wait([back])
+
+    async def _pass_on(
+        self, client: asyncio.StreamReader, server: asyncio.StreamWriter, silent: asyncio.Event
+    ) -> None:
+        while data := await client.read(AT_ONCE):
+            moment = self._asked.pop() if self._asked and COMMITTED in data else None
+            if moment is not None:
+                self.cuts[moment] += 1
+            if moment == "before":
+                return
+            server.write(data)
+            if moment == "after":
+                silent.set()
+                return
+            await server.drain()
+
+
+async def _pass_back(
+    server: asyncio.StreamReader, client: asyncio.StreamWriter, silent: asyncio.Event
+) -> None:
+    """Pass the server's answers on, but for the one that is cut off."""
+    with closing(client), suppress(OSError):
+        while (data := await server.read(AT_ONCE)) and not silent.is_set():
+            client.write(data)
+            await client.drain()
+
+
+@contextmanager
+def cutter(database_url: str, folder: Path) -> Iterator[tuple[Cutter, str]]:
+    """A cutter on a thread of its own, and the address at which clients reach the database through it.
+
+    `folder`: where it puts its socket.
+    """
+    server = unquote(urlsplit(database_url).netloc.rpartition("@")[2].rpartition(":")[0])
+    between, loop, stopped = Cutter(server), asyncio.new_event_loop(), asyncio.Event()
+
+    async def run() -> None:
+        listening = await asyncio.start_unix_server(between.serve, folder / SOCKET)
+        ready.set()
+        await stopped.wait()
+        listening.close()
+        if connections := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(connections, timeout=CLOSED_WITHIN_S)
+
+    ready = threading.Event()
+
+    def run_loop() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(run())
+
+    thread = threading.Thread(target=run_loop)
+    thread.start()
+    ready.wait()
+    try:
+        yield between, database_url.replace(quote(server, safe=""), quote(str(folder), safe=""))
+    finally:
+        loop.call_soon_threadsafe(stopped.set)
+        thread.join()

@@ -1,0 +1,189 @@
+"""A preference from its first word to its last: learned, used, corrected, forgotten, and then nowhere (CO-4, RT-28)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import open_lane, open_ports
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.ports.memory.documents import NewDocument, Owned
+from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
+from orchestrator.ports.runs.status import RunStatus
+from orchestrator.settings import Settings
+from orchestrator.turns.lease import ArchivedFlow
+from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, UserId, new_id
+from tests.integration.chaos.fleet import fleet
+from tests.integration.internal.test_housekeeping import House, spoken
+from tests.integration.internal.test_memory_flows import eventually, say
+from tests.integration.internal.test_retention import everything
+
+TRACES = ("prefer aisle", "like the window", "aisle as the seat", "window as the seat")
+
+
+@pytest.fixture
+async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
+    migrate(database_url)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    async with open_ports(settings) as ports, open_lane(ports) as lane:
+        yield House(ports, lane, {"erase_forgotten": {"after_s": 0}})
+
+
+@pytest.fixture
+def anna() -> UserId:
+    return UserId(new_id("anna"))
+
+
+def saying(text: str) -> JsonObject:
+    """A state in which the user has said something."""
+    state = DialogueState.new(SessionId("any"))
+    state.begin_turn()
+    state.say("user", text)
+    return state.serialize()
+
+
+async def find(house: House, *traces: str) -> list[str]:
+    """Where any of some words is stored."""
+    stored = (await everything(house)).items()
+    return [f"{trace} in {name}" for name, body in stored for trace in traces if trace.encode() in body]
+
+
+async def test_a_preference_is_learned_used_corrected_forgotten_and_then_nowhere(
+    house: House, tmp_path: Path, anna: UserId
+) -> None:
+    ports = house.ports
+    first, second, other = (SessionId(new_id("session")) for _ in range(3))
+    environment = {"PARLEY_DOMAIN": "travel"}
+    url, redis = ports.settings.database_url, ports.settings.redis_url
+    with fleet(url, redis, tmp_path, environment) as crew:
+        crew.start(1, application="workers.app", queues="turns,submissions,internal,urgent", threads=4)
+        for line in ("Remember that I prefer aisle seats.", "what do you know about me?"):
+            shown = await say(ports, first, anna, line)
+        for line in ("Book a flight from Oslo to Madrid tomorrow", "yes", "choose a seat"):
+            used = await say(ports, second, anna, line)
+        corrected = await say(ports, second, anna, "remember that I like the window")
+        again = await say(ports, first, anna, "what do you know about me?")
+        pad = ports.shared.scratchpad
+        await eventually("the notes", lambda: _at_least(house, second, 4))
+        told = Entry("look", "turn 1", EntryKind.FINDING, 1.0, text="They like the window seat.")
+        await pad.put(DEFAULT_TENANT, second, (told,))
+        document = NewDocument(DEFAULT_TENANT, "Anna likes the window, and wrote so.", user_id=anna)
+        await ports.context.documents.add(document)
+        gone = await say(ports, other, anna, "forget that I like the window")
+
+        assert "I prefer aisle seats" in shown["reply"]
+        assert "(aisle)" in used["reply"]
+        assert "I like the window" in corrected["reply"]
+        assert "I like the window" in again["reply"]
+        assert "aisle" not in again["reply"]
+        assert "I like the window" in gone["reply"]
+        assert await find(house, *TRACES)
+        [record] = await house.run("erase_forgotten")
+        assert (record.status, record.closing) == (RunStatus.DONE, {"erased": 1, "left": 0})
+        assert await find(house, *TRACES) == []
+
+        after = await say(ports, first, anna, "what do you know about me?")
+        assert "nothing about you" in after["reply"]
+        for session_id in (first, second, other):
+            session = await ports.stores.sessions.get(DEFAULT_TENANT, session_id)
+            for epoch in range(1, session.epoch + 1):
+                state = await ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(epoch))
+            assert state == session.state, "the last state is what its diffs make of it"
+    assert [made["seat"][-1] for made in await _bookings(house)] == ["C"], "the seat that was chosen stays"
+
+
+async def _at_least(house: House, session_id: SessionId, count: int) -> bool | None:
+    entries = await house.ports.shared.scratchpad.read(DEFAULT_TENANT, session_id, touch=False)
+    return True if len(entries) >= count else None
+
+
+async def _bookings(house: House) -> list[dict[str, Any]]:
+    rows = await house.execute("SELECT document FROM records WHERE collection = 'bookings'")
+    return [row[0] for row in rows]
+
+
+async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: UserId) -> None:
+    session_id = await house.session(saying("Velvet curtains calm me."), user=anna)
+    wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like velvet curtains")
+    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
+    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, ("note.x",))
+    await house.execute(
+        "UPDATE lanes SET lease_owner = 1, lease_until = now() + '1 hour' WHERE session_id = %s", session_id
+    )
+    [busy] = await house.run("erase_forgotten")
+    assert await house.ports.stores.preferences.of_user(DEFAULT_TENANT, anna) == []
+    assert await find(house, "elvet curtains")
+    await house.execute("UPDATE lanes SET lease_owner = NULL, lease_until = NULL")
+    [free] = await house.run("erase_forgotten")
+    [idle] = await house.run("erase_forgotten")
+
+    assert [run.closing for run in (busy, free, idle)] == [
+        {"erased": 0, "left": 1},
+        {"erased": 1, "left": 0},
+        {"erased": 0, "left": 0},
+    ]
+    assert await find(house, "elvet curtains") == []
+
+
+async def test_another_users_words_stay(house: House, anna: UserId) -> None:
+    theirs = await house.session(saying("Paper lanterns please me."), user="bob")
+    wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like paper lanterns")
+    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
+    await house.ports.stores.preferences.replace(DEFAULT_TENANT, anna, ())
+    await house.run("erase_forgotten")
+
+    assert "Paper lanterns" in str((await house.ports.stores.sessions.get(DEFAULT_TENANT, theirs)).state)
+
+
+def booked(cabin: str) -> ArchivedFlow:
+    slots = {"cabin": {"value": cabin, "source": "user"}}
+    return ArchivedFlow(new_id("flow"), "book_flight", "Completed", None, {"slots": slots})
+
+
+async def test_a_forgotten_habit_does_not_come_back_from_what_was_done_before(
+    house: House, anna: UserId
+) -> None:
+    store = house.ports.stores.preferences
+    flows = tuple(booked("business") for _ in range(3))
+    session_id = await house.session(spoken(1), user=anna, archived=flows)
+    await house.run("distil_preferences", session_id)
+    learned = [one.key for one in await store.of_user(DEFAULT_TENANT, anna)]
+    await store.forget(DEFAULT_TENANT, anna, ("book_flight.cabin",))
+    await house.run("erase_forgotten")
+    left = [one.key for one in await store.of_user(DEFAULT_TENANT, anna)]
+    await house.run("distil_preferences", session_id)
+    again = [one.key for one in await store.of_user(DEFAULT_TENANT, anna)]
+    later = await house.session(spoken(1), user=anna, archived=tuple(booked("business") for _ in range(3)))
+    await house.run("distil_preferences", later)
+
+    assert learned == ["book_flight.cabin", "playbook.book_flight"]
+    assert (left, again) == ([], [])
+    assert [one.key for one in await store.of_user(DEFAULT_TENANT, anna)] == learned
+
+
+async def test_everything_is_what_was_said_and_noted_and_learned(house: House, anna: UserId) -> None:
+    """Over HTTP an empty list says the same; deeds stay, and no summary brings anything back."""
+    store, pad = house.ports.stores.preferences, house.ports.shared.scratchpad
+    summary = {"text": "Anna is allergic to nuts.", "through_turn": 1}
+    state = {**saying("My shoes are green."), "summary": summary}
+    session_id = await house.session(state, user=anna, archived=tuple(booked("business") for _ in range(3)))
+    finding = Entry("look", "turn 1", EntryKind.FINDING, 1.0, text="Anna is allergic to nuts.")
+    await pad.put(DEFAULT_TENANT, session_id, (replace(finding, data={"about": "user", "explicit": True}),))
+    added = await house.ports.context.documents.add(
+        NewDocument(DEFAULT_TENANT, "Nuts are bad for Anna.", user_id=anna)
+    )
+    await house.ports.context.embed(DEFAULT_TENANT, added.document_id)
+    await store.replace(DEFAULT_TENANT, anna, ())
+    await house.run("erase_forgotten")
+
+    assert await find(house, "shoes are green", "allergic", "Nuts") == []
+    assert await house.ports.context.documents.list(Owned(DEFAULT_TENANT, anna)) == []
+    await house.run("distil_preferences", session_id)
+    assert await store.of_user(DEFAULT_TENANT, anna) == []
+    assert await house.execute("SELECT count(*) FROM flows_archive") != [(0,)]

@@ -1,0 +1,74 @@
+"""Fork processes that share nothing with this one but its code, at once and for next to no processor time.
+
+The server is itself forked while this process has opened nothing and started no thread. It ends with this process;
+those it has forked do not.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+_FIRST_OWN_FD = 3
+_RESET = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+
+Main = Callable[[socket.socket], None]
+"""Runs in a forked process until it ends; takes its end of the connection."""
+
+
+class ForkServer:
+    """Starts on construction, which must come before the first thread."""
+
+    def __init__(self, main: Main) -> None:
+        self._orders, theirs = socket.socketpair()
+        with theirs:
+            if os.fork() == 0:
+                _serve(theirs, main)
+
+    def fork(self) -> socket.socket:
+        """Start a process; gives our end of the connection to it. Raises OSError when the server has ended."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._orders, [b"."], [theirs.fileno()])
+        return ours
+
+
+def _serve(orders: socket.socket, main: Main) -> NoReturn:
+    """Fork a process for each connection that is sent, until whoever sends them has ended."""
+    gc.freeze()  # what is here now is never looked through, and its memory stays shared
+    _stand_apart(keep=orders.fileno())
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
+    while True:
+        order, connections, _, _ = socket.recv_fds(orders, 1, 1)
+        if not order:
+            os._exit(0)
+        [connection] = connections
+        if os.fork() == 0:
+            _run(main, connection)
+        os.close(connection)
+
+
+def _run(main: Main, connection: int) -> NoReturn:
+    code = 1
+    try:
+        _stand_apart(keep=connection)
+        main(socket.socket(fileno=connection))
+        code = 0
+    except BaseException:  # noqa: BLE001 - as the interpreter would
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _stand_apart(*, keep: int) -> None:
+    """Close what is open, and be out of reach of signals that are meant for the worker and its kin."""
+    os.setsid()
+    for number in _RESET:
+        signal.signal(number, signal.SIG_DFL)
+    os.closerange(_FIRST_OWN_FD, keep)
+    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))

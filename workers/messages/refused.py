@@ -1,0 +1,28 @@
+"""Counts, logs and keeps for a look what was dropped from a queue: where and why, never its contents (RT-22)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import orjson
+from celery import current_app
+from redis.exceptions import RedisError
+
+from orchestrator.adapters.redis.worker_registry import MOST_REFUSED, REFUSED
+from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import MESSAGES_REFUSED
+
+_log = get_logger(__name__)
+
+
+def note_refused(event: str, queue: str | None, wrong: str, **about: Any) -> None:
+    """Say that a message was dropped. `wrong`: which part of it; `about`: further facts, of names and numbers."""
+    MESSAGES_REFUSED.labels(queue or "unknown").inc()
+    _log.error(event, queue=queue, wrong=wrong, **about)
+    kept = orjson.dumps({"at": time.time(), "queue": queue, "wrong": wrong, **about})
+    try:
+        client: Any = current_app.backend.client  # pyright: ignore[reportAttributeAccessIssue]  # the backend is Redis
+        client.pipeline().lpush(REFUSED, kept).ltrim(REFUSED, 0, MOST_REFUSED - 1).execute()
+    except RedisError as error:
+        _log.warning("A message that was dropped is not kept for a look.", error=error)
