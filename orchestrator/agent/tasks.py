@@ -84,7 +84,8 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
     handler = turn.changes.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)
-    turn.changes.state.void_approvals(flow.flow_id)
+    if turn.changes.state.approvals:
+        turn.changes.state.void_approvals(flow.flow_id)
 
 
 def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:

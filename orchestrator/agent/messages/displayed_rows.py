@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields
@@ -11,14 +12,13 @@ from orchestrator.res.wording import name_slot, name_task
 from orchestrator.types import JsonObject
 
 
-def follow_row(turn: RunningTurn) -> None:
+def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
     """Talk about the row from now on that the task at work has taken."""
-    listed, flow = turn.changes.state.shown, turn.changes.state.stack.active
-    value = None if listed is None or flow is None else flow.value(listed.key)
+    listed = turn.changes.state.shown
+    value = None if listed is None else flow.value(listed.key)
     if listed is not None and value is not None:
-        place = next((at for at, row in enumerate(listed.rows) if row.get(listed.key) == value), None)
-        if place is not None:
-            turn.changes.state.talk_about(place)
+        place = next((at for at, row in enumerate(listed.rows) if row.get(listed.key) == value), listed.place)
+        turn.changes.state.talk_about(place)
 
 
 def talk_about_rows(turn: RunningTurn, text: str) -> bool:

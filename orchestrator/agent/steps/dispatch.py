@@ -54,15 +54,16 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
     kind = MessageKind.CONFIRMATION if _repeats_the_offer(turn, understood) else understood.kind
     _HANDLERS[kind](turn, understood)
-    if turn.changes.state.shown is not None:
-        follow_row(turn)
     active = turn.changes.state.stack.active
     if active is not None:
-        active.note_turn(turn.work.turn_id)
-        _note_doubt(active, understood)
+        _note_work(turn, active, understood)
 
 
-def _note_doubt(active: BaseFlow, understood: Understanding) -> None:
+def _note_work(turn: RunningTurn, active: BaseFlow, understood: Understanding) -> None:
+    """Note that a message was about a task: for its turns, its consent, and the row that it is about."""
+    active.note_turn(turn.work.turn_id)
+    if turn.changes.state.shown is not None:
+        follow_row(turn, active)
     if understood.by_model_alone and understood.kind not in CHANGES_NOTHING:
         doubt(active)
 

@@ -17,7 +17,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
     `said` for a slot stays open where it did not decide. Returns what was taken that other tasks call by other
     names: what only looks something up takes it where the message `refers` to it, or where nothing else is missing.
     """
-    shown = state.find_shown(flow.spec.inputs)
+    shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
     if shown is not None and shown.rows:
         _take_from_rows(flow, shown, said)
         _take_current_row(state, flow, shown, said)
