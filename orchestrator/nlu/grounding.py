@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from orchestrator.dialogue.json_values import is_list, same_value
+from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.nlu.extract.extractor import Extractor, accepts_names, value_kind
 from orchestrator.nlu.extract.gazetteer import entity_kind
@@ -24,21 +24,21 @@ class Grounding:
         self._context = context
         self._texts = [text, *(message.text for message in reversed(context.history.history.messages))]
 
-    def is_founded(self, value: Json, slot: SlotSpec) -> bool:
+    def is_founded(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
         """Say whether somebody has said or displayed a name; what is listed or counted may be meant by any words."""
-        if is_list(value):
-            return all(self.is_founded(one, slot) for one in value)
         if slot.values or not isinstance(value, str) or not accepts_names(slot):
             return True
+        if self._belongs_to_another(value, slot, flow):
+            return False
         return (
             any(_names(text, value) for text in self._texts)
             or any(same_value(value, known) for known in self._known())
             or any(same_value(value, found) for text in self._texts for found in self._read(text))
         )
 
-    def belongs_to_another(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
+    def _belongs_to_another(self, value: str, slot: SlotSpec, flow: FlowSpec) -> bool:
         """Say whether a value is known for another slot of the flow, and not for this one, which has known ones."""
-        if slot.entity is None or not isinstance(value, str) or self._is_listed(value, slot):
+        if slot.entity is None or self._is_listed(value, slot):
             return False
         return any(self._is_listed(value, other) for other in flow.slots.values() if other.name != slot.name)
 

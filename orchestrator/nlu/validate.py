@@ -178,10 +178,7 @@ def _keep_founded(
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)
-        if slot is None or (
-            grounding.is_founded(mention.value, slot)
-            and not grounding.belongs_to_another(mention.value, slot, spec)
-        ):
+        if slot is None or not slot.grounded or grounding.is_founded(mention.value, slot, spec):
             kept[name] = mention
         else:
             problems.append(f"{name}: nobody has said {str(mention.value)[:60]!r}.")

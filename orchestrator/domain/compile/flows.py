@@ -271,4 +271,5 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         part_of_day=slot.part_of_day,
         samples=slot.samples,
         same_as=slot.same_as,
+        grounded=slot.grounded,
     )

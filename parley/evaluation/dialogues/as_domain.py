@@ -150,6 +150,8 @@ def _slot(
         known = spoken[service.name, name]
         entities[entity] = {"values": {value: sorted(said) for value, said in sorted(known.items())}}
         entry |= {"entity": entity, "open": True}
+    if not compiled.values:
+        entry["grounded"] = True
     default = intent.defaults.get(name)
     if default is not None and default != "dontcare":
         entry["default"] = default

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.agent.messages import confirmation
+from orchestrator.nlu.grounding import Grounding
 from parley.evaluation.dialogues.drive import drive
 from parley.evaluation.dialogues.telling import By, Telling
 from parley.main import app
@@ -229,20 +230,19 @@ async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path,
     assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 4)
 
 
-@pytest.mark.parametrize("any_yes_counts", [False, True])
+@pytest.mark.parametrize("is_planted", [False, True])
 async def test_a_wrong_understanding_books_nothing_unasked(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_yes_counts: bool
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_planted: bool
 ) -> None:
-    """PX-18: and it would, if the user's own words did not have to agree as well."""
-    several = [
-        {**one, "dialogue_id": f"{place}_{place}"} for place in range(8) for one in (DIALOGUE, REFERRING)
-    ]
+    """PX-18: and it would, if a model could name what nobody has said, and say yes for the user."""
+    several = [{**REFERRING, "dialogue_id": f"{place}_{place}"} for place in range(16)]
     (data / "dialogues.jsonl").write_bytes(b"\n".join(orjson.dumps(one) for one in several))
-    if any_yes_counts:
+    if is_planted:
         monkeypatch.setattr(confirmation, "is_plain", lambda _turn, _understood: True)
+        monkeypatch.setattr(Grounding, "is_founded", lambda *_given: True)
     figures = await measure(data, tmp_path, mistaken=0.5)
     assert figures["exact_ever"] < 1.0
-    assert (figures["unfounded_transactions"] > 0) is any_yes_counts
+    assert (figures["unfounded_transactions"] > 0) is is_planted
 
 
 def test_the_command_prints_the_figures(data: Path, tmp_path: Path) -> None:
