@@ -15,10 +15,10 @@ from benchmarks.environment import open_stores, run_workers, verdict
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.redis.address import for_celery
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.contract.internal.graphs import make_nodes, random_shape
-from workers.internal.dispatch import Canvas
 
 GRAPHS, NODES = 10, 40
 SHORTEST_S, LONGEST_S = 0.05, 1.0
@@ -83,7 +83,7 @@ async def main(graphs: int = GRAPHS) -> int:
             address = for_celery(running.redis_url)
             app = Celery(set_as_current=False, broker=address, backend=address)
             async with Database(running.database_url) as database:
-                results = await run_graphs(OnWorkers(PostgresRuns(database), Canvas(app)), graphs)
+                results = await run_graphs(OnWorkers(PostgresRuns(database), RunCanvas(app)), graphs)
             app.close()
     ratios = [result["ratio"] for result in results]
     costs = statistics.median(result["node_ms"] for result in results)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
@@ -19,23 +18,12 @@ from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, Tena
 Predecessors: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """`predecessors` by flow name, in an order in which each stands after what it depends on."""
-
-    predecessors: Mapping[str, tuple[str, ...]]
-
-    def successors(self, name: str) -> tuple[str, ...]:
-        return tuple(other for other, needed in self.predecessors.items() if name in needed)
-
-
-def make_graph(predecessors: Predecessors, *, place: str = "internal_flows") -> Graph:
-    """Check and order. Raises ConfigurationError naming the path of a cycle or an unknown name."""
-    offenders = _find_offenders(predecessors, place)
-    if offenders:
-        raise ConfigurationError(list(dict.fromkeys(problem for _, problem in offenders)))
-    order = TopologicalSorter(predecessors).static_order()
-    return Graph({name: tuple(dict.fromkeys(predecessors[name])) for name in order})
+def in_order(predecessors: Predecessors) -> Predecessors:
+    """The same graph, each node after what it depends on."""
+    return {
+        name: tuple(dict.fromkeys(predecessors[name]))
+        for name in TopologicalSorter(predecessors).static_order()
+    }
 
 
 def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, Problem]]:
@@ -89,26 +77,6 @@ def sort_out(
     return list(good.values()), off
 
 
-def graphs_by_trigger(flows: Iterable[type[InternalFlow]]) -> dict[str, Graph]:
-    """The graph of each trigger. Raises ConfigurationError with the problems of all of them."""
-    by_trigger: dict[str, dict[str, tuple[str, ...]]] = {}
-    problems: list[Problem] = []
-    for flow in flows:
-        nodes = by_trigger.setdefault(flow.trigger, {})
-        if flow.name in nodes:
-            problems.append(Problem(f"internal_flows.{flow.name}", "is defined twice"))
-        nodes[flow.name] = flow.depends_on
-    graphs: dict[str, Graph] = {}
-    for trigger, nodes in by_trigger.items():
-        try:
-            graphs[trigger] = make_graph(nodes, place=f"internal_flows of {trigger!r}")
-        except ConfigurationError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigurationError(problems)
-    return graphs
-
-
 Configure = Callable[[str], JsonObject]
 """The present configuration of a flow; asked anew for every run."""
 
@@ -135,7 +103,10 @@ class Catalogue:
     ) -> None:
         known, self.off = sort_out(flows, tools)
         self._tools = dict(tools or {})
-        self.graphs: dict[str, Graph] = graphs_by_trigger(known)
+        self.graphs = {
+            trigger: in_order({flow.name: flow.depends_on for flow in known if flow.trigger == trigger})
+            for trigger in {flow.trigger for flow in known}
+        }
         self.flows = {flow.name: flow for flow in known}
         self.configure = configure
 
@@ -206,7 +177,7 @@ class Catalogue:
                 flight=flight,
                 depends_on=needed,
             )
-            for name, needed in graph.predecessors.items()
+            for name, needed in graph.items()
         )
 
     def context(self, facts: RunFacts) -> RunContext:

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from orchestrator.errors import FolderInUse
+from orchestrator.errors import FolderInUse, Forbidden
 
 CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process of a data folder
+WRITABLE_BY_OTHERS = 0o022
 _LONGEST_SOCKETS = 80
 """Bytes: a socket's address ends after 104 (macOS), and PostgreSQL adds `/.s.PGSQL.5432.lock`."""
 
@@ -27,8 +28,10 @@ def hold(data_dir: Path) -> Iterator[None]:
 
     Raises:
         FolderInUse: another process holds it; the message names its pid.
+        Forbidden: it is another account's, or others have had a way to put things into it.
     """
     data_dir.mkdir(mode=CLOSED, parents=True, exist_ok=True)
+    _require_own(data_dir)
     if data_dir.stat().st_mode & 0o777 != CLOSED:
         data_dir.chmod(CLOSED)
     descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -43,6 +46,17 @@ def hold(data_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _require_own(data_dir: Path) -> None:
+    """Whose a folder is can change what is in it, whatever its mode."""
+    found = data_dir.stat()
+    if found.st_uid != os.geteuid():
+        raise Forbidden(f"{data_dir} is another account's folder: choose one of your own.")
+    if found.st_mode & WRITABLE_BY_OTHERS and any(data_dir.iterdir()):
+        raise Forbidden(
+            f"Others can write into {data_dir}, and something is in it: choose an empty folder, or one of your own."
+        )
 
 
 @contextmanager

@@ -91,6 +91,7 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
 
     Raises:
         FolderInUse: another run holds the data folder.
+        Forbidden: the folder is not this account's alone.
         Unavailable: a program is missing, ended while starting, or did not become ready.
     """
     with hold(plan.data_dir), ExitStack() as stack:

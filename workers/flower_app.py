@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import flower.app
 from celery import Celery
-from flower import urls
-from flower.views.monitor import Metrics
+from tornado.httpserver import HTTPServer
+from tornado.iostream import IOStream
 
+from orchestrator.adapters.local_peers import is_stranger
 from orchestrator.adapters.task_sender import is_redis
 from orchestrator.bootstrap import build_agent
 from orchestrator.settings import load_settings
@@ -24,6 +26,17 @@ _OWN_KEYS: Final = {
 }
 
 
+class OwnersServer(HTTPServer):
+    """Flower's server, which talks to no other account of this machine: some of its pages ask for no password."""
+
+    def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
+        """Drop the connection of a stranger."""
+        if stream.socket is None or is_stranger(address, stream.socket.getsockname()):
+            stream.close()
+        else:
+            super().handle_stream(stream, address)
+
+
 def flower_app() -> Celery:
     """The application of the environment's settings."""
     settings = load_settings()
@@ -32,8 +45,7 @@ def flower_app() -> Celery:
         options: dict[str, Any] = app.conf.broker_transport_options
         app.conf.broker_transport_options = {**options, **_OWN_KEYS}
     if settings.owner_only:
-        # It asks for no password, and Flower cannot tell whose a connection is.
-        urls.handlers.remove(("/metrics", Metrics))
+        flower.app.HTTPServer = OwnersServer
     return app
 
 

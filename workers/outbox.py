@@ -35,7 +35,8 @@ class OutboxSender:
     async def send_next(self) -> None:
         """Wait for a nudge, not for long, and send everything that is due."""
         try:
-            await asyncio.wait_for(self._filled.wait(), LOOK_EVERY_S)
+            async with asyncio.timeout(LOOK_EVERY_S):
+                await self._filled.wait()
             self._filled.clear()
         except TimeoutError:
             pass  # a nudge of another process may be lost with it

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import AsyncExitStack, nullcontext
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
@@ -35,7 +37,6 @@ from workers.fork_server import ForkServer
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
-from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
@@ -62,17 +63,13 @@ class InternalWork:
     `carries_out`: whether it does so itself when no message can be sent.
     """
 
-    canvas: Canvas
+    canvas: RunCanvas
     make_catalogue: MakeCatalogue
     carries_out: bool
 
 
 class WorkerProcess:
-    """Starts on construction; `close` it before the process ends.
-
-    Args:
-        forks: makes processes for turns under suspicion; who runs lanes needs it.
-    """
+    """Starts on construction; `close` it before the process ends. Who runs turns needs `forks`, for suspects."""
 
     def __init__(
         self,
@@ -127,9 +124,9 @@ class WorkerProcess:
         """Start Internal flows; the same key starts them once. Gives their runs by flow, and the run that was named."""
         return self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
 
-    def advance_run(self, run_id: str, flow: str) -> None:
+    def advance_run(self, run_id: str, flow: str, then: Collection[str]) -> None:
         """Do what a run has to do now."""
-        self._thread.submit(_required(self._parts.executor).advance(run_id, flow)).result()
+        self._thread.submit(_required(self._parts.executor).advance(run_id, flow, then)).result()
 
     def run_items(self, run_id: str, flow: str, in_chord: bool) -> None:
         """Do items of a run."""
@@ -169,9 +166,7 @@ class WorkerProcess:
 
     async def _open_lanes(self, ports: Ports, common: dict[str, Any]) -> WorkerParts:
         """Open what runs turns, or looks for those that nobody runs, and starts or runs Internal flows."""
-        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup)
-        self._resources.push_async_callback(isolation.close)
-        lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
+        lane = await self._resources.enter_async_context(self._open_lane(ports))
         executor = None if self._internal is None else self._open_executor(ports, lane, self._internal)
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
@@ -210,6 +205,13 @@ class WorkerProcess:
             webhooks=self._open_webhooks(ports),
         )
 
+    def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
+        if not self._runs_turns:
+            return open_lane(ports)
+        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup)
+        self._resources.push_async_callback(isolation.close)
+        return open_lane(ports, suspected=isolation.start)
+
     def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
         """Make what carries Internal flows out; a mistake in a flow must not keep turns from running."""
         settings = self._settings
@@ -232,6 +234,7 @@ class WorkerProcess:
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
             live=ports.shared.live,
+            freed=lane.freed,
         )
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:

@@ -49,8 +49,8 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
             return error_result(error)
 
     @app.task(name=ADVANCE_RUN, acks_late=False, shared=False)
-    def advance_run(run_id: str, flow: str) -> None:
-        worker.process().advance_run(run_id, flow)
+    def advance_run(run_id: str, flow: str, then: list[str] | None = None) -> None:
+        worker.process().advance_run(run_id, flow, then or ())
 
     # A chord counts its tasks also when results are ignored.
     @app.task(name=RUN_ITEMS, acks_late=False, shared=False)

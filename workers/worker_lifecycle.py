@@ -11,6 +11,7 @@ from typing import Any
 from celery import Celery
 from celery.worker import state as celery_state
 
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.errors import Unavailable
 from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
@@ -20,7 +21,6 @@ from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 from workers.fork_server import ForkServer
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import MakeCatalogue
-from workers.internal.dispatch import Canvas
 from workers.isolation import run_suspects
 from workers.messages.flower_events import FlowerEvents
 from workers.process import InternalWork, WorkerProcess
@@ -54,7 +54,7 @@ class WorkerLifecycle:
 
     def prepare(self) -> None:
         """Keep this process as it is now, before anything is opened, for those that run suspects."""
-        if set(self._app.amqp.queues.consume_from) != {SUBMISSIONS}:
+        if TURNS in self._app.amqp.queues.consume_from:
             self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
 
     def open(self, consumer: Any) -> None:
@@ -104,7 +104,7 @@ class WorkerLifecycle:
                 )
                 internal = None
                 if set(queues) != {SUBMISSIONS}:
-                    internal = InternalWork(Canvas(self._app), self._make_catalogue, INTERNAL in queues)
+                    internal = InternalWork(RunCanvas(self._app), self._make_catalogue, INTERNAL in queues)
                 self._process = WorkerProcess(
                     self._settings,
                     self._build,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from itertools import groupby
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from internal_flows.housekeeping.promotion import (
     with_data,
 )
 from internal_flows.stages import InternalFlow, RunContext, skip
+from orchestrator.memory.user_memory import name_note
 from orchestrator.ports.housekeeping import SlotUse
 from orchestrator.ports.memory.preferences import LONGEST_TEXT, Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry
@@ -46,8 +46,7 @@ class DistilPreferences(InternalFlow):
             found = await run.tools["housekeeping"].state(run.tenant_id, run.session_id)
         if found is None or found.user_id is None:
             return skip("The session has no known user.")
-        said = [line["text"] for line in found.state["messages"] if line["role"] == "user"]
-        return {"user_id": found.user_id, "said": said}
+        return {"user_id": found.user_id}
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
         store, user_id = run.tools["preferences"], run.data["user_id"]
@@ -76,7 +75,7 @@ class DistilPreferences(InternalFlow):
         for entry in select(await pad.read(run.tenant_id, run.session_id, touch=False), About.USER):
             text = (entry.text or "")[:LONGEST_TEXT]
             familiar = max((overlap(text, preference.text) for preference in known), default=0.0)
-            cause = find_cause(entry, run.data["said"], familiar, bars)
+            cause = find_cause(entry, familiar, bars)
             if cause is None or UNTRUSTED in entry.labels:
                 continue
             preference = Preference(
@@ -90,12 +89,6 @@ class DistilPreferences(InternalFlow):
             notes.append(preference)
             promoted.append(with_data(entry, {PROMOTED: preference.key}))
         return tuple(promoted), tuple(notes)
-
-
-def name_note(text: str) -> str:
-    """The key of a note: the same for the same words."""
-    folded = " ".join(text.split()).casefold()
-    return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
 
 
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:

@@ -50,8 +50,7 @@ class PromoteContext(InternalFlow):
             return skip("The session has no known user, and its findings are not shared.")
         entries = await run.tools["scratchpad"].read(run.tenant_id, run.session_id, touch=False)
         inputs = [entry.to_json() for entry in select(entries, About.BUSINESS)]
-        said = [line["text"] for line in found.state["messages"] if line["role"] == "user"]
-        data: JsonObject = {"user_id": found.user_id, "domain": found.domain, "said": said}
+        data: JsonObject = {"user_id": found.user_id, "domain": found.domain}
         return before_all_response(inputs=inputs, data=data)
 
     async def data(self, run: RunContext, item: JsonObject) -> Any:
@@ -64,7 +63,7 @@ class PromoteContext(InternalFlow):
         owned = Owned(run.tenant_id, owner, run.data["domain"])
         passages = await run.tools["context"].search(owned, entry.text or "", limit=1)
         known = overlap(entry.text or "", passages[0].text) if passages else 0.0
-        cause = find_cause(entry, run.data["said"], known, Bars.of(run.config))
+        cause = find_cause(entry, known, Bars.of(run.config))
         if cause is None:
             return skip("It is neither salient, surprising, frequent nor asked for.")
         return {"cause": cause.value, "user_id": None if shared else owner}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.memory.tokenizer import find_terms
+from orchestrator.ports.memory.context import GATHER_CONTEXT
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Json, JsonObject
 
@@ -18,6 +20,20 @@ PROMOTED = "promoted"
 """Where an entry's data say what became of it."""
 TIMES = "times"
 """Where an entry's data say how often it was noted."""
+
+
+_LASTING = re.compile(
+    r"\b(?:I|we) (?:always|never|usually|normally|generally|prefer)\b"
+    r"|\b(?:I am|I['’]m|we are|we['’]re|\w+ is) (?:a )?(?:vegetarian|vegan|diabetic|allergic|left-handed)"
+    r"|\b(?:my|our) (?:name|home|birthday|diet|employer|company|wife|husband|partner|son|daughter|child(?:ren)?"
+    r"|(?:home|favou?rite|usual) \w+)(?: \w+)? (?:is|are|was)\b",
+    re.IGNORECASE,
+)
+
+
+def is_lasting(sentence: str) -> bool:
+    """Say whether a user tells something of themselves that will be so in another conversation, too."""
+    return bool(_LASTING.search(sentence)) and not sentence.rstrip().endswith("?")
 
 
 class About(StrEnum):
@@ -54,13 +70,18 @@ def data_of(entry: Entry) -> JsonObject:
 
 
 def select(entries: Sequence[Entry], about: About) -> list[Entry]:
-    """Findings about this that were not promoted yet, each once, with how often it was noted."""
+    """Findings about this that were not promoted yet, each once, with how often it was noted.
+
+    What was looked up for a task is known where it was found, and no statement of anybody.
+    """
     found: dict[str, Entry] = {}
     times: dict[str, int] = {}
     for entry in entries:
         data = data_of(entry)
         fits = About(data.get("about", About.BUSINESS)) is about
         if entry.kind is not EntryKind.FINDING or not entry.text or PROMOTED in data or not fits:
+            continue
+        if entry.flow == GATHER_CONTEXT:
             continue
         name = " ".join(entry.text.split()).casefold()
         found[name] = entry
@@ -73,12 +94,11 @@ def with_data(entry: Entry, more: JsonObject) -> Entry:
     return Entry.from_json({**entry.to_json(), "data": {**data_of(entry), **more}})
 
 
-def find_cause(entry: Entry, said: Sequence[str], known: float, bars: Bars) -> Cause | None:
-    """Why an entry is worth keeping; None: it is not.
+def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
+    """Why an entry is worth keeping; None: it is not. What nobody has judged is not salient.
 
     Args:
         entry: from `select`.
-        said: what users said in the session; without a model it decides what is salient.
         known: how much of it is known already, from 0 to 1: the rest is its surprise.
         bars: what it has to reach.
     """
@@ -88,15 +108,8 @@ def find_cause(entry: Entry, said: Sequence[str], known: float, bars: Bars) -> C
     if data.get(TIMES, 1) >= bars.frequent:
         return Cause.FREQUENT
     salience = data.get("salience")
-    judged = float(salience) if isinstance(salience, int | float) else judge_salience(entry.text or "", said)
+    judged = float(salience) if isinstance(salience, int | float) else 0.0
     return Cause.SALIENT if judged >= bars.salient and 1 - known >= bars.surprising else None
-
-
-def judge_salience(text: str, said: Sequence[str]) -> float:
-    """How much of a text users talked about: the share of its terms that they used themselves."""
-    terms = set(find_terms(text))
-    spoken = {term for line in said for term in find_terms(line)}
-    return len(terms & spoken) / len(terms) if terms else 0.0
 
 
 def overlap(text: str, other: str) -> float:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel
 
-from internal_flows.stages import InternalFlow, RunContext, before_all_response, skip
-from orchestrator.ports.housekeeping import SessionState
+from internal_flows.stages import InternalFlow, RunContext, before_all_response, redo_run, skip
+from orchestrator.dialogue.changes.repair import repair
+from orchestrator.dialogue.storage.diff import diff
+from orchestrator.ports.housekeeping import SessionRows, SessionState
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId
 
+REPAIR_STATE: Final = "repair_state"
+"""The trigger of the repair, which a worker's death starts as well."""
 ABANDON_AFTER_S = 86_400.0
 PAGE = 500
 
@@ -44,7 +50,7 @@ class _Proposing(InternalFlow, ABC):
         found: list[Json] = []
         after = ""
         while page := await run.tools["housekeeping"].states(
-            quiet_for_s=self.quiet_for_s(run), after=after, limit=PAGE
+            quiet_for_s=self.quiet_for_s(run), after=after, limit=PAGE, among=run.parameters.get("sessions")
         ):
             found += [one.model_dump() for session in page if (one := self._look(run, session)) is not None]
             after = page[-1].session_id
@@ -101,28 +107,82 @@ class AbandonFlows(_Proposing):
         return {"older_than_s": self.quiet_for_s(run)}, why
 
 
+class BrokenRows(BaseModel):
+    """A session of which rows besides the state are to be put right."""
+
+    tenant_id: TenantId
+    session_id: SessionId
+    why: list[str]
+
+
 class RepairState(_Proposing):
-    """Configuration: `quiet_for_s` (a minute), `dry_run`."""
+    """Looks for what must not be, on schedule, and in the sessions of a worker that died (parameter `sessions`).
+
+    What is found first is a dry run: it is noted, with the diff, in the session's scratchpad, and the run asks to be
+    run again. What is found again, unchanged, is proposed to the lane; rows of other tables are put right then.
+    Configuration: `quiet_for_s` (a minute), `dry_run` (nothing but dry runs).
+    """
 
     name: ClassVar[str] = "repair_state"
-    trigger: ClassVar[str] = "repair_state"
+    trigger: ClassVar[str] = REPAIR_STATE
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals", "scratchpad")
+    input_type: ClassVar[Any] = Found | BrokenRows
     proposes: ClassVar[str] = "repair"
 
+    def quiet_for_s(self, run: RunContext) -> float:
+        return 0.0 if "sessions" in run.parameters else super().quiet_for_s(run)
+
     def find(self, run: RunContext, session: SessionState) -> tuple[JsonObject, list[str]] | None:
-        wrong = find_violations(session.state)
-        return ({}, wrong) if wrong else None
+        mended, wrong = repair(session.state)
+        return ({"diff": diff(session.state, mended)}, wrong) if wrong else None
+
+    async def before_all(self, run: RunContext) -> Any:
+        found = list((await super().before_all(run)).inputs)
+        after, store = "", run.tools["housekeeping"]
+        while page := await store.broken(
+            quiet_for_s=self.quiet_for_s(run), after=after, limit=PAGE, among=run.parameters.get("sessions")
+        ):
+            for rows in page:
+                if why := describe_rows(rows):
+                    one = BrokenRows(tenant_id=rows.tenant_id, session_id=rows.session_id, why=why)
+                    found.append(one.model_dump())
+            after = page[-1].session_id
+        return before_all_response(inputs=found)
+
+    async def data(self, run: RunContext, item: Found | BrokenRows) -> Any:
+        """What was not found just so by the run before is only noted."""
+        pad, kind = run.tools["scratchpad"], type(item).__name__
+        entry_id, told = f"{self.name}:{kind}", item.model_dump(mode="json")
+        noted = await pad.read(
+            item.tenant_id, item.session_id, kinds=frozenset({EntryKind.RESULT}), touch=False
+        )
+        if any(entry.entry_id == entry_id and entry.data == told for entry in noted):
+            if not run.config.get("dry_run"):
+                return item
+        else:
+            note = Entry(
+                self.name, f"run {run.run_id}", EntryKind.RESULT, time.time(), data=told, entry_id=entry_id
+            )
+            await pad.put(item.tenant_id, item.session_id, (note,), operation=f"{run.run_id}:{entry_id}")
+        return skip("dry run: " + " ".join(item.why))
+
+    async def output(self, run: RunContext, item: Found | BrokenRows, data: Json, result: Json) -> Json:
+        if isinstance(item, Found):
+            return await super().output(run, item, data, result)
+        mended = await run.tools["housekeeping"].mend(item.session_id)
+        return {"session_id": item.session_id, "mended": mended, "why": item.why}
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
+        if None in outputs and not run.config.get("dry_run") and run.redo_count is None:
+            return redo_run()
+        return await super().after_all(run, outputs)
 
 
-def find_violations(state: JsonObject) -> list[str]:
-    """Sentences about what is wrong with a serialised state (FS-8, PX-17)."""
-    stack = state["stack"]
-    wrong = [f"{flow['dact']} is Active below the top." for flow in stack[:-1] if flow["state"] == "Active"]
-    if stack and stack[-1].get("reason") == "interrupted":
-        wrong.append(f"{stack[-1]['dact']} on top is interrupted.")
-    there = {flow["flow_id"] for flow in stack}
-    wrong += [
-        f"An approval belongs to {approval['flow_id']}, which is gone."
-        for approval in state["approvals"]
-        if approval["flow_id"] not in there
-    ]
-    return wrong
+def describe_rows(rows: SessionRows) -> list[str]:
+    """Sentences about what is wrong; none when nothing is."""
+    counts = {
+        "turns were left running": rows.turns,
+        "frames belong to flows that are gone": rows.frames,
+        "plans are open and not on the stack": rows.plans,
+    }
+    return [f"{count} {what}." for what, count in counts.items() if count]

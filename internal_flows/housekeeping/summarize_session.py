@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.promotion import About
+from internal_flows.housekeeping.promotion import SALIENT, About, is_lasting
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
@@ -22,6 +22,8 @@ SUMMARY_NOTE = "summary"
 """The one entry of the scratchpad that holds the session's latest summary."""
 MOST_FINDINGS = 5
 LONGEST_FINDING = 300
+STATED = SALIENT
+"""The salience of what a user told of themselves, without a model to judge it."""
 IDLE_S = 1800.0
 LEAST_TURNS = 3
 
@@ -85,7 +87,8 @@ class SummarizeSession(InternalFlow):
             findings = written.get("findings", [])[:MOST_FINDINGS]
             return {"text": written["summary"][:length], "by": "model", "findings": findings}
         text = summarize(item["earlier"], item["lines"], run.config.get("sentences", 12), length)
-        return {"text": text, "by": "extract", "findings": [], "problem": problem}
+        findings = find_statements(item["lines"])[:MOST_FINDINGS]
+        return {"text": text, "by": "extract", "findings": findings, "problem": problem}
 
     async def _ask(self, run: RunContext, item: JsonObject) -> tuple[JsonObject | None, str | None]:
         """Have a model write it; nothing, and why, when there is none."""
@@ -193,25 +196,46 @@ _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 
 
 def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
-    """The earlier summary and the most relevant new sentences, in order; the oldest go when it is long.
+    """The earlier summary and the most relevant new sentences, in order; the oldest go when it is long, but what
+    users told of themselves goes last.
 
     A sentence counts as much as its words occur in the conversation, for each of its words; the users' own
     count double.
     """
-    sentences = [
+    sentences = _split(lines)
+    counts = Counter(word for _, sentence in sentences for word in _words(sentence))
+    ranked = sorted(
+        range(len(sentences)),
+        key=lambda place: (not _is_statement(*sentences[place]), -_weight(*sentences[place], counts), place),
+    )
+    chosen = [sentences[place] for place in sorted(ranked[:kept])]
+    new = [f"{_FRAMES.get(role, '')}{sentence}" for role, sentence in dict.fromkeys(chosen)]
+    kept_lines = list(dict.fromkeys((*earlier.splitlines(), *new)))
+    while len(kept_lines) > 1 and sum(len(line) + 1 for line in kept_lines) > length:
+        passing = (place for place, line in enumerate(kept_lines) if not is_lasting(line))
+        kept_lines.pop(next(passing, 0))
+    return "\n".join(kept_lines)[:length]
+
+
+def find_statements(lines: list[JsonObject]) -> list[JsonObject]:
+    """List what users told of themselves that will be so in another conversation, too, as findings."""
+    told = [sentence for role, sentence in _split(lines) if _is_statement(role, sentence)]
+    return [
+        {"text": sentence, "about": About.USER.value, "salience": STATED} for sentence in dict.fromkeys(told)
+    ]
+
+
+def _split(lines: list[JsonObject]) -> list[tuple[str, str]]:
+    return [
         (line["role"], sentence.strip())
         for line in lines
         for sentence in _SENTENCE.split(line["text"])
         if _WORD.search(sentence)
     ]
-    counts = Counter(word for _, sentence in sentences for word in _words(sentence))
-    ranked = sorted(range(len(sentences)), key=lambda place: (-_weight(*sentences[place], counts), place))
-    chosen = [sentences[place] for place in sorted(ranked[:kept])]
-    new = [f"{_FRAMES.get(role, '')}{sentence}" for role, sentence in dict.fromkeys(chosen)]
-    kept_lines = [*earlier.splitlines(), *new]
-    while len(kept_lines) > 1 and sum(len(line) + 1 for line in kept_lines) > length:
-        kept_lines.pop(0)
-    return "\n".join(kept_lines)[:length]
+
+
+def _is_statement(role: str, sentence: str) -> bool:
+    return role == "user" and is_lasting(sentence)
 
 
 def _words(sentence: str) -> list[str]:

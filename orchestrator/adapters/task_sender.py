@@ -5,17 +5,20 @@ A failed send may have arrived all the same, so receivers are idempotent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
+from celery import Celery, chain, chord, group  # pyright: ignore[reportMissingTypeStubs]
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from orchestrator.adapters.redis.address import for_celery, sentinel_options
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
-from orchestrator.ports.runs.records import Started
-from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_SESSION, START_RUN
+from orchestrator.ports.runs.records import Hint, Started
+from orchestrator.ports.runs.status import Phase
+from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_ITEMS, RUN_SESSION
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.submission import MAX_WAIT_S
 from orchestrator.types import JsonObject, SessionId
@@ -25,9 +28,6 @@ CONNECT_TIMEOUT_S = 2
 HEALTH_CHECK_EVERY_S = 5
 VISIBILITY_TIMEOUT_S = int(MAX_WAIT_S) + 30
 """What no consumer has acknowledged for so long is given to another, whoever has it."""
-HIDDEN = "<not shown>"
-SHOWN = frozenset({RUN_SESSION, ADVANCE_RUN})
-"""Messages whose arguments are identifiers alone; Flower shows these."""
 
 TASK_QUEUES = [Queue(name, Exchange(name), routing_key=name) for name in QUEUES]
 """Declared alike by all who send and receive: RabbitMQ refuses a queue that is declared in two ways."""
@@ -79,53 +79,87 @@ class TaskSender:
             task_queues=TASK_QUEUES,
             task_routes=ROUTES,
         )
+        self._canvas = RunCanvas(self._app, joins=False)
 
     async def wake(self, session_id: SessionId) -> None:
         """Send `orchestrator.run_session`. Raises Unavailable."""
-        await run_in_thread(self._send, RUN_SESSION, {"session_id": session_id}, None)
-
-    async def start_run(self, payload: JsonObject, *, message_id: str) -> None:
-        """Send `internal_flows.start_run`; the same `message_id` is the same run. Raises Unavailable."""
-        await run_in_thread(self._send, START_RUN, payload, message_id)
+        arguments = {"session_id": session_id}
+        await sending(
+            lambda: self._app.send_task(RUN_SESSION, kwargs=arguments, retry=False, ignore_result=True)
+        )
 
     async def send_runs(self, started: Started) -> None:
         """Send `internal_flows.advance` for runs that may begin; never raises."""
-        for hint in started.hints:
-            try:
-                await run_in_thread(
-                    self._send,
-                    ADVANCE_RUN,
-                    {"run_id": hint.run_id, "flow": hint.flow},
-                    None,
-                    hint.flow,
-                    QUEUE_OF[hint.urgency],
-                )
-            except Unavailable as error:
-                _log.warning("A message for a run could not be sent.", run=hint.run_id, error=error)
+        try:
+            await self._canvas.send(started)
+        except Unavailable as error:
+            _log.warning("Messages for runs could not be sent.", runs=started.runs, error=error)
 
     def close(self) -> None:
         """Close the connections to the broker."""
         self._app.close()
 
-    def _send(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        message_id: str | None,
-        flow: str | None = None,
-        queue: str | None = None,
-    ) -> None:
-        try:
-            self._app.send_task(
-                name,
-                kwargs=arguments,
-                task_id=message_id,
-                queue=queue,
-                retry=False,
-                ignore_result=True,
-                argsrepr=HIDDEN,
-                kwargsrepr=None if name in SHOWN else HIDDEN,
-                shadow=None if flow is None else f"{flow}.advance",
-            )
-        except (OperationalError, OSError) as error:
-            raise Unavailable(f"The broker does not answer: {error}") from error
+
+class RunCanvas:
+    """The messages about runs of Internal flows; what it sends, `workers.tasks` receives.
+
+    Args:
+        joins: whether this process may write results, of which a chord counts those of its tasks; the gateway may not.
+    """
+
+    def __init__(self, app: Celery, *, joins: bool = True) -> None:
+        self._app: Any = app
+        self._joins = joins
+
+    async def send(self, started: Started) -> None:
+        """Say that runs may begin: of a sequence as a `chain`, with its fan-ins as `chord`s; of others each by itself.
+
+        A wave's message names the runs of the next one, for which no other message is sent. Raises Unavailable.
+        """
+        waves = started.waves
+        if not waves or (len(waves[0]) > 1 and not self._joins):
+            for hint in started.hints:
+                await self.hint(hint)
+            return
+        links: list[Any] = []
+        for wave, following in zip(waves, (*waves[1:], ()), strict=True):
+            then = [hint.run_id for hint in following]
+            tasks = [self._signature(ADVANCE_RUN, hint, then=then) for hint in wave]
+            links.append(group(tasks, app=self._app) if len(tasks) > 1 else tasks[0])
+        await sending(lambda: self._apply(chain(*links, app=self._app)))
+
+    async def hint(self, hint: Hint) -> None:
+        """Say that a run may have something to do. Raises Unavailable."""
+        name = RUN_ITEMS if hint.phase is Phase.ITEMS else ADVANCE_RUN
+        await sending(lambda: self._signature(name, hint).apply_async(retry=False))
+
+    async def spread(self, hint: Hint, holders: int) -> None:
+        """Have a run's items done by several tasks at once, then `after_all`: a chord. Raises Unavailable.
+
+        A flat chord of equal tasks, which none of the known traps of nested canvas concerns.
+        """
+        header = [self._signature(RUN_ITEMS, hint, in_chord=True) for _ in range(holders)]
+        body = self._signature(ADVANCE_RUN, hint)
+        await sending(lambda: self._apply(chord(header, body, app=self._app)))
+
+    def _apply(self, canvas: Any) -> None:
+        """Send it, and wait for nothing: Celery would keep the results of a group's tasks for ever."""
+        canvas.apply_async(retry=False)
+        for awaited in getattr(self._app.backend, "_pending_results", ()):
+            awaited.clear()
+
+    def _signature(self, name: str, hint: Hint, **more: Any) -> Any:
+        """The message, shown in Flower under a name that people can read."""
+        stage = "items" if name == RUN_ITEMS else "advance"
+        arguments = {"run_id": hint.run_id, "flow": hint.flow, **more}
+        return self._app.signature(name, kwargs=arguments, immutable=True).set(
+            queue=QUEUE_OF[hint.urgency], shadow=f"{hint.flow}.{stage}", ignore_result=True
+        )
+
+
+async def sending(send: Callable[[], object]) -> None:
+    """Send in a thread. Raises Unavailable."""
+    try:
+        await run_in_thread(send)
+    except (OperationalError, RedisError, OSError) as error:
+        raise Unavailable(f"The broker does not answer: {error}") from error

@@ -13,7 +13,7 @@ from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
-from orchestrator.memory.notes import LONGEST, Note
+from orchestrator.memory.notes import LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Failed, Rung
 from orchestrator.pex.steps.recover import GATHERED
 from orchestrator.ports.memory.context import HAND_OVER_CONTEXT, ContextGathering, ContextQuestion, Findings
@@ -97,7 +97,7 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
         join_labels(context.changes.state, finding.labels, f"what was found in {finding.source}")
         text = f"Found in {finding.source}: {finding.text}"[:LONGEST]
         await context.recall.notes.write(
-            flow, Note(text, flow.dact, context.changes.state.turn, finding.labels)
+            flow, Note(text, flow.dact, context.changes.state.turn, finding.labels, NoteKind.RESULT)
         )
     flow.notes[GATHERED] = copy_json(flow.values())
     filled = sorted(set(labels) - refused)

@@ -45,20 +45,22 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`reason`: why it was dropped, or what was done."""
+    """`reason`: why it was dropped, or what was done. `mended`: the state that takes the place of the present one."""
 
     decision: Decision
     reason: str
     left: tuple[BaseFlow, ...] = ()
+    mended: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """`fresh`: nothing was committed since it was made."""
+    """`fresh`: nothing was committed since it was made. `before`: the state as it is stored."""
 
     change: JsonObject
     fresh: bool
     now: float
+    before: JsonObject
 
 
 _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
@@ -114,7 +116,10 @@ def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     payload = (work.input.action or {}).get("payload")
     given: JsonObject = payload if is_object(payload) else {}
     state, before = decode(lease, modules)
-    verdict = _judge(state, given, fresh=given.get("epoch") == lease.epoch, now=modules.ports.clock())
+    fresh = given.get("epoch") == lease.epoch
+    verdict = _judge(state, given, fresh=fresh, now=modules.ports.clock(), before=before)
+    if verdict.mended is not None:
+        state = DialogueState.from_dict(verdict.mended, modules.domain.flows)
     told: JsonObject = {name: given.get(name) for name in ("flow", "run_id", "kind", "epoch")}
     told |= {"decision": verdict.decision.value, "reason": verdict.reason}
     event = Event(lease.session_id, "proposal_decided", work.turn_id, told)
@@ -122,12 +127,14 @@ def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     return _commit(lease, modules, state, before, {"proposal": told}, events=(event,), archived=archived)
 
 
-def _judge(state: DialogueState, given: JsonObject, *, fresh: bool, now: float) -> Verdict:
+def _judge(
+    state: DialogueState, given: JsonObject, *, fresh: bool, now: float, before: JsonObject
+) -> Verdict:
     decide_kind = _KINDS.get(str(given.get("kind")))
     change = given.get("change")
     if decide_kind is None or not is_object(change):
         return Verdict(Decision.DROPPED, "It is no proposal that is known here.")
-    return decide_kind(state, _Proposal(change, fresh, now))
+    return decide_kind(state, _Proposal(change, fresh, now, before))
 
 
 def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
@@ -160,14 +167,16 @@ def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
     return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, f"Abandoned: {names}.", left)
 
 
-def _repair(state: DialogueState, proposal: _Proposal) -> Verdict:
-    """A repair fits exactly the state that was looked at."""
+def _repair(_state: DialogueState, proposal: _Proposal) -> Verdict:
+    """A repair fits exactly the state that was looked at, and does what its dry run said."""
     if not proposal.fresh:
         return Verdict(Decision.DROPPED, "The session has gone on since it was looked at.")
-    done = repair(state, proposal.now)
-    if not done:
+    mended, wrong = repair(proposal.before) if proposal.before else ({}, [])
+    if not wrong:
         return Verdict(Decision.DROPPED, "There is nothing that can be repaired.")
-    return Verdict(Decision.APPLIED, " ".join(done))
+    if diff(proposal.before, mended) != proposal.change.get("diff"):
+        return Verdict(Decision.DROPPED, "It would change something else than it says.")
+    return Verdict(Decision.APPLIED, " ".join(wrong), mended=mended)
 
 
 _KINDS: Mapping[str, _Decide] = {"summary": _summary, "abandon": _abandon, "repair": _repair}

@@ -9,6 +9,8 @@ import hmac
 import json
 from dataclasses import astuple, dataclass
 
+import orjson
+
 from orchestrator.types import SessionId, TenantId
 
 PREFIX = "/v1/exports/"
@@ -40,11 +42,11 @@ def read_link(token: str) -> tuple[ExportLink, bytes] | None:
     """Read what follows the prefix of a path, with its signature, which is still to be checked; None: it is none."""
     body, _, signature = token.partition(".")
     try:
-        tenant_id, session_id, export_id, expires_at = json.loads(_decode(body))
+        tenant_id, session_id, export_id, expires_at = orjson.loads(_decode(body))
         link = ExportLink(TenantId(tenant_id), SessionId(session_id), export_id, expires_at)
         names = (tenant_id, session_id, export_id)
-        is_whole = all(isinstance(name, str) for name in names) and isinstance(expires_at, int)
-        return (link, _decode(signature)) if is_whole else None
+        is_whole = all(isinstance(name, str) and "\0" not in name for name in names)
+        return (link, _decode(signature)) if is_whole and isinstance(expires_at, int) else None
     except (ValueError, TypeError, binascii.Error):
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.memory.tokenizer import find_terms
-from orchestrator.ports.memory.documents import Passage
+from orchestrator.ports.memory.documents import Candidate, Passage
 from orchestrator.types import JsonObject
 
 ABOUT = 0.5
@@ -24,7 +24,7 @@ def share_of(question: str, text: str) -> float:
     return len(asked & set(find_terms(text))) / len(asked) if asked else 0.0
 
 
-def split_heading(passage: Passage) -> tuple[str, str]:
+def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
     """Split a passage into the headings that it stands under and its words."""
     first, _, rest = passage.text.partition("\n")
     is_heading = bool(rest.strip()) and len(first) <= LONGEST_HEADING and not first.endswith(_ENDS_SENTENCE)

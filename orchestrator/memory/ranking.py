@@ -1,4 +1,7 @@
-"""Rank about a hundred candidates down to ten passages, without a model: likeness, words, age, variety (CO-4).
+"""Rank about a hundred candidates down to ten passages, without a model (CO-4).
+
+What counts: likeness, words, words of the headings, how much the rest of the document is about the question, age,
+and variety.
 
 The weights were chosen on the evaluation in `tests/unit/memory/test_retrieval_quality.py`.
 """
@@ -10,15 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
+from orchestrator.memory.quoting import split_heading
+from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.documents import Candidate, Passage
 
-LIKENESS, WORDS, AGE = 0.45, 0.5, 0.05
+LIKENESS, WORDS, HEADINGS, DOCUMENT, AGE = 0.3, 0.33, 0.14, 0.2, 0.03
 SATURATION, LENGTH = 1.2, 0.6
 """k1 and b of BM25."""
 HALF_LIFE_S = 180 * 86_400.0
 LEAST_LIKENESS = 0.3
 """Without a word in common, so alike a candidate must be to be given at all."""
-VARIETY = 0.25
+BEST_OF_DOCUMENT = 3
+"""Candidates of a document that say how much it is about a question."""
+VARIETY = 0.07
 """How much a passage loses by being like one that is given before it."""
 SAME = 0.9
 """So alike, it says nothing new and is not given."""
@@ -37,14 +44,26 @@ def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, now: float, l
 
     `terms` are the question's; `now` is in unix seconds: of two that fit alike the newer comes first.
     """
-    words = _word_scores(set(terms), candidates)
+    asked = set(terms)
+    words = _word_scores(asked, candidates)
+    by_document: dict[str, list[float]] = {}
+    for candidate, shared in zip(candidates, words, strict=True):
+        by_document.setdefault(candidate.document_id, []).append(shared)
+    about = {
+        document_id: sum(sorted(shares)[-BEST_OF_DOCUMENT:]) / BEST_OF_DOCUMENT
+        for document_id, shares in by_document.items()
+    }
     scored: list[_Scored] = []
     for candidate, shared in zip(candidates, words, strict=True):
         alike = max(0.0, candidate.likeness or 0.0)
         if not shared and alike < LEAST_LIKENESS:
             continue
         age = max(0.0, now - candidate.updated_at)
-        score = LIKENESS * alike + WORDS * shared + AGE * 0.5 ** (age / HALF_LIFE_S)
+        heading = len(asked & set(find_terms(f"{candidate.title} {split_heading(candidate)[0]}"))) / len(
+            asked
+        )
+        score = LIKENESS * alike + WORDS * shared + HEADINGS * heading
+        score += DOCUMENT * about[candidate.document_id] + AGE * 0.5 ** (age / HALF_LIFE_S)
         scored.append(_Scored(candidate, min(1.0, score)))
     return [_passage(one) for one in _vary(scored, limit)]
 

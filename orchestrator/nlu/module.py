@@ -51,6 +51,8 @@ class NLU:
         self.system1 = system1 or System1.for_domain(domain)
         self._domain = domain
         self._askers = askers if domain.config.nlu.mode != NEVER else ()
+        self.has_model = bool(self._askers)
+        """Whether there is a model that may be asked, though it may be down."""
         self._setup = ReaderSetup(domain, self.system1.flows, self.system1.read, self._askers, development)
         self._readers = make_readers(self._setup)
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
@@ -130,11 +132,6 @@ class NLU:
                 turn.log.failed_check(MODULE, "contemplate", str(error))
                 turn.log.degrade(error.code)
         return self._check(reroute(request, self.system1, context), context, turn)
-
-    @property
-    def has_model(self) -> bool:
-        """Tell whether there is a model that may be asked, though it may be down."""
-        return bool(self._askers)
 
     @property
     def _asker(self) -> Asker | None:

@@ -20,6 +20,23 @@ class SessionState:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionRows:
+    """How many rows of a session are not as they have to be.
+
+    Args:
+        turns: run, and nobody will take them up.
+        frames: of flows that are neither on the stack nor archived.
+        plans: open, and not on the stack.
+    """
+
+    tenant_id: TenantId
+    session_id: SessionId
+    turns: int
+    frames: int
+    plans: int
+
+
+@dataclass(frozen=True, slots=True)
 class SlotUse:
     """How often a user gave this value for this slot in tasks that were completed."""
 

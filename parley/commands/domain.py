@@ -60,6 +60,7 @@ def train(
     into: Annotated[
         Path | None, typer.Option(envvar="PARLEY_TRAINED_FOLDER", help="Where what is trained is kept.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Train System 1 ahead, as an image is built, so that processes take it over when they start."""
     if into is None:
@@ -68,6 +69,7 @@ def train(
     kept.require_writable()
     for domain in domains:
         System1.for_domain(load_domain(domain).domain, kept)
+        print_result(Answer({"domain": domain, "folder": str(into)}, ""), as_json=as_json)
         say(f"Trained {domain}.")
 
 
@@ -87,9 +89,11 @@ def _row(flow: FlowSummary) -> list[str]:
 def new(
     name: Annotated[str, typer.Argument(help="Name of the domain: small letters, digits and _.")],
     into: Annotated[Path, typer.Option(help="Folder in which the domain's folder is made.")] = Path(),
+    as_json: AsJson = False,
 ) -> None:
     """Make a small domain that works, to build on."""
     folder = scaffold(name, into)
+    print_result(Answer({"domain": name, "folder": str(folder)}, ""), as_json=as_json)
     say(f"Made {folder}. Try it: parley chat --domain {folder}")
 
 

@@ -10,6 +10,8 @@ import typer
 
 from orchestrator.settings import load_settings
 from orchestrator.settings.environment import read_environment
+from parley.commands.options import AsJson
+from parley.output import Answer, print_result
 from parley.probe import probe
 from parley.roles import ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
 
@@ -57,6 +59,8 @@ def health(
     port: Annotated[
         int | None, typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Where a server listens.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Check the role that runs beside this command. It is in the same container."""
-    print(probe(role, live=live, port=port))
+    found = probe(role, live=live, port=port)
+    print_result(Answer({"role": role.value, "found": found}, found), as_json=as_json)

@@ -12,7 +12,7 @@ import typer
 
 from parley.commands.options import AsJson
 from parley.embedded.ports import free_port
-from parley.output import print_json, print_table, say
+from parley.output import print_json, print_table, progress, say
 from parley.signals import stop_on_signals
 from parley.soak.runner import SoakPlan
 from parley.soak.runner import soak as run
@@ -54,7 +54,8 @@ def soak(
         )
         with run_stack(stack_plan, say) as stack:
             say(f"Breaking things for {minutes:g} minutes, seed {plan.seed}.")
-            report = run(stack, plan, say)
+            with progress("breaking things, seconds") as counted:
+                report = run(stack, plan, say, counted)
     if as_json:
         print_json({**asdict(report), "faults": dict(report.faults)})
     else:

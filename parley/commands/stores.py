@@ -19,10 +19,10 @@ from orchestrator.adapters.redis.acl import USERS, write_acl_file, write_templat
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.settings.environment import read_variable
 from orchestrator.types import DEFAULT_TENANT, TenantId
-from parley.commands.options import DEFAULT_DATA_DIR, DataDir
+from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from parley.embedded import stores
 from parley.embedded.postgres import running_database
-from parley.output import say
+from parley.output import Answer, print_result, say
 
 app = typer.Typer()
 
@@ -64,6 +64,7 @@ def migrate(
     wait_s: Annotated[
         float, typer.Option("--for", min=0, help="Seconds that --check waits for another to migrate.")
     ] = 0.0,
+    as_json: AsJson = False,
 ) -> None:
     """Bring the database to the newest schema.
 
@@ -74,18 +75,21 @@ def migrate(
         raise InvalidInput("Name a login role of the database.", field="reader")
     if check:
         await_schema(read_variable("DATABASE_URL"), wait_s)
+        print_result(Answer({"usable": True}, ""), as_json=as_json)
         return
+    made: list[str] = []
     with open_some_database(data_dir) as url:
         migrate_database(url)
         say("The database is up to date.")
         if roles or reader or logins:
-            made = make_roles(url)
+            made = list(make_roles(url))
             say(f"Made the roles {', '.join(made)}." if made else "The roles are there.")
         for role, address in logins:
             say(f"{make_login(url, address, role)} logs in with the rights of {role}.")
         if reader:
             tie_reader(url, reader, TenantId(tenant))
             say(f"{reader} reads the rows of {tenant}.")
+    print_result(Answer({"usable": True, "roles_made": made, "reader": reader}, ""), as_json=as_json)
 
 
 def read_login(entry: str) -> tuple[str, str]:

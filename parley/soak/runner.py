@@ -51,8 +51,15 @@ class SoakReport:
     breaches: list[str] = field(default_factory=list[str])
 
 
-def soak(stack: RunningStack, plan: SoakPlan, say: Callable[[str], None]) -> SoakReport:
+def soak(
+    stack: RunningStack,
+    plan: SoakPlan,
+    say: Callable[[str], None],
+    counted: Callable[[int, int], None] = lambda _done, _total: None,
+) -> SoakReport:
     """Break a running stack under load for a while, let it come to rest, and check what it did.
+
+    `counted`: given how many seconds it has lasted, of how many.
 
     Call it on the main thread: children die with the thread that started them.
     """
@@ -61,7 +68,7 @@ def soak(stack: RunningStack, plan: SoakPlan, say: Callable[[str], None]) -> Soa
     with ThreadPoolExecutor(1) as pool:
         load = pool.submit(lambda: asyncio.run(_converse(stack.url, plan, tally, stopping)))
         try:
-            _break_until(began + plan.seconds, stack, plan, tally, load, faults, say)
+            _break_until(began + plan.seconds, stack, plan, tally, load, faults, say, counted)
         finally:
             stopping.set()
         say("Letting the last conversations end.")
@@ -96,10 +103,12 @@ def _break_until(
     load: Future[None],
     faults: Counter[str],
     say: Callable[[str], None],
+    counted: Callable[[int, int], None],
 ) -> None:
     """Break something every few seconds, as long as there is load."""
     chance = random.Random(plan.seed)
     while (left := end - time.monotonic()) > 0 and not load.done():
+        counted(round(plan.seconds - left), round(plan.seconds))
         pause_ends = time.monotonic() + min(left, chance.expovariate(1 / plan.fault_every_s))
         supervise(stack.children, say, until=lambda at=pause_ends: time.monotonic() >= at or load.done())
         if time.monotonic() < end and not load.done():

@@ -22,6 +22,8 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 
 from gateway.protocol import STRANGER, OwnersProtocol
+from orchestrator.errors import Forbidden
+from parley.data_folder import hold
 from parley.embedded import Stores, stores
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import fleet
@@ -88,6 +90,22 @@ def test_a_stranger_reads_no_file_of_the_folder(running: Stores, folder: Path) -
     assert any(WORD.encode() in path.read_bytes() for path in folder.rglob("*.aof"))
 
     assert as_stranger(PYTHON, "-c", LOOK, str(folder)).strip() == "[]"
+
+
+def test_a_folder_that_a_stranger_made_or_could_fill_is_not_used(tmp_path: Path) -> None:
+    theirs, open_to_all = tmp_path / "theirs", tmp_path / "open"
+    theirs.mkdir()
+    os.chown(theirs, pwd.getpwnam("games").pw_uid, -1)
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    (open_to_all / "redis.socket").symlink_to(theirs)
+
+    for place in (theirs, open_to_all):
+        with pytest.raises(Forbidden), hold(place):
+            pass
+    (open_to_all / "redis.socket").unlink()
+    with hold(open_to_all):
+        assert open_to_all.stat().st_mode & 0o777 == 0o700
 
 
 def test_every_file_and_folder_is_its_owners_alone(running: Stores, folder: Path) -> None:

@@ -18,6 +18,7 @@ from orchestrator.tools.guardrails.python_code import check_python
 from orchestrator.tools.guardrails.verdict import Rejected
 from tests.unit.tools.guardrail_samples import RULES
 
+FUNCTIONS, FUNCTIONS_LONG = 1_500, 20_000
 LIMITS = SandboxLimits(wall_s=20, cpu_s=1, memory_bytes=192 * 1024 * 1024)
 # How a run may end that reached for nothing; "forbidden" would be a way out that only the process has stopped.
 HARMLESS = {
@@ -200,7 +201,7 @@ async def fuzz(count: int, seed: int) -> Counter[str]:
 
 
 async def test_nothing_that_is_approved_reaches_for_the_system() -> None:
-    counts = await fuzz(1_500, seed=1)
+    counts = await fuzz(FUNCTIONS, seed=1)
 
     assert set(counts) - {"rejected"} <= HARMLESS, counts
     assert counts["returned"] + counts[StopCategory.ERROR] > 20
@@ -209,7 +210,7 @@ async def test_nothing_that_is_approved_reaches_for_the_system() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 async def test_nothing_of_twenty_thousand_functions_reaches_for_the_system() -> None:
-    counts = await fuzz(20_000, seed=2)
+    counts = await fuzz(FUNCTIONS_LONG, seed=2)
     print(f"\n20,000 functions of Python: {dict(counts)}")
 
     assert set(counts) - {"rejected"} <= HARMLESS, counts

@@ -25,6 +25,7 @@ from tests.attacks.sql_texts import ENTITIES, make_text
 from tests.unit.tools.guardrail_samples import Sample, read_hostile
 
 JUDGE = Path(__file__).with_name("sql_judge.py")
+TEXTS, TEXTS_LONG = 2_000, 100_000
 LONGEST_S = 1.0
 MOST_BYTES = 768 * 1024 * 1024  # of address space, which the judge's process is given
 TABLES = {
@@ -119,7 +120,7 @@ def fuzz(count: int, seed: int) -> Counter[str]:
 
 
 def test_nothing_that_is_approved_touches_anything_but_the_allowed_tables() -> None:
-    counts = fuzz(2_000, seed=1)
+    counts = fuzz(TEXTS, seed=1)
 
     assert set(counts) <= {"rejected", "", "limit"}, counts
     assert counts[""] > 150
@@ -128,7 +129,7 @@ def test_nothing_that_is_approved_touches_anything_but_the_allowed_tables() -> N
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_nothing_of_a_hundred_thousand_texts_touches_anything_but_the_allowed_tables() -> None:
-    counts = fuzz(100_000, seed=2)
+    counts = fuzz(TEXTS_LONG, seed=2)
 
     assert set(counts) <= {"rejected", "", "limit"}, counts
 
@@ -137,7 +138,7 @@ def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatc
     """Without the second reading the quoted names get through."""
     monkeypatch.setattr(sql, "check_sql", sql._judge)
 
-    counts = fuzz(2_000, seed=1)
+    counts = fuzz(TEXTS, seed=1)
 
     assert set(counts) - {"rejected", "", "limit"}, counts
 

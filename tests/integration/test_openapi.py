@@ -34,6 +34,7 @@ checks.ensure_resource_availability.enabled = false
 """
 SHORT = ("--phases", "examples,fuzzing", "-n", "3")
 LONG = ("-n", "8")
+AT_LEAST, AT_LEAST_LONG = 150, 2_000  # requests that are made
 
 
 def operations() -> list[dict[str, Any]]:
@@ -80,7 +81,7 @@ def named_as_perhaps_missing() -> list[str]:
 async def test_requests_of_all_kinds_are_answered_as_described(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    assert await _examine(database_url, redis_url, tmp_path, SHORT) > 100
+    assert await _examine(database_url, redis_url, tmp_path, SHORT) >= AT_LEAST
 
 
 @pytest.mark.slow
@@ -88,7 +89,7 @@ async def test_requests_of_all_kinds_are_answered_as_described(
 async def test_more_than_a_thousand_requests_are_answered_as_described(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    assert await _examine(database_url, redis_url, tmp_path, LONG) > 1000
+    assert await _examine(database_url, redis_url, tmp_path, LONG) >= AT_LEAST_LONG
 
 
 async def _examine(database_url: str, redis_url: str, folder: Path, options: tuple[str, ...]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,68 @@ async def test_an_answer_without_a_statement_is_not_taken() -> None:
 
         assert "call sql_run" in t.told(1)
         assert turn["frame"]["data"] == expected(statement)
+
+
+STREAK = """
+def longest_streak(rows):
+    best = current = 0
+    for before, after in zip(rows, rows[1:]):
+        current = current + 1 if after["price"] > before["price"] else 0
+        best = max(best, current)
+    return {"months": best}
+"""
+PRICES = "SELECT price FROM stocks WHERE symbol = 'AAPL' ORDER BY date"
+
+
+def compute(statement: str, code: str) -> Reply:
+    return call("row_compute", statement=statement, code=code)
+
+
+async def test_what_sql_cannot_say_is_computed_with_python() -> None:
+    """PX-10: over the rows of a statement, and shown with its code."""
+    prices = [row["price"] for row in expected(PRICES)]
+    best = current = 0
+    for before, after in pairwise(prices):
+        current = current + 1 if after > before else 0
+        best = max(best, current)
+    async with talk(compute(PRICES, STREAK), Computed(report), rules=RULES, domain="analytics") as t:
+        turn = await t.say("for how many months in a row did AAPL rise at most")
+
+        assert turn["frame"]["data"] == [{"months": best}]
+        assert f"It is {best}." in turn["reply"]
+        assert turn["code_snippet"]["language"] == "python"
+        assert "def longest_streak" in turn["code_snippet"]["code"]
+
+
+async def test_python_may_name_what_the_statement_names() -> None:
+    statement = "SELECT avg(mpg) AS mean_mpg FROM cars"
+    code = "def f(rows):\n    return round(rows[0]['mean_mpg'])\n"
+    async with talk(compute(statement, code), Computed(report), rules=RULES, domain="analytics") as t:
+        turn = await t.say("what is the mean mpg of all, rounded")
+
+        assert turn["frame"]["data"] == [{"result": 24}]
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "why"),
+    [
+        (PRICES, "def f(rows):\n    return open('/etc/passwd').read()\n", "forbidden_name"),
+        (PRICES, "import os\n\ndef f(rows):\n    return os.getcwd()\n", "forbidden_import"),
+        (PRICES, "def f(rows):\n    return rows[0]['prize']\n", "Did you mean 'price'?"),
+        (PRICES, "def f(rows):\n    return rows[9999]\n", "IndexError"),
+        ("DROP TABLE stocks", STREAK, "not_read_only"),
+        ("SELECT * FROM seattle", STREAK, "At most 2,000 rows go into Python"),
+        ("SELECT 1 AS price", STREAK, "Read from a table"),
+    ],
+)
+async def test_python_that_cannot_be_run_is_repaired(statement: str, code: str, why: str) -> None:
+    """PX-10: the model reads why, and nothing of it is told."""
+    replies = (compute(statement, code), compute(PRICES, STREAK), Computed(report))
+    async with talk(*replies, rules=RULES, domain="analytics") as t:
+        turn = await t.say("for how many months in a row did AAPL rise at most")
+
+        assert why in t.told(1)
+        assert turn["completed"] == ["ask_data"]
 
 
 async def test_the_tables_are_offered_to_the_model() -> None:

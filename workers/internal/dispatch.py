@@ -4,55 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
-from celery import Celery, chord
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
-
-from orchestrator.adapters.threads import run_in_thread
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.errors import ParleyError, Unavailable
-from orchestrator.ports.runs.records import Hint
-from orchestrator.ports.runs.status import Phase, Urgency
-from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS
+from orchestrator.ports.runs.records import Hint, Started
+from orchestrator.ports.runs.status import Urgency
 from orchestrator.telemetry import get_logger
-
-
-class Canvas:
-    """What it sends, `workers.tasks` receives."""
-
-    def __init__(self, app: Celery) -> None:
-        self._app: Any = app
-
-    async def hint(self, hint: Hint) -> None:
-        """Say that a run may have something to do. Raises Unavailable."""
-        name = RUN_ITEMS if hint.phase is Phase.ITEMS else ADVANCE_RUN
-        await _sending(lambda: self._signature(name, hint).apply_async(retry=False))
-
-    async def spread(self, hint: Hint, holders: int) -> None:
-        """Have a run's items done by several tasks at once, then `after_all`: a chord. Raises Unavailable.
-
-        A flat chord of equal tasks, which none of the known traps of nested canvas concerns.
-        """
-        header = [self._signature(RUN_ITEMS, hint, in_chord=True) for _ in range(holders)]
-        body = self._signature(ADVANCE_RUN, hint)
-        await _sending(lambda: chord(header, body, app=self._app).apply_async(retry=False))
-
-    def _signature(self, name: str, hint: Hint, **more: Any) -> Any:
-        """The message, shown in Flower under a name that people can read."""
-        stage = "items" if name == RUN_ITEMS else "advance"
-        arguments = {"run_id": hint.run_id, "flow": hint.flow, **more}
-        return self._app.signature(name, kwargs=arguments, immutable=True).set(
-            queue=QUEUE_OF[hint.urgency], shadow=f"{hint.flow}.{stage}"
-        )
-
-
-async def _sending(send: Callable[[], object]) -> None:
-    try:
-        await run_in_thread(send)
-    except (OperationalError, RedisError, OSError) as error:
-        raise Unavailable(f"The broker does not answer: {error}") from error
-
 
 _log = get_logger(__name__)
 
@@ -60,10 +17,14 @@ _log = get_logger(__name__)
 class Dispatcher:
     """Args: `carry_out`: does here what a hint is about; None in a process that does not carry runs out."""
 
-    def __init__(self, canvas: Canvas, carry_out: Callable[[Hint], Awaitable[None]] | None) -> None:
+    def __init__(self, canvas: RunCanvas, carry_out: Callable[[Hint], Awaitable[None]] | None) -> None:
         self._canvas = canvas
         self._carry_out = carry_out
         self._later: set[asyncio.Task[None]] = set()
+
+    def begin(self, started: Started) -> None:
+        """Send what was started, without waiting for it."""
+        self._do_later(self._begin(started))
 
     def send(self, hints: tuple[Hint, ...]) -> None:
         """Send hints, each at its time, without waiting for it."""
@@ -92,6 +53,14 @@ class Dispatcher:
         """Drop what has not been done yet; the reconciler comes back to it."""
         for task in self._later:
             task.cancel()
+
+    async def _begin(self, started: Started) -> None:
+        try:
+            await self._canvas.send(started)
+        except Unavailable as error:
+            _log.warning("Runs could not be sent to workers.", runs=started.runs, error=error)
+            if self._carry_out is not None:
+                await asyncio.gather(*map(self._carry_out, started.hints))
 
     async def _send(self, hint: Hint) -> None:
         if hint.after_s > 0:

@@ -6,7 +6,7 @@ Messages come in here and truth is in the store: what cannot be claimed is not d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import AbstractContextManager, contextmanager
 
 from internal_flows.catalogue import Catalogue
@@ -20,9 +20,11 @@ from internal_flows.execution import (
     run_before_all,
     run_item,
 )
+from internal_flows.housekeeping.states import REPAIR_STATE
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.errors import ConfigurationError, NotFound
 from orchestrator.ports.runs.records import Hint, NewRun, Started
 from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus
@@ -39,9 +41,9 @@ from orchestrator.ports.turns import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span
-from orchestrator.types import Json
+from orchestrator.types import Json, JsonObject, SessionId
 from workers.internal.backpressure import Backpressure
-from workers.internal.dispatch import Canvas, Dispatcher
+from workers.internal.dispatch import Dispatcher
 from workers.internal.progress import ProgressEvents
 
 FLUSH_EVERY_S = 0.2
@@ -62,6 +64,7 @@ class RunExecutor:
         backpressure: when housekeeping is deferred for turns.
         live: gets the progress of sessions' runs, besides their logs.
         max_attempts: a run or item that ended its worker so often is given up.
+        freed: sessions whose worker died; a look at them is started, which empties it.
     """
 
     def __init__(
@@ -69,14 +72,16 @@ class RunExecutor:
         catalogue: Catalogue,
         runs: PostgresRuns,
         work: PostgresRunWork,
-        canvas: Canvas,
+        canvas: RunCanvas,
         *,
         local: bool,
         max_attempts: int = 3,
         backpressure: Backpressure | None = None,
         live: LiveEvents | None = None,
+        freed: list[SessionId] | None = None,
     ) -> None:
         self.catalogue = catalogue
+        self._freed = [] if freed is None else freed
         self.backpressure = backpressure
         self._runs = runs
         self._work = work
@@ -88,14 +93,17 @@ class RunExecutor:
         self._stopping = False
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of a graph and send the workers hints of those that may begin."""
+        """Store the nodes of a graph and let workers know of it."""
         started = await self._runs.start(runs, key=key)
-        self._dispatcher.send(started.hints)
+        self._dispatcher.begin(started)
         return started
 
-    async def advance(self, run_id: str, flow: str) -> None:
-        """Do what a run has to do, until others are at it or nothing is left."""
-        while not self._stopping and await self._advance_once(run_id, flow):
+    async def advance(self, run_id: str, flow: str, then: Collection[str] = ()) -> None:
+        """Do what a run has to do, until others are at it or nothing is left.
+
+        `then`: runs for which a message comes as soon as this is over, as the next link of a chain or a chord's body.
+        """
+        while not self._stopping and await self._advance_once(run_id, flow, then):
             pass
 
     async def items(self, run_id: str, flow: str, *, in_chord: bool) -> None:
@@ -114,6 +122,7 @@ class RunExecutor:
 
     async def sweep(self) -> int:
         """Take back what dead workers held, and send again what a lost message left hanging."""
+        await self._repair_after_crash()
         hints = await self._work.sweep(waited_s=self._waited_s)
         self._dispatcher.send(self._dispatcher.carry_out_urgent(hints))
         return len(hints)
@@ -128,6 +137,13 @@ class RunExecutor:
         self._dispatcher.cancel()
         if self._at_work:
             await asyncio.wait({*self._at_work.values()}, timeout=grace_s)
+
+    async def _repair_after_crash(self) -> None:
+        """Have the sessions of a worker that died looked through for what must not be."""
+        if self._freed and REPAIR_STATE in self.catalogue.graphs:
+            parameters: JsonObject = {"sessions": [*self._freed]}
+            self._freed.clear()
+            await self.start(self.catalogue.new_graph(REPAIR_STATE, parameters=parameters))
 
     @property
     def _waited_s(self) -> float:
@@ -144,7 +160,7 @@ class RunExecutor:
 
     # The stages of a run.
 
-    async def _advance_once(self, run_id: str, flow: str) -> bool:
+    async def _advance_once(self, run_id: str, flow: str, then: Collection[str]) -> bool:
         """One claim; True when there is more to do here."""
         claim = await self._work.claim(run_id, self.catalogue.configure(flow), waited_s=self._waited_s)
         if claim is None:
@@ -154,7 +170,7 @@ class RunExecutor:
                 reached = await self._do_phase(claim)
                 if not isinstance(reached, RunEnd):
                     return reached
-                await self._finish(claim, reached)
+                await self._finish(claim, reached, then)
         except _Fenced:
             _log.warning("A run was taken away.", run=run_id, flow=flow)
         return False
@@ -191,14 +207,14 @@ class RunExecutor:
         await self._dispatcher.spread(hint, min(options.concurrency, len(inputs)))
         return False
 
-    async def _finish(self, claim: RunClaim, end: RunEnd) -> None:
+    async def _finish(self, claim: RunClaim, end: RunEnd, then: Collection[str]) -> None:
         hints = await self._work.finish(claim, end)
         if hints is None:
             raise _Fenced
         RUNS.labels(claim.facts.flow, end.status.value).inc()
         if end.status is RunStatus.FAILED:
             note_failure(end.status.value)
-        self._dispatcher.send(hints)
+        self._dispatcher.send(tuple(hint for hint in hints if hint.run_id not in then))
 
     # Items.
 

@@ -14,6 +14,7 @@ from celery import signals
 from celery.exceptions import NotRegistered
 from celery.worker.consumer import Consumer
 from celery.worker.request import Request
+from kombu.exceptions import ContentDisallowed, DecodeError
 
 from orchestrator.telemetry import get_logger
 from workers.messages.envelopes import MALFORMED
@@ -24,6 +25,7 @@ _log = get_logger(__name__)
 HIDDEN: Final = "<not shown>"
 IDENTIFIERS: Final = ("session_id", "flow", "trigger", "sequence")
 MAX_LENGTH: Final = 128
+_IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
@@ -62,11 +64,13 @@ class RedactingConsumer(Consumer):
 
         def on_task_received(message: Any) -> None:
             try:
+                _require_identifier(message)
                 receive(message)
             except MALFORMED as error:
-                if message.acknowledged:
-                    raise
-                self.on_invalid_task(None, message, error)
+                if message.acknowledged:  # it will not come again; to end over it would help nobody
+                    _log_dropped("A message that was taken was dropped.", message, error)
+                else:
+                    self.on_invalid_task(None, message, error)
 
         return on_task_received
 
@@ -86,7 +90,8 @@ class RedactingConsumer(Consumer):
         del body
         _log_dropped("A message for a task that does not exist was dropped.", message)
         self._reject(message, exc)
-        identifier, name = message.headers.get("id"), str(message.headers["task"])[:MAX_LENGTH]
+        headers = message.headers or {}  # an old form of message has none, and nobody is told
+        identifier, name = headers.get("id"), str(headers.get("task"))[:MAX_LENGTH]
         if isinstance(identifier, str):
             app: Any = self.app
             app.backend.mark_as_failure(identifier, NotRegistered(name))
@@ -100,6 +105,19 @@ class RedactingConsumer(Consumer):
     def _reject(self, message: Any, error: Exception | None) -> None:
         message.reject_log_error(_log, self.connection_errors)
         signals.task_rejected.send(sender=self, message=message, exc=error)
+
+
+def _require_identifier(message: Any) -> None:
+    """Celery writes a task's identifier into the log as it is. Raises ValueError for what is none."""
+    facts = message.headers or {}
+    if "task" not in facts:  # an old form of message has them in its body
+        try:
+            facts = message.payload
+        except (DecodeError, ContentDisallowed):
+            return  # Celery finds out as well, and drops it
+    identifier = facts.get("id") if isinstance(facts, dict) else None
+    if identifier is not None and not (isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier)):
+        raise ValueError("no identifier")
 
 
 def _log_dropped(event: str, message: Any, error: Exception | None = None) -> None:

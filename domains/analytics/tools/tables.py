@@ -14,10 +14,12 @@ from domains.analytics.statements.parts import Column, Values, invalid, not_foun
 from domains.analytics.statements.question import Question, column_with, measure_of, write_question
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import TableService, Workspace
-from domains.analytics.tools.display import about, answer, describe_rows, show_sheet, show_value
+from domains.analytics.tools.display import PAGE_ROWS, about, answer, describe_rows, show_sheet, show_value
 from orchestrator import Json, JsonObject, ToolCall
 
 MOST_NAMED = 8
+MOST_COMPUTED = 2000
+"""Rows that go into Python at once."""
 
 
 class Tables(TableService):
@@ -106,15 +108,32 @@ class Tables(TableService):
             ToolFailure: validation_error with what the database says, or when no table is read.
         """
         workspace = await Workspace.open(self.records, call)
-        named = {
-            table.name.lower() for table in sqlglot.parse_one(statement, read="duckdb").find_all(exp.Table)
-        }
-        sheets = [workspace.sheets[name] for name in sorted(named) if name in workspace.sheets]
-        if not sheets:
-            raise invalid(f"Read from a table. There are {', '.join(workspace.sheets)}.")
-        parts = ", ".join(f"{quote(one.name)} AS (SELECT * FROM in{at})" for at, one in enumerate(sheets))  # noqa: S608
-        found = await answer(workspace, f"WITH {parts} SELECT * FROM ({statement})", {}, *sheets)  # noqa: S608
-        return {**found, "code": statement}
+        sql, sheets = _bind_tables(workspace, statement)
+        return {**await answer(workspace, sql, {}, *sheets), "code": statement}
+
+    async def compute(self, *, statement: str, code: str, call: ToolCall) -> JsonObject:
+        """Compute with Python over the rows of a SELECT, for what SQL cannot say; both have passed the guardrails.
+
+        `code` is one function of `rows`, a list of objects. It gives a list of objects, one object, or a value.
+
+        Raises:
+            ToolFailure: validation_error with what the database or Python says, or for too many rows.
+        """
+        if self.python is None:
+            raise invalid("Python cannot be run here.")
+        workspace = await Workspace.open(self.records, call)
+        sql, sheets = _bind_tables(workspace, statement)
+        found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {MOST_COMPUTED + 1}", {}, *sheets)  # noqa: S608
+        if len(found.rows) > MOST_COMPUTED:
+            raise invalid(
+                f"At most {MOST_COMPUTED:,} rows go into Python: filter or group them in the statement."
+            )
+        computed = await self.python.run(code, {"rows": to_objects(found.columns, found.rows)})
+        rows = computed if isinstance(computed, list) else [computed]
+        rows = [row if isinstance(row, dict) else {"result": row} for row in rows]
+        names = [*dict.fromkeys(name for row in rows for name in row)]
+        shown = [{name: row.get(name) for name in names} for row in rows[:PAGE_ROWS]]
+        return {**about(workspace, sheets[0]), **describe_rows(names, shown, len(rows)), "code": code}
 
     async def aggregate(self, *, table: str, call: ToolCall, **asked: Json) -> JsonObject:
         """Give one number, or one per group, the greatest first (periods in order, unless they are ranked).
@@ -250,6 +269,16 @@ class Tables(TableService):
         sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY abs(correlation) DESC NULLS LAST"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
         return {**found, "correlation": found["rows"][0]["correlation"]}
+
+
+def _bind_tables(workspace: Workspace, statement: str) -> tuple[str, list[Sheet]]:
+    """Put the tables that a statement names in front of it. Raises ToolFailure when it names none."""
+    named = {table.name.lower() for table in sqlglot.parse_one(statement, read="duckdb").find_all(exp.Table)}
+    sheets = [workspace.sheets[name] for name in sorted(named) if name in workspace.sheets]
+    if not sheets:
+        raise invalid(f"Read from a table. There are {', '.join(workspace.sheets)}.")
+    parts = ", ".join(f"{quote(one.name)} AS (SELECT * FROM in{at})" for at, one in enumerate(sheets))  # noqa: S608
+    return f"WITH {parts} SELECT * FROM ({statement})", sheets  # noqa: S608
 
 
 async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> list[str]:

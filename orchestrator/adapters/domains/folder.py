@@ -19,6 +19,7 @@ from orchestrator.adapters.domains.code import (
     shipped_folder,
 )
 from orchestrator.adapters.domains.yaml_source import parse_yaml, read_text, read_yaml
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain, read_config
 from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
@@ -140,7 +141,7 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
         services=import_services(folder, problems),
         policies=import_policies(folder, problems),
         templates=_read_templates(folder, problems),
-        skills=_read_skills(folder, problems),
+        skills={**_read_shared_skills(ontology, problems), **_read_skills(folder, problems)},
         reader=import_reader(folder, problems),
         evaluations=tuple(
             read_yaml(path, f"evaluations/{path.name}", problems)
@@ -183,6 +184,13 @@ def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
     paths = sorted((folder / "templates").glob(f"*{TEMPLATE_SUFFIX}"))
     texts = {path: read_text(path, f"templates/{path.name}", problems) for path in paths}
     return {path.name.removesuffix(TEMPLATE_SUFFIX): text for path, text in texts.items() if text is not None}
+
+
+def _read_shared_skills(ontology: SourceFile, problems: Problems) -> dict[str, SkillSource]:
+    """Read the skills that ship with the runtime, of those flows that the domain has."""
+    flows = ontology.body.get("flows") if is_object(ontology.body) else None
+    shared = _read_skills(DEFAULTS.parent, problems)
+    return {dact: skill for dact, skill in shared.items() if is_object(flows) and dact in flows}
 
 
 def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:

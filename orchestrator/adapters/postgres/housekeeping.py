@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import parse, statement
 from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
-from orchestrator.ports.housekeeping import SessionState, SlotUse
+from orchestrator.ports.housekeeping import SessionRows, SessionState, SlotUse
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 _LOOK_BACK_S = 86_400.0
@@ -39,14 +39,20 @@ class PostgresHousekeeping:
         row = await self._database.read_one(query)
         return None if row is None else _state(row)
 
-    async def states(self, *, quiet_for_s: float, after: str = "", limit: int = 500) -> list[SessionState]:
-        """Open sessions of all tenants with tasks on their stack or approvals, quiet for so long, by identifier."""
+    async def states(
+        self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
+    ) -> list[SessionState]:
+        """Open sessions of all tenants with tasks on their stack or approvals, quiet for so long, by identifier.
+
+        `among`: look at no others.
+        """
         query = (
             _with_state()
             .where(
                 lanes.c.closed.is_(False),
                 lanes.c.updated_at < _ago(quiet_for_s),
                 sessions.c.session_id > after,
+                true() if among is None else sessions.c.session_id.in_(among),
                 text(
                     "(json_array_length(states.body::json -> 'stack') > 0"
                     " OR json_array_length(states.body::json -> 'approvals') > 0)"
@@ -59,6 +65,18 @@ class PostgresHousekeeping:
             record_of(SessionState, row, state=orjson.loads(row.body))
             for row in await self._database.read_all(query)
         ]
+
+    async def broken(
+        self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
+    ) -> list[SessionRows]:
+        """Sessions quiet for so long, by identifier, with what is wrong in tables besides their state."""
+        arguments = {"after": after, "limit": limit, "quiet_s": quiet_for_s, "sessions": among}
+        rows = await self._database.fetch_all(statement("find_broken"), arguments)
+        return [SessionRows(TenantId(row[1]), SessionId(row[0]), *row[2:]) for row in rows]
+
+    async def mend(self, session_id: SessionId) -> bool:
+        """Put right what `broken` found of a session; False when a turn is at work there."""
+        return await self._database.fetch_one(statement("mend_rows"), {"session_id": session_id}) is not None
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
         """Open sessions without activity for so long."""

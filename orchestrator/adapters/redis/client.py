@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import asyncio
+from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from importlib import resources
 from typing import Any
 
 import redis.sentinel
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
@@ -20,6 +22,23 @@ from orchestrator.errors import Unavailable
 CONNECT_TIMEOUT_S = 1.0
 REPLY_TIMEOUT_S = 2.0
 HEALTH_CHECK_EVERY_S = 5
+
+
+class _Cancellable(AbstractConnection):
+    """Can be cancelled while it sends.
+
+    The driver sends within `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes as it ends.
+    """
+
+    async def send_packed_command(
+        self, command: bytes | str | Iterable[bytes], check_health: bool = True
+    ) -> None:
+        task = asyncio.current_task()
+        earlier = 0 if task is None else task.cancelling()
+        await super().send_packed_command(command, check_health)
+        if task is not None and task.cancelling() > earlier:
+            await self.disconnect(nowait=True)  # the answer is nobody's any more
+            raise asyncio.CancelledError
 
 
 class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
@@ -54,7 +73,7 @@ def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connectio
     if watched is not None:
         return _connect_to_master(watched, options)
     pool = BlockingConnectionPool.from_url(url, **options)  # pyright: ignore[reportUnknownMemberType]  # untyped arguments
-    return Redis.from_pool(pool)
+    return _from_pool(pool)
 
 
 def _connect_to_master(watched: Watched, options: dict[str, Any]) -> Redis:
@@ -74,6 +93,12 @@ def _connect_to_master(watched: Watched, options: dict[str, Any]) -> Redis:
         password=watched.password,
         **options,
     )
+    return _from_pool(pool)
+
+
+def _from_pool(pool: BlockingConnectionPool) -> Redis:
+    untyped: Any = pool
+    untyped.connection_class = type("Connection", (_Cancellable, untyped.connection_class), {})
     return Redis.from_pool(pool)
 
 

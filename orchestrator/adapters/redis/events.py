@@ -160,7 +160,8 @@ class RedisEvents:
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
         with contextlib.suppress(TimeoutError):  # Redis is away: the listener reads the log meanwhile
-            await asyncio.wait_for(channel.confirmed.wait(), SUBSCRIBED_WITHIN_S)
+            async with asyncio.timeout(SUBSCRIBED_WITHIN_S):
+                await channel.confirmed.wait()
         return channel
 
     async def _leave(self, name: str, channel: _Channel, subscription: Subscription) -> None:

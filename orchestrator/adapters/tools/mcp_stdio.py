@@ -159,7 +159,8 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
         try:
-            await asyncio.wait_for(asyncio.gather(_drain(process), process.wait()), LEAVE_WITHIN_S)
+            async with asyncio.timeout(LEAVE_WITHIN_S):
+                await asyncio.gather(_drain(process), process.wait())
         except TimeoutError:
             continue
         return

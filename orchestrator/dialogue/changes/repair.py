@@ -1,27 +1,40 @@
-"""Mending a stored state in which something is not as it has to be."""
+"""Mending a stored state in which something is not as it has to be.
+
+It works on the JSON form, so that whoever looks through many sessions needs none of their domains.
+"""
 
 from __future__ import annotations
 
-from orchestrator.dialogue.lifecycle import ACTIVE, INTERRUPTED
-from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.json_values import copy_json
+from orchestrator.types import Json, JsonObject
 
 
-def repair(state: DialogueState, now: float) -> list[str]:
-    """Interrupt what is Active below the top, take the top up, drop approvals of flows that are gone."""
-    done: list[str] = []
-    stack = state.stack
-    for flow in stack.flows[:-1]:
-        if flow.status == ACTIVE:
-            flow.become(INTERRUPTED)
-            flow.interrupted_at = now
-            done.append(f"{flow.dact} was Active below the top and is interrupted now.")
-    top = stack.top
-    if top is not None and top.status == INTERRUPTED:
-        stack.reactivate()
-        done.append(f"{top.dact} on top is Active again.")
-    there = {flow.flow_id for flow in stack.flows}
-    orphans = [approval for approval in state.approvals if approval.flow_id not in there]
-    if orphans:
-        state.approvals = [approval for approval in state.approvals if approval.flow_id in there]
-        done.append(f"{len(orphans)} approvals of flows that are gone were dropped.")
-    return done
+def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
+    """The state as it has to be, and what was wrong, in sentences; without any, it is the same state.
+
+    One flow is Active, the top one or none; approvals belong to flows that are there, and so do the plans of sub-flows.
+    The same state is always mended in the same way: a flow that was Active below the top waits since it was begun.
+    """
+    mended: JsonObject = copy_json(body)
+    stack: list[JsonObject] = mended["stack"]
+    there: set[Json] = {flow["flow_id"] for flow in stack}
+    wrong: list[str] = []
+    for flow in stack[:-1]:
+        if flow["state"] == "Active":
+            flow.update(state="Pending", reason="interrupted", interrupted_at=flow["started_at"])
+            wrong.append(f"{flow['dact']} was Active below the top.")
+    if stack and stack[-1].get("reason") == "interrupted":
+        top = stack[-1]
+        top["state"] = "Active"
+        for name in ("reason", "interrupted_at", "interruption"):
+            top.pop(name, None)
+        wrong.append(f"{top['dact']} on top was interrupted.")
+    for flow in stack:
+        if flow.get("plan_id") not in {None, *there}:
+            del flow["plan_id"]
+            wrong.append(f"{flow['dact']} belonged to a plan that is gone.")
+    kept = [approval for approval in mended["approvals"] if approval["flow_id"] in there]
+    if len(kept) < len(mended["approvals"]):
+        wrong.append(f"{len(mended['approvals']) - len(kept)} approvals belonged to flows that are gone.")
+        mended["approvals"] = kept
+    return mended, wrong

@@ -17,7 +17,7 @@ from orchestrator.pex.calls.effects import find_out, note_effect
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.verdict import Rejected, SqlRules
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Rejected, SqlRules
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
@@ -94,8 +94,11 @@ def _is_step_of_doubted(run: Execution) -> bool:
 def _guard_arguments(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject
 ) -> JsonObject | Rejected:
-    """Put approved code in place of what was written, or give the first rejection."""
-    guarded = dict(arguments)
+    """Put approved code in place of what was written, or give the first rejection.
+
+    Code that comes with a query may name the columns of its result.
+    """
+    guarded, entities = dict(arguments), policy.entities(run)
     for one in tool.guarded:
         code = arguments.get(one.name)
         if not isinstance(code, str):
@@ -103,7 +106,7 @@ def _guard_arguments(
         verdict = apply_guardrails(
             code,
             one.language,
-            policy.entities(run),
+            entities,
             python=run.tools.python_rules,
             sql=SqlRules(statements=one.statements),
         )
@@ -112,4 +115,6 @@ def _guard_arguments(
             run.context.log.failed_check("pex", "guardrail", why, run.flow.flow_id)
             return verdict
         guarded[one.name] = verdict.code
+        if isinstance(verdict, ApprovedSql) and entities is not None:
+            entities = {**entities, "": verdict.columns}
     return guarded

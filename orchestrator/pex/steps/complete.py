@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution
 from orchestrator.pex.skills.components import write_note
-from orchestrator.types import Json
-
-LONGEST_SNIPPET = 160
-SHORT = 40
+from orchestrator.pex.steps.results import LONGEST_SNIPPET, say_found
 
 
 async def complete(policy: Choices, run: Execution) -> Ending | None:
@@ -36,21 +32,10 @@ async def _reflect(run: Execution) -> None:
     flow = run.flow
     what = flow.spec.description or flow.title
     given = ", ".join(f"{name} {value}" for name, value in flow.values().items() if value is not None)
-    found = ", ".join(f"{name} {_sum_up(value)}" for name, value in run.data.items())
     end = "It is done." if run.warning is None else f"It is not complete: {run.warning}"
     for sentence in (
         f"{what}: {given or 'nothing was given'}",
-        f"{what} found: {found or 'nothing'}",
+        say_found(run),
         f"{what}: {end}",
     ):
         await write_note(run, sentence[:LONGEST_SNIPPET], NoteKind.RESULT)
-
-
-def _sum_up(value: Json) -> str:
-    """Count lists and objects; give short values as they are."""
-    if is_list(value):
-        return f"({len(value)} rows)"
-    if is_object(value):
-        return f"({len(value)} values)"
-    text = str(value)
-    return text if len(text) <= SHORT else f"{text[:SHORT]}…"

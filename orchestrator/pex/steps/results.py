@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import orjson
-
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import Family
+from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.frames import repair
 from orchestrator.pex.skills.components import write_note
+from orchestrator.types import Json
+
+LONGEST_SNIPPET = 160
+SHORT = 40
 
 FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDULE})
 
@@ -22,9 +26,25 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
     if run.flow.spec.family in FRAMED:
         return await _frame(run, policy) if run.has_result else None
     if run.data:
-        await write_note(run, orjson.dumps(run.data, default=str).decode())
+        await write_note(run, say_found(run), NoteKind.RESULT)
         run.noted = True
     return None
+
+
+def say_found(run: Execution) -> str:
+    """Say in a sentence what was found; not the raw data (PX-14)."""
+    found = ", ".join(f"{name} {_sum_up(value)}" for name, value in run.data.items())
+    return f"{run.flow.spec.description or run.flow.title} found: {found or 'nothing'}"[:LONGEST_SNIPPET]
+
+
+def _sum_up(value: Json) -> str:
+    """Count lists and objects; give short values as they are."""
+    if is_list(value):
+        return f"({len(value)} rows)"
+    if is_object(value):
+        return f"({len(value)} values)"
+    text = str(value)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 
 
 async def _frame(run: Execution, policy: Choices) -> Failed | None:

@@ -109,9 +109,11 @@ class Hint:
 class Started:
     """The runs of a graph, by flow, and hints for those that may begin.
 
-    `joined`: they were there already, started by the same message or for the same flight key.
+    `joined`: they were there already, started by the same message or for the same flight key. `waves`: all runs, wave
+    after wave, of a graph that is a sequence or has fan-ins (`find_waves`); empty for others.
     """
 
     runs: dict[str, str]
     hints: tuple[Hint, ...] = ()
     joined: bool = False
+    waves: tuple[tuple[Hint, ...], ...] = ()

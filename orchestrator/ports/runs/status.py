@@ -1,12 +1,14 @@
-"""The states of a run of an Internal flow, the transitions between them, and when a run blocks others.
+"""The states of a run of an Internal flow, the transitions between them, and what the shape of a graph decides.
 
 Rules over statuses alone; where they are stored is behind the ports `runs` and `run_work`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class RunStatus(StrEnum):
@@ -33,6 +35,13 @@ ENDED = frozenset(
 )
 SUCCEEDED = frozenset({RunStatus.DONE, RunStatus.SKIPPED})
 """Successors of these may start."""
+RUN_TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
+    RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
+    RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
+    RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}),
+    RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
+}
+"""What may follow each status, nothing where it is not named. The store refuses all else (`parley_run_transition`)."""
 
 
 class Phase(StrEnum):
@@ -112,6 +121,24 @@ def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
     for name in freed:
         freed[name] = sum(nodes[one].status not in ENDED or one in freed for one in before[name])
     return freed
+
+
+def find_waves(predecessors: Mapping[str, Collection[str]]) -> tuple[tuple[str, ...], ...]:
+    """The waves of a graph that is a sequence, or a sequence with fan-ins; empty for all other shapes.
+
+    Each node depends on the whole wave before its own. Of two neighbours one is a single node, and so is the last wave:
+    these are the shapes that Celery's `chain` and `chord` carry without waiting for more than the edges demand.
+    """
+    left, before = dict(predecessors), set[str]()
+    waves: list[tuple[str, ...]] = []
+    while left:
+        wave = tuple(name for name, needed in left.items() if set(needed) == before)
+        if not wave or (len(wave) > 1 and len(before) > 1):
+            return ()
+        waves.append(wave)
+        before = set(wave)
+        left = {name: needed for name, needed in left.items() if name not in before}
+    return tuple(waves) if len(waves) > 1 and len(before) == 1 else ()
 
 
 def count_by_hand(succeeded: list[int | None]) -> int | None:

@@ -104,7 +104,8 @@ def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql
         text = tree.sql(dialect=rules.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
     except (SqlglotError, RecursionError) as error:
         return Rejected(Category.SYNTAX, f"The statement cannot be written for {rules.dialect}: {error}.")
-    return ApprovedSql(text, _ROOTS[type(tree)], tables)
+    columns = tuple(tree.named_selects) if isinstance(tree, exp.Query) else ()
+    return ApprovedSql(text, _ROOTS[type(tree)], tables, columns)
 
 
 def _tokenize(code: str, rules: SqlRules) -> list[Token]:

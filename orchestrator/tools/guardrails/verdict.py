@@ -82,12 +82,14 @@ class ApprovedPython:
 class ApprovedSql:
     """`code`: written anew from what was understood; only this may be run.
 
-    `tables`: the base tables that it reads or writes, as the registry spells them.
+    `tables`: the base tables that it reads or writes, as the registry spells them. `columns`: those of its result
+    that it names.
     """
 
     code: str
     statement: Statement
     tables: frozenset[str]
+    columns: tuple[str, ...] = ()
 
 
 GuardrailVerdict: TypeAlias = ApprovedPython | ApprovedSql | Rejected

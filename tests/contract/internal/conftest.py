@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Protocol
@@ -16,6 +17,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.redis.address import for_celery
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.ports.runs.records import ItemRecord, NewRun, RunRecord, Started
 from orchestrator.ports.runs.status import ENDED, RedoStatus
 from orchestrator.types import DEFAULT_TENANT
@@ -24,7 +26,6 @@ from tests.contract.internal.flows import make_catalogue
 from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.redis_numbers import numbered
-from workers.internal.dispatch import Canvas
 
 STAND_IN = "tests.contract.internal.stand_in"
 _REDIS_NUMBER = 8
@@ -79,7 +80,7 @@ class InProcess:
 class OnWorkers:
     """Starts runs in the store, tells the workers, and waits for what they make of it."""
 
-    def __init__(self, runs: PostgresRuns, canvas: Canvas) -> None:
+    def __init__(self, runs: PostgresRuns, canvas: RunCanvas) -> None:
         self.catalogue = make_catalogue()
         self.runs = runs
         self._canvas = canvas
@@ -121,8 +122,7 @@ class OnWorkers:
             await asyncio.sleep(0.01)
 
     async def _tell(self, started: Started) -> None:
-        for hint in started.hints:
-            await self._canvas.hint(hint)
+        await self._canvas.send(started)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def crew(database_url: str, broker: str, tmp_path_factory: pytest.TempPathFactor
     """Two workers that carry out these flows."""
     migrate(database_url)
     with fleet(database_url, broker, tmp_path_factory.mktemp("workers"), _SETTINGS) as crew:
-        crew.start(2, application=STAND_IN, queues="internal,urgent", threads=16)
+        crew.start(2, application=STAND_IN, queues="internal,urgent", threads=16, options=["-E"])
         yield crew
 
 
@@ -148,7 +148,8 @@ def crew(database_url: str, broker: str, tmp_path_factory: pytest.TempPathFactor
 async def on_workers(crew: Fleet) -> AsyncIterator[OnWorkers]:
     app = Celery(set_as_current=False, broker=for_celery(crew.redis_url), backend=for_celery(crew.redis_url))
     async with Database(crew.database_url) as database:
-        yield OnWorkers(PostgresRuns(database), Canvas(app))
+        yield OnWorkers(PostgresRuns(database), RunCanvas(app))
+    gc.collect()  # what Celery keeps of a group that was sent tells Redis when it goes
     app.close()
 
 

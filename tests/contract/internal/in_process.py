@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field, replace
 
-from internal_flows.catalogue import Catalogue, Graph, make_graph
+from internal_flows.catalogue import Catalogue, Predecessors, in_order
 from internal_flows.execution import (
     Proceed,
     end_item,
@@ -24,6 +24,7 @@ from orchestrator.errors import IllegalTransition, NotFound, Refused
 from orchestrator.ports.runs.records import ItemRecord, NewRun, Progress, RunRecord
 from orchestrator.ports.runs.status import (
     ENDED,
+    RUN_TRANSITIONS,
     SUCCEEDED,
     ItemStatus,
     Node,
@@ -37,22 +38,11 @@ from orchestrator.ports.runs.work import RunEnd, RunFacts
 from orchestrator.types import new_id
 
 Sleep = Callable[[float], Awaitable[None]]
-RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
-    RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
-    RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
-    RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}),
-    RunStatus.DONE: frozenset(),
-    RunStatus.SKIPPED: frozenset(),
-    RunStatus.FAILED: frozenset(),
-    RunStatus.CANCELLED: frozenset(),
-    RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
-}
-"""What may follow each status."""
 
 
 def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
     """Check a step. Raises IllegalTransition when a run cannot go from one status to the other."""
-    if wanted not in RUN_TRANSITIONS[present]:
+    if wanted not in RUN_TRANSITIONS.get(present, ()):
         raise IllegalTransition(f"A run that is {present} cannot become {wanted}.")
 
 
@@ -95,7 +85,7 @@ class InProcessRunner:
         self._catalogue = catalogue
         self._sleep = sleep
         self._runs: dict[str, _Run] = {}
-        self._graphs: dict[str, Graph] = {}
+        self._graphs: dict[str, Predecessors] = {}
 
     async def run(self, given: NewRun) -> list[RunRecord]:
         """Run one flow, and again as long as it asks; the records of the whole chain."""
@@ -105,7 +95,7 @@ class InProcessRunner:
     async def run_graph(self, nodes: tuple[NewRun, ...]) -> dict[str, RunRecord]:
         """Run nodes as soon as what they depend on has ended; the last record of each."""
         graph_id = new_id("graph")
-        self._graphs[graph_id] = make_graph({node.flow: node.depends_on for node in nodes})
+        self._graphs[graph_id] = in_order({node.flow: node.depends_on for node in nodes})
         for node in nodes:
             self._add(node, graph_id)
         await self._carry_on(graph_id)
@@ -120,7 +110,10 @@ class InProcessRunner:
         count = count_by_hand([record.redo_count for record in chain if record.status in SUCCEEDED])
         self._add(self._get(run_id).given, before.graph_id, before.chain_id, count)
         graph, latest = self._graphs[before.graph_id], self._latest(before.graph_id)
-        nodes = {name: run.node(graph.successors(name)) for name, run in latest.items()}
+        nodes = {
+            name: run.node(tuple(one for one, needed in graph.items() if name in needed))
+            for name, run in latest.items()
+        }
         for name in unblock(nodes, before.flow):
             latest[name].become(RunEnd(RunStatus.WAITING))
         await self._carry_on(before.graph_id)
@@ -143,7 +136,7 @@ class InProcessRunner:
         at_work: set[asyncio.Task[None]] = set()
         while True:
             latest = self._latest(graph_id)
-            for name, needed in self._graphs[graph_id].predecessors.items():
+            for name, needed in self._graphs[graph_id].items():
                 if latest[name].record.status is RunStatus.WAITING:
                     self._release_or_block(latest[name], [latest[one].node() for one in needed])
                 if latest[name].record.status is RunStatus.READY:

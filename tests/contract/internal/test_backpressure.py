@@ -19,12 +19,12 @@ from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.redis.address import for_celery
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
-from workers.internal.dispatch import Canvas
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def crew(database_url: str, broker: str, logs: Path, **settings: str) -> Iterato
         workers.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
         app = Celery(set_as_current=False, broker=for_celery(broker), backend=for_celery(broker))
         try:
-            yield workers, lambda database: OnWorkers(PostgresRuns(database), Canvas(app))
+            yield workers, lambda database: OnWorkers(PostgresRuns(database), RunCanvas(app))
         finally:
             app.close()
 

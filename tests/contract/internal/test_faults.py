@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 import redis
+from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.adapters.task_sender import TaskSender
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.records import Hint, NewRun, RunRecord
-from orchestrator.ports.runs.status import ENDED, OnFailure, Phase, RunStatus, Urgency
+from orchestrator.ports.runs.status import ENDED, RUN_TRANSITIONS, OnFailure, Phase, RunStatus, Urgency
+from orchestrator.ports.tasks import START_RUN
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
-from tests.contract.internal.graphs import early_starts, make_nodes, random_shape
+from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
 from tests.integration.chaos.fleet import Fleet, fleet
 
+CARRIED = ("chain", "fan_in", "diamond")
+"""Shapes that go out as one message."""
+SLOW = {f"n{number}": {"takes_s": 0.4} for number in range(4)}
 _AUDIT = """
 CREATE TABLE IF NOT EXISTS audit (kind text, run_id text, position bigint, status text);
 CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -119,6 +126,53 @@ async def test_lost_messages_are_replaced(crew: Fleet, on_workers: OnWorkers) ->
     assert recorded_twice(crew) == []
 
 
+@pytest.mark.parametrize("fault", ["flushed", "killed"])
+async def test_chains_and_chords_are_healed(fault: str, crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-9: a link that is lost, a chord's body that never comes: Redis is emptied, or a worker dies, in the midst."""
+    start(crew, 2)
+    shapes = {name: make_nodes(on_workers.catalogue, SHAPES[name], **SLOW) for name in CARRIED}
+    started = {name: await on_workers.start(nodes) for name, nodes in shapes.items()}
+    assert all(one.waves for one in started.values())
+    while (
+        await on_workers.runs.get(DEFAULT_TENANT, started["chain"].runs["n1"])
+    ).status != RunStatus.RUNNING:
+        await asyncio.sleep(0.02)
+    if fault == "killed":
+        crew.workers[0].kill()
+    else:
+        with redis.Redis.from_url(crew.redis_url) as store:
+            store.flushdb()
+
+    for name, nodes in shapes.items():
+        runs = started[name].runs
+        ended = {node: (await on_workers.chain_ended(run_id))[-1] for node, run_id in runs.items()}
+        assert {record.status for record in ended.values()} == {RunStatus.DONE}
+        assert early_starts(nodes, ended) == []
+    assert recorded_twice(crew) == []
+
+
+@pytest.mark.parametrize("present", RunStatus)
+async def test_the_store_refuses_every_other_transition(
+    present: RunStatus, crew: Fleet, on_workers: OnWorkers
+) -> None:
+    """Whoever writes it: the table of transitions stands in the database as well."""
+    started = await on_workers.runs.start((NewRun("scripted"),))
+    run_id = started.runs["scripted"]
+    allowed: set[RunStatus] = set()
+    with psycopg.connect(crew.database_url, autocommit=True) as connection:
+        for wanted in set(RunStatus) - {present}:
+            connection.execute("ALTER TABLE internal_runs DISABLE TRIGGER USER")
+            connection.execute("UPDATE internal_runs SET status = %s WHERE run_id = %s", (present, run_id))
+            connection.execute("ALTER TABLE internal_runs ENABLE TRIGGER USER")
+            with suppress(psycopg.errors.CheckViolation):
+                connection.execute("UPDATE internal_runs SET status = %s WHERE run_id = %s", (wanted, run_id))
+                allowed.add(wanted)
+        connection.execute("DELETE FROM internal_runs WHERE run_id = %s", (run_id,))
+        connection.execute("DELETE FROM audit WHERE run_id = %s", (run_id,))
+
+    assert allowed == RUN_TRANSITIONS.get(present, frozenset())
+
+
 async def test_a_run_starts_without_any_message(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-9: the reconciler finds it."""
     start(crew, 1)
@@ -156,13 +210,14 @@ async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> 
 async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8: `internal_flows.start_run`, delivered twice; one that asks for nonsense harms nobody."""
     start(crew, 1)
-    messages = TaskSender(crew.redis_url)
+    sender = Celery(set_as_current=False, broker=for_celery(crew.redis_url))
     wanted = {"flow": "doubling", "inputs": [4, 5], "tenant_id": "sender"}
-    await messages.start_run({"flow": "nonsense"}, message_id="message-0")
+    send = partial(sender.send_task, START_RUN, queue="internal", ignore_result=True)
+    send(kwargs={"flow": "nonsense"}, task_id="message-0")
     for _ in range(2):
-        await messages.start_run(wanted, message_id="message-1")
-    await messages.start_run({**wanted, "inputs": [6]}, message_id="message-2")
-    messages.close()
+        send(kwargs=wanted, task_id="message-1")
+    send(kwargs={**wanted, "inputs": [6]}, task_id="message-2")
+    sender.close()
     found: list[RunRecord] = []
     while len(found) < 2 or not all(run.status in ENDED for run in found):
         found = await on_workers.runs.list(TenantId("sender"))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from celery import Celery
 
-from internal_flows.catalogue import graphs_by_trigger, make_graph
+from internal_flows.catalogue import sort_out
 from internal_flows.stages import InternalFlow
-from orchestrator.errors import ConfigurationError
+from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.status import RunStatus
-from tests.contract.internal.conftest import Runner
+from tests.contract.internal.conftest import OnWorkers, Runner
 from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
+from tests.integration.chaos.fleet import Fleet
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -122,25 +130,65 @@ async def test_successors_wait_for_the_whole_chain(runner: Runner) -> None:
     assert early_starts(nodes, ended) == []
 
 
-def test_a_circle_names_its_path() -> None:
-    """IF-9"""
-    with pytest.raises(ConfigurationError, match=r"(a → c → b → a|c → b → a → c|b → a → c → b)$"):
-        make_graph({"a": ("c",), "b": ("a",), "c": ("b",), "d": ()})
+async def test_chains_and_chords_are_seen_as_such(on_workers: OnWorkers, crew: Fleet) -> None:
+    """IF-9: n0 → n1, n2 → n3 → n4; Flower shows the parent and the root of each task, and each runs once."""
+    shape = {0: (), 1: (0,), 2: (0,), 3: (1, 2), 4: (3,)}
+    nodes = make_nodes(on_workers.catalogue, shape, n0={"takes_s": 0.1}, n1={"takes_s": 0.1})
+    with received_tasks(crew.redis_url) as received:
+        ended = await on_workers.run_graph(nodes)
+        while len(received) < len(nodes):
+            await asyncio.sleep(0.02)
+
+    assert early_starts(nodes, ended) == []
+    assert sorted(task["name"] for task in received) == [f"n{number}.advance" for number in shape]
+    name_of = {task["uuid"]: task["name"].removesuffix(".advance") for task in received}
+    parents = {name_of[task["uuid"]]: name_of.get(task["parent_id"]) for task in received}
+    assert parents.pop("n3") in {"n1", "n2"}
+    assert parents == {"n0": None, "n1": "n0", "n2": "n0", "n4": "n3"}
+    assert {name_of[task["root_id"]] for task in received} == {"n0"}
 
 
-def test_an_unknown_name_names_its_path() -> None:
+@contextmanager
+def received_tasks(broker: str) -> Iterator[list[dict]]:
+    """The tasks that workers receive meanwhile, as Flower is told of them."""
+    received: list[dict] = []
+    with Celery(set_as_current=False, broker=for_celery(broker)) as app, app.connection() as connection:
+        receiver = app.events.Receiver(connection, handlers={"task-received": received.append})
+        stop = threading.Event()
+
+        def listen() -> None:
+            while not stop.is_set():
+                with suppress(TimeoutError):
+                    receiver.capture(limit=None, timeout=0.2, wakeup=False)
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        time.sleep(0.5)  # until it listens
+        try:
+            yield received
+        finally:
+            stop.set()
+            listening.join()
+
+
+def flow(name: str, trigger: str, *needs: str) -> type[InternalFlow]:
+    return type(name, (InternalFlow,), {"name": name, "trigger": trigger, "depends_on": needs})
+
+
+def test_a_circle_names_its_path_and_is_off() -> None:
     """IF-9"""
-    with pytest.raises(ConfigurationError, match="b → nowhere"):
-        make_graph({"a": (), "b": ("a", "nowhere")})
+    usable, off = sort_out(
+        [flow("a", "x", "c"), flow("b", "x", "a"), flow("c", "x", "b"), flow("d", "x")], None
+    )
+
+    assert [one.name for one in usable] == ["d"]
+    for problems in off.values():
+        assert re.search(r"(a → c → b → a|c → b → a → c|b → a → c → b)$", str(problems[0]))
 
 
 def test_problems_of_all_triggers_are_told_at_once() -> None:
     """IF-9"""
+    _, off = sort_out([flow("a", "x", "nowhere"), flow("b", "y"), flow("c", "y", "c"), flow("b", "y")], None)
 
-    def flow(name, trigger, *needs):
-        return type(name, (InternalFlow,), {"name": name, "trigger": trigger, "depends_on": needs})
-
-    with pytest.raises(ConfigurationError) as told:
-        graphs_by_trigger([flow("a", "x", "b"), flow("b", "y"), flow("c", "y", "c"), flow("b", "y")])
-
-    assert len(told.value.problems) == 3
+    assert set(off) == {"a", "b", "c"}
+    assert "a → nowhere" in str(off["a"][0])

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 
 import psutil
 
@@ -148,10 +148,27 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+class World(Protocol):
+    """What is outside of the workers; `url` says where it is served."""
+
+    url: str
+
+    def serve(self, path: str, body: dict[str, Any]) -> Any:
+        """Answer one request; None: there is nobody to answer."""
+        ...
+
+
 @contextmanager
 def outside() -> Iterator[Outside]:
     """The service on a free port of the loopback."""
     world = Outside()
+    with served(world):
+        yield world
+
+
+@contextmanager
+def served(world: World) -> Iterator[None]:
+    """Answer the requests of workers on a free port of the loopback."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -169,6 +186,8 @@ def outside() -> Iterator[Outside]:
             """Say nothing."""
 
     class Server(ThreadingHTTPServer):
+        request_queue_size = 100
+
         def handle_error(self, request: Any, client_address: Any) -> None:
             """A worker that was killed hears no answer."""
 
@@ -177,7 +196,7 @@ def outside() -> Iterator[Outside]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
-        yield world
+        yield
     finally:
         server.shutdown()
         server.server_close()

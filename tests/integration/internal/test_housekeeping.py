@@ -198,18 +198,57 @@ async def test_tasks_that_were_interrupted_for_long_are_proposed_to_be_abandoned
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-async def test_a_broken_state_is_proposed_to_be_repaired_unless_it_is_a_dry_run(
+async def test_a_broken_state_is_noted_first_and_proposed_when_it_is_found_again(
     house: House, dry_run: bool
 ) -> None:
-    broken = [flow_body("book_flight", "Active"), flow_body("check_booking", "Active")]
+    """IF-12: the diff stands in the dry run's note and in the proposal."""
+    broken = [flow_body("book_flight", "Active", started_at=1.0), flow_body("check_booking", "Active")]
     session_id = await house.session({**spoken(1), "stack": broken})
     sound = await house.session({**spoken(1), "stack": broken[1:]})
     house.config["repair_state"] = {"quiet_for_s": 0, "dry_run": dry_run}
-    [record] = await house.run("repair_state")
+    chain = await house.run("repair_state")
 
-    assert len(await house.proposals(session_id)) == (0 if dry_run else 1)
+    pad = house.ports.shared.scratchpad
+    notes = await pad.read(DEFAULT_TENANT, session_id, kinds=frozenset({EntryKind.RESULT}))
+    [note] = notes
+    assert isinstance(note.data, dict)
+    assert note.data["why"] == ["book_flight was Active below the top."]
+    assert [record.redo_count for record in chain] == ([None] if dry_run else [None, 1])
+    assert [one["change"] for one in await house.proposals(session_id)] == (
+        [] if dry_run else [note.data["change"]]
+    )
+    assert note.data["change"]["diff"]["~"].keys() == {"stack"}
     assert await house.proposals(sound) == []
-    assert record.progress.skipped >= 1 if dry_run else record.progress.done >= 1
+
+
+async def test_rows_that_must_not_be_are_put_right_when_they_are_found_again(house: House) -> None:
+    """A turn left running is swept, a frame without its flow goes, a plan that is not on the stack is closed."""
+    session_id = await house.session({**spoken(1), "stack": [flow_body("book_flight", "Active")]})
+    sound = await house.session({**spoken(1), "stack": [flow_body("book_flight", "Active")]})
+    await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
+    for broken, flow in ((session_id, "flow_gone"), (sound, "flow_book_flight")):
+        frame = "INSERT INTO frames (session_id, flow_id, tenant_id, turn_id, frame_id, body)"
+        await house.execute(f"{frame} VALUES (%s, %s, %s, 't', 'f', '{{}}')", broken, flow, DEFAULT_TENANT)
+        plan = (
+            "INSERT INTO plans (session_id, plan_id, tenant_id, turn_id, dact, goal, state, revision, body)"
+        )
+        await house.execute(
+            f"{plan} VALUES (%s, %s, %s, 't', 'trip', '', 'Active', 1, '{{}}')", broken, flow, DEFAULT_TENANT
+        )
+    await house.execute(
+        "UPDATE turns SET status = 'running' WHERE session_id = %s AND status = 'queued'", session_id
+    )
+    await house.execute("UPDATE lanes SET check_at = NULL WHERE session_id = %s", session_id)
+    house.config["repair_state"] = {"quiet_for_s": 0}
+
+    chain = await house.run("repair_state")
+
+    assert chain[-1].progress.done >= 1
+    assert await house.execute("SELECT 1 FROM frames WHERE session_id = %s", session_id) == []
+    assert await house.execute("SELECT state FROM plans WHERE session_id = %s", session_id) == [("Invalid",)]
+    assert await house.execute("SELECT 1 FROM frames WHERE session_id = %s", sound) == [(1,)]
+    assert await house.execute("SELECT state FROM plans WHERE session_id = %s", sound) == [("Active",)]
+    assert session_id in await house.lane.sweep(grace_s=0)
 
 
 async def test_idle_sessions_are_closed_and_old_ones_deleted(house: House) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+import redis
+from amqp import Message
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
@@ -17,7 +21,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.redis.address import for_celery
-from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
+from orchestrator.adapters.task_sender import TASK_QUEUES, RunCanvas, producer_options
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
@@ -31,7 +35,6 @@ from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
 from tests.integration.deploy.fixtures.manifests import named
 from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
-from workers.internal.dispatch import Canvas
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
@@ -115,6 +118,77 @@ def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> 
     assert str(urlsplit(node.url).password) not in str(finding)
 
 
+SAID = "xylophone"
+JSON = {"content_type": "application/json", "content_encoding": "utf-8"}
+# Bodies and properties as a sender may put them past Celery's client.
+ODD: list[tuple[bytes, dict[str, Any]]] = [
+    (SAID.encode(), {}),
+    (b"[[], {}, {}]", {"content_type": f"no {SAID}"}),
+    (b"\xff\xfe", {"content_type": "application/json", "content_encoding": "utf-8"}),
+    (b"[[], {}, {}]", {**JSON, "content_encoding": SAID}),
+    (b"[" * 100_000, JSON),
+    *(
+        (body, JSON)
+        for body in (
+            b'{"task": 7}',
+            b'{"task": "none", "id": [7]}',
+            b'{"task": "orchestrator.submit_turn", "id": ["xylophone"]}',
+            b'{"task": ["xylophone"]}',
+        )
+    ),
+    (b'{"task": "orchestrator.submit_turn", "args": 7, "kwargs": "xylophone"}', JSON),
+    (
+        pickle.dumps([[SAID], {}, {}]),
+        {"content_type": "application/x-python-serialize", "content_encoding": "binary"},
+    ),
+    *(
+        (b"[[], {}, {}]", {**JSON, "application_headers": {"task": SUBMIT_TURN, "id": "x", **odd}})
+        for odd in (
+            {"task": 7},
+            {"task": [SAID]},
+            {"id": [SAID]},
+            {"id": {"a": SAID}},
+            {"id": f"{SAID}\n" * 5_000},
+            {"retries": SAID},
+            {"eta": SAID},
+            {"expires": [SAID]},
+            {"timelimit": 7},
+            {"compression": SAID},
+            {"stamps": SAID, "stamped_headers": 7},
+            {"replaced_task_nesting": SAID},
+        )
+    ),
+    (b"[[], {}, {}]", {**JSON, "reply_to": SAID, "priority": 255, "correlation_id": "a" * 255}),
+    (b"[7, 7, 7]", {**JSON, "application_headers": {"task": SUBMIT_TURN, "id": "y"}}),
+    (b"{}", {**JSON, "application_headers": {"task": SUBMIT_TURN, "id": "z"}}),
+    (b'[[], "x", {}]', {**JSON, "application_headers": {"task": SUBMIT_TURN, "id": "z"}}),
+]
+
+
+def test_messages_that_are_none_end_no_worker(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """RT-22: each is dropped, told without its contents, and does not come again."""
+    migrate(database_url)
+    with (
+        fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew,
+        backend.connection_for_write() as connection,
+    ):
+        (worker,) = crew.start(1)
+        channel = connection.default_channel
+        for number, (body, properties) in enumerate(ODD):
+            channel.basic_publish(Message(body, **properties), exchange="", routing_key="submissions")
+            assert submit(backend, f"after-{number}", "say")["status"] == "done", (body[:40], properties)
+        assert worker.process.poll() is None
+        assert channel.queue_declare("submissions", passive=True).message_count == 0
+        log = worker.log.read_text()
+    assert SAID not in log
+    with redis.Redis.from_url(redis_url) as kept:
+        refused = kept.lrange("parley:refused", 0, -1)
+    assert len(refused) == log.count("was dropped.") > 20
+    assert SAID not in str(refused)
+
+
 async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
@@ -159,7 +233,7 @@ async def test_what_a_turn_waits_for_overtakes_housekeeping(
                 within_s=30,
                 what="it stands back",
             )
-            on_workers = OnWorkers(PostgresRuns(database), Canvas(backend))
+            on_workers = OnWorkers(PostgresRuns(database), RunCanvas(backend))
             put_off = await on_workers.start((on_workers.catalogue.new_run("doubling", inputs=(1, 2)),))
             urgent = await on_workers.run(on_workers.catalogue.new_run("pressing", inputs=(1, 2)))
             housekeeping = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])

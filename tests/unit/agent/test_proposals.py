@@ -8,6 +8,8 @@ import orjson
 import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.dialogue.changes.repair import repair
+from orchestrator.dialogue.storage.diff import diff
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.turn import TurnInput, TurnKind
@@ -100,18 +102,54 @@ async def test_a_repair_of_a_state_that_has_gone_on_is_dropped() -> None:
     assert (await propose(talk, "repair", {}, epoch=seen_at))["decision"] == "dropped"
 
 
-async def test_a_repair_brings_the_stack_back_into_form() -> None:
+BREAKS = {
+    "top": lambda state: state["stack"][-1].update(state="Pending", reason="interrupted"),
+    "two are active": lambda state: state["stack"].insert(
+        0, {**state["stack"][-1], "flow_id": "flow_below", "started_at": 1.0}
+    ),
+    "approval": lambda state: state["approvals"].append(
+        {
+            "approval_id": "a",
+            "flow_id": "gone",
+            "tool_id": "x",
+            "arguments": {},
+            "asked_at": 1.0,
+            "expires_at": 2.0,
+        }
+    ),
+    "plan": lambda state: state["stack"][-1].update(plan_id="gone"),
+}
+
+
+async def broken(what: str) -> tuple[Conversation, dict]:
     talk = simulate()
     await talk.say("I want to book a flight to Rome")
     session = talk.simulator.store.sessions[talk.session_id]
-    broken = orjson.loads(session.state)
-    broken["stack"][-1]["state"], broken["stack"][-1]["reason"] = "Pending", "interrupted"
-    session.state = orjson.dumps(broken)
+    state = orjson.loads(session.state)
+    BREAKS[what](state)
+    session.state = orjson.dumps(state)
+    return talk, state
 
-    decided = await propose(talk, "repair", {})
 
-    assert decided["decision"] == "applied"
+@pytest.mark.parametrize("what", BREAKS)
+async def test_a_repair_does_what_its_diff_says(what: str) -> None:
+    talk, state = await broken(what)
+    mended, wrong = repair(state)
+
+    decided = await propose(talk, "repair", {"diff": diff(state, mended)})
+
+    assert decided["decision"] == "applied", decided
+    assert decided["reason"] == " ".join(wrong)
+    assert repair(state_of(talk))[1] == []
     assert state_of(talk)["stack"][-1]["state"] == "Active"
+
+
+async def test_a_repair_that_would_do_something_else_is_dropped() -> None:
+    talk, state = await broken("top")
+    other = {**state, "stack": []}
+
+    assert (await propose(talk, "repair", {"diff": diff(state, other)}))["decision"] == "dropped"
+    assert state_of(talk)["stack"] == state["stack"]
 
 
 async def test_tasks_that_waited_too_long_are_abandoned() -> None:

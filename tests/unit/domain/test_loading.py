@@ -197,3 +197,10 @@ def test_the_summary_names_tools_changes_and_tags() -> None:
         "accesses private data"
     )
     assert lines["search_flights"] == "search_flights (Find): flight_search"
+
+
+def test_tools_that_say_nothing_of_it_take_the_domains_retries_and_time_out(tmp_path: Path) -> None:
+    """CO-5"""
+    files = {"domain.yaml": "resilience: {tool_retries: 7, tool_timeout_ms: 1234}"}
+    tool = load_domain(write_domain(tmp_path, files)).domain.tools["flight_book"]
+    assert (tool.max_retries, tool.timeout_ms) == (7, 1234)

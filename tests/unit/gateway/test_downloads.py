@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,8 @@ from tests.unit.gateway.guarded import guarded_house
 
 LINK = ExportLink(DEFAULT_TENANT, SessionId("session_1"), "a1b2", 1_800_000_000)
 TOKEN = LINK.path("key").removeprefix(PREFIX)
+NESTED = base64.urlsafe_b64encode(b"[" * 3_000).decode() + ".eA"
+WITH_NUL = replace(LINK, session_id=SessionId("session\0")).path("key").removeprefix(PREFIX)
 OTHERS = (
     replace(LINK, session_id=SessionId("session_2")),
     replace(LINK, export_id="a1b3"),
@@ -42,6 +45,8 @@ def test_a_path_says_what_it_is_for_and_is_signed() -> None:
         "WzFd.x",
         "WzEsMiwzLDRd.eA",
         "%00",
+        NESTED,
+        WITH_NUL,
     ],
 )
 async def test_what_is_no_signed_path_finds_nothing(token: str) -> None:
@@ -50,6 +55,7 @@ async def test_what_is_no_signed_path_finds_nothing(token: str) -> None:
         answer = await house.ask(None, "GET", f"{PREFIX}{token or 'x'}")
         assert answer.status_code == 404
         assert answer.json()["detail"] == "There is no export 'of this path'."
+    assert read_link(WITH_NUL) is None, "no store keeps such a name"
 
 
 async def test_paths_cannot_be_guessed_at_leisure() -> None:

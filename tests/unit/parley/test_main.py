@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -153,3 +155,29 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         "doctor",
     ):
         assert f" {command} " in printed
+
+
+# What runs until it is stopped, writes a file, or hands on to another program.
+WITHOUT_JSON = {"up", "serve", "redis-acl", "bench"}
+
+
+def commands_of(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Every command below this one, with its words."""
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield name, command
+        return
+    for word, one in inner.items():
+        yield from commands_of(f"{name} {word}", one)
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - WITHOUT_JSON))
+def test_every_answer_can_be_had_as_json(name: str) -> None:
+    for words, command in commands_of(name, load_command(name)):
+        assert any("--json" in option.opts for option in command.params), words
+
+
+def test_what_was_made_is_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["domain", "new", "garden", "--into", str(tmp_path), "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out) == {"domain": "garden", "folder": str(tmp_path / "garden")}

@@ -69,6 +69,8 @@ class PostgresLane:
             "crashes_below": crashes_below,
         }
         self._suspected = suspected
+        self.freed: list[SessionId] = []
+        """Sessions whose worker died, as far as this process found it; whoever looks after them takes them out."""
         self._gap_timeout_s = sequence_gap_timeout_s
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -228,6 +230,7 @@ class PostgresLane:
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
         named = await reap_dead(self._database)
+        self.freed += named
         left = limit
         for _ in range(_SWEEP_ROUNDS):
             asked = left

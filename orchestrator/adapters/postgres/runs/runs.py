@@ -26,8 +26,10 @@ from orchestrator.ports.runs.status import (
     ItemStatus,
     Node,
     OnFailure,
+    Phase,
     RunStatus,
     count_by_hand,
+    find_waves,
     unblock,
 )
 from orchestrator.ports.runs.work import RunEnd
@@ -61,7 +63,8 @@ class PostgresRuns:
             except psycopg.errors.UniqueViolation:
                 present = await self._there_already(runs, ids)
                 continue
-            return Started({run.flow: ids[run.flow] for run in missing} | present, hints)
+            started = {run.flow: ids[run.flow] for run in missing}
+            return Started(started | present, hints, waves=() if present else _waves(runs, ids))
         raise Unavailable(
             "The same runs are started and ended again and again at this moment; try again later."
         )
@@ -221,6 +224,14 @@ async def _store_graph(
         )
     arguments = {"graph_id": graph_id, "nodes": dump_json(nodes), "grace_s": GRACE_S}
     return to_hints(await transaction.fetch_all("start_graph", arguments))
+
+
+def _waves(runs: tuple[NewRun, ...], ids: dict[str, str]) -> tuple[tuple[Hint, ...], ...]:
+    by_name = {run.flow: run for run in runs}
+    return tuple(
+        tuple(Hint(ids[name], name, Phase.BEFORE, by_name[name].urgency) for name in wave)
+        for wave in find_waves({run.flow: run.depends_on for run in runs})
+    )
 
 
 async def _follow(transaction: HotTransaction, run: NewRun, earlier: str, run_id: str) -> bool:

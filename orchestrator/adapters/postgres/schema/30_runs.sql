@@ -58,6 +58,22 @@ CREATE INDEX internal_runs_graph_id_idx ON internal_runs (graph_id);
 CREATE INDEX internal_runs_hint_at_idx ON internal_runs (hint_at) WHERE hint_at IS NOT NULL;
 CREATE INDEX internal_runs_session_id_idx ON internal_runs (session_id);
 
+-- What may follow each status of a run, whoever writes it; `RUN_TRANSITIONS` says the same.
+CREATE FUNCTION parley_run_transition() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.status <> ALL (CASE OLD.status WHEN 'waiting' THEN '{ready,blocked,cancelled}'
+                                          WHEN 'ready' THEN '{running,cancelled}'
+                                          WHEN 'running' THEN '{done,skipped,failed,cancelled}'
+                                          WHEN 'blocked' THEN '{waiting}'
+                                          ELSE '{}' END::text[]) THEN
+        RAISE check_violation USING MESSAGE = format('A run that is %s cannot become %s.', OLD.status, NEW.status);
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER parley_run_transition BEFORE UPDATE OF status ON internal_runs
+    FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION parley_run_transition();
+
 CREATE TABLE internal_items (
     run_id     text REFERENCES internal_runs ON DELETE CASCADE,
     position   bigint,

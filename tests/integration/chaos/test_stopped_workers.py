@@ -1,0 +1,271 @@
+"""Turns of real workers that are stopped at every 50 ms, in five ways, and sent again (RT-25).
+
+Each makes two calls that change something outside: the first is quick, the second slow. A service outside counts them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from internal_flows.housekeeping.states import REPAIR_STATE
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from tests.integration.chaos.errands import served
+from tests.integration.chaos.fleet import Fleet, Worker, fleet
+
+ROOT = Path(__file__).resolve().parents[3]
+MAILROOM = ROOT / "tests" / "domains" / "mailroom"
+SERVICES = Path(__file__).parent / "processes" / "outside_mailroom.py"
+APPLICATION = "workers.app"
+ASK = "send a parcel to Bob"
+QUICK_S = 0.05
+WITHIN_S = 120
+AT_ONCE = 21
+"""Turns that one shutdown or one kill ends."""
+
+Times: TypeAlias = tuple[float, float]
+"""How long the slow call takes, and how far from each other the moments are at which turns are stopped."""
+FEW: Times = 1.0, 0.2
+MANY: Times = 3.95, 0.05
+
+
+class Outside:
+    """Counts calls by kind and session, each at its beginning."""
+
+    def __init__(self, slow_s: float) -> None:
+        self.url = ""
+        self.slow_s = slow_s
+        self.held_s: dict[str, float] = {}
+        """By session, how long its first call waits before it does anything."""
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def serve(self, path: str, body: dict[str, Any]) -> Any:
+        if path == "label":
+            time.sleep(self.held_s.pop(body["session"], 0.0))
+        with self._lock:
+            self.calls[path, body["session"]] += 1
+        time.sleep(self.slow_s if path == "parcel" else QUICK_S)
+        return {}
+
+
+@dataclass
+class Setting:
+    """`stopped`: sessions whose turn had not ended when it was stopped."""
+
+    ports: Ports
+    crew: Fleet
+    world: Outside
+    deadline_s: float
+    stopped: set[str] = field(default_factory=set)
+
+    async def submit(self, session: str, text: str = ASK, if_busy: IfBusy = IfBusy.ENQUEUE) -> TurnId:
+        session_id = SessionId(session)
+        receipt = await self.ports.stores.inbox.submit(
+            Submission(
+                session_id,
+                TurnInput(text=text),
+                DEFAULT_TENANT,
+                if_busy=if_busy,
+                create_session=True,
+                domain=self.ports.domains.resolve(None),
+            )
+        )
+        await self.ports.shared.wakeup.offer(session_id)
+        return receipt.turn_id
+
+    async def ended(self, session: str, turn_id: TurnId) -> TurnRecord:
+        return await self.ports.waiter.finished(DEFAULT_TENANT, SessionId(session), turn_id, WITHIN_S)
+
+    async def note_unended(self, session: str, turn_id: TurnId) -> None:
+        turn = await self.ports.stores.inbox.turn(DEFAULT_TENANT, turn_id)
+        if turn.status not in FINISHED:
+            self.stopped.add(session)
+
+    def counts(self, session: str) -> dict[str, int]:
+        return {kind: self.world.calls[kind, session] for kind in ("label", "parcel")}
+
+
+Moments: TypeAlias = dict[str, float]
+"""By session, how long after its submission its turn is stopped."""
+Stop: TypeAlias = Callable[[Setting, Moments], Awaitable[dict[str, TurnId]]]
+
+
+async def submit_in_turn(setting: Setting, moments: Moments) -> dict[str, TurnId]:
+    """Submit the turns so that all are stopped at one moment."""
+    turns: dict[str, TurnId] = {}
+    began, longest = time.monotonic(), max(moments.values())
+    for session, moment in sorted(moments.items(), key=lambda pair: -pair[1]):
+        await asyncio.sleep(began + longest - moment - time.monotonic())
+        turns[session] = await setting.submit(session)
+    await asyncio.sleep(began + longest - time.monotonic())
+    return turns
+
+
+async def by_deadline(setting: Setting, moments: Moments) -> dict[str, TurnId]:
+    """All have the same deadline: the first call holds its work back, so that so much of it is done by then."""
+    setting.world.held_s = {
+        session: setting.deadline_s - moment - QUICK_S for session, moment in moments.items()
+    }
+    turns: dict[str, TurnId] = {}
+    for session in moments:
+        turns[session] = await setting.submit(session)
+        await asyncio.sleep(QUICK_S)
+    for session, turn_id in turns.items():
+        if (await setting.ended(session, turn_id)).status is TurnStatus.FAILED:
+            setting.stopped.add(session)
+    return turns
+
+
+async def _one_by_one(
+    setting: Setting, moments: Moments, stop: Callable[[str, TurnId], Awaitable[object]]
+) -> dict[str, TurnId]:
+    async def one(place: int, session: str, moment: float) -> tuple[str, TurnId]:
+        await asyncio.sleep(place * QUICK_S)
+        turn_id = await setting.submit(session)
+        await asyncio.sleep(moment)
+        await setting.note_unended(session, turn_id)
+        await stop(session, turn_id)
+        return session, turn_id
+
+    stopping = (one(place, *pair) for place, pair in enumerate(moments.items()))
+    return dict(await asyncio.gather(*stopping))
+
+
+async def by_cancel(setting: Setting, moments: Moments) -> dict[str, TurnId]:
+    inbox = setting.ports.stores.inbox
+    return await _one_by_one(setting, moments, lambda _, turn_id: inbox.cancel(DEFAULT_TENANT, turn_id))
+
+
+async def by_interrupt(setting: Setting, moments: Moments) -> dict[str, TurnId]:
+    return await _one_by_one(
+        setting, moments, lambda session, _: setting.submit(session, "read the web page", IfBusy.INTERRUPT)
+    )
+
+
+async def _with_the_worker(
+    setting: Setting, moments: Moments, end: Callable[[Worker], object]
+) -> dict[str, TurnId]:
+    """End the worker in the midst of so many turns, and go on with another, again and again."""
+    turns: dict[str, TurnId] = {}
+    rounds = -(-len(moments) // AT_ONCE)
+    for number in range(rounds):
+        share = dict(list(moments.items())[number::rounds])
+        submitted = await submit_in_turn(setting, share)
+        for session, turn_id in submitted.items():
+            await setting.note_unended(session, turn_id)
+        await asyncio.to_thread(end, setting.crew.workers[-1])
+        await asyncio.to_thread(setting.crew.start, application=APPLICATION)
+        turns |= submitted
+    return turns
+
+
+async def by_shutdown(setting: Setting, moments: Moments) -> dict[str, TurnId]:
+    return await _with_the_worker(setting, moments, Worker.stop)
+
+
+async def by_kill(setting: Setting, moments: Moments) -> dict[str, TurnId]:
+    return await _with_the_worker(setting, moments, Worker.kill)
+
+
+WAYS: dict[str, Stop] = {
+    "deadline": by_deadline,
+    "cancel": by_cancel,
+    "interrupt": by_interrupt,
+    "shutdown": by_shutdown,
+    "kill": by_kill,
+}
+
+
+@asynccontextmanager
+async def mailroom(
+    database_url: str, redis_url: str, folder: Path, slow_s: float, way: str
+) -> AsyncIterator[Setting]:
+    """A worker of a mailroom whose calls reach outside."""
+    migrate(database_url)
+    domain = folder / "mailroom"
+    shutil.copytree(MAILROOM, domain)
+    shutil.copy(SERVICES, domain / "services.py")
+    with (domain / "domain.yaml").open("a") as configuration:
+        configuration.write("\nresilience: {tool_timeout_ms: 60000}\n")
+    world, deadline_s = Outside(slow_s), slow_s + 1.0 if way == "deadline" else 120.0
+    with served(world):
+        environment = {
+            "PARLEY_DOMAIN": str(domain),
+            "PARLEY_TURN_DEADLINE_S": str(deadline_s),
+            "PARLEY_SHUTDOWN_GRACE_S": "0.1",
+            "MAILROOM_URL": world.url,
+        }
+        with fleet(database_url, redis_url, folder, environment) as crew:
+            await asyncio.to_thread(crew.start, application=APPLICATION)
+            settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN=str(domain))
+            async with open_ports(settings) as ports:
+                yield Setting(ports, crew, world, deadline_s)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("times", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_done(
+    way: str,
+    times: Times,
+    database_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slow_s, every_s = times
+    moments = {f"{way}-{number}": number * every_s for number in range(round((slow_s + 0.25) / every_s))}
+    async with mailroom(database_url, redis_url, tmp_path, slow_s, way) as setting:
+        turns = await WAYS[way](setting, moments)
+        answers = {session: await setting.ended(session, turn_id) for session, turn_id in turns.items()}
+        before = {session: setting.counts(session) for session in moments}
+        setting.world.slow_s = QUICK_S
+        setting.world.held_s.clear()
+        completed = {session for session, turn in answers.items() if _has_completed(turn)}
+        again = {session: await setting.submit(session) for session in moments if session not in completed}
+        resent = {session: await setting.ended(session, turn_id) for session, turn_id in again.items()}
+        after = {session: setting.counts(session) for session in moments}
+        repairs = await setting.ports.stores.runs.list(DEFAULT_TENANT, flow=REPAIR_STATE)
+
+    with capsys.disabled():
+        statuses = Counter(turn.status.value for turn in answers.values())
+        midway = Counter(str(before[session]) for session in again)
+        print(
+            f"\n{way}: {len(setting.stopped)} stops of {len(moments)} turns, ended {dict(statuses)}; "
+            f"sent again after {dict(midway)}"
+        )
+    assert max(max(counts.values()) for counts in after.values()) == 1, after
+    assert bool(repairs) == (way == "kill"), (
+        "the sessions of a worker that died are looked through, and no others"
+    )
+    for session, turn in resent.items():
+        for answer in (answers[session], turn):
+            reply = _reply(answer)
+            done = before[session]
+            if any(done.values()):
+                assert "send it again" not in reply.lower(), (session, done, reply)
+                assert "parcel" in reply.lower() or "label" in reply.lower(), (session, done, reply)
+    assert len(setting.stopped) >= len(moments) - 0.35 / every_s - 1
+
+
+def _reply(turn: TurnRecord) -> str:
+    return turn.result["reply"] if turn.result else ""
+
+
+def _has_completed(turn: TurnRecord) -> bool:
+    return turn.result is not None and "send_parcel" in turn.result.get("completed", ())

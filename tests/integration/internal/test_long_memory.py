@@ -1,0 +1,118 @@
+"""What is told early in a long conversation serves late in it, and the prompts do not grow with it (CO-1, CO-4)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import orjson
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.settings import Settings
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
+from tests.integration.chaos.fleet import fleet
+from tests.integration.internal.test_memory_flows import eventually, say
+
+TOLD_AT = 5
+LENGTHS = [30, pytest.param(290, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+QUEUES = "turns,submissions,internal,urgent"
+
+
+class Talk:
+    """A conversation of one user, turn by turn."""
+
+    def __init__(self, ports: Ports) -> None:
+        self.ports = ports
+        self.session_id, self.user = SessionId(new_id("session")), UserId(new_id("user"))
+        self.turn = 0
+
+    async def say(self, text: str) -> JsonObject:
+        self.turn += 1
+        return await say(self.ports, self.session_id, self.user, text)
+
+    async def pass_time(self, until: int) -> None:
+        """Say other things up to a turn."""
+        while self.turn < until:
+            await self.say(f"list my bookings please, number {self.turn}")
+
+    async def wait_for_summary(self) -> None:
+        async def summarised() -> bool | None:
+            session = await self.ports.stores.sessions.get(DEFAULT_TENANT, self.session_id)
+            summary = (session.state or {}).get("summary")
+            return True if summary and self.turn - summary["through_turn"] <= 20 else None
+
+        await eventually("a summary", summarised)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+async def test_without_a_model(database_url: str, redis_url: str, tmp_path: Path, length: int) -> None:
+    """A rule fills its slot; what was said in passing is noticed, and told when it is asked for."""
+    migrate(database_url)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
+        crew.start(1, application="workers.app", queues=QUEUES, threads=4)
+        async with open_ports(settings) as ports:
+            talk = Talk(ports)
+            await talk.pass_time(TOLD_AT - 1)
+            await talk.say("I always fly from Bergen")
+            await talk.say("My wife is allergic to nuts.")
+            await talk.pass_time(length - 2)
+            await talk.wait_for_summary()
+            known = await talk.say("what do you know about me?")
+            booked = await talk.say("book a flight to Rome tomorrow")
+
+    assert talk.turn == length
+    assert "My wife is allergic to nuts. (noticed in our conversation of " in known["reply"]
+    assert "I take Bergen (BGO) as the origin (you said “I always fly from Bergen” on " in booked["reply"]
+
+
+def understand(request: Request) -> Reply:
+    """Understand who lives where, if it stands in the prompt."""
+    text = str(request.data["utterance"])
+    if "Clara lives" not in text or "take" not in text:
+        return Answer(json={"kind": "chitchat", "flows": [], "slots": {}})
+    found = re.search(r"Clara lives in (\w+)", orjson.dumps(request.data["history"]).decode())
+    slots = {"destination": "Rome", **({"origin": found[1]} if found else {})}
+    return Answer(json={"kind": "task", "flows": [{"dact": "book_flight", "score": 0.9}], "slots": slots})
+
+
+def summarise(request: Request) -> Reply:
+    """Keep what is told of Clara, as a model would that knows what matters."""
+    lines = [str(request.data["summary"]), *(str(line["text"]) for line in request.data["turns"])]
+    kept = dict.fromkeys(s for line in lines for s in re.findall(r"[^.]*Clara lives in \w+", line))
+    return Answer(json={"summary": " ".join(("They look at bookings.", *kept)), "findings": []})
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+async def test_with_a_model(database_url: str, redis_url: str, tmp_path: Path, length: int) -> None:
+    migrate(database_url)
+    rules = (
+        Rule(prompt="nlu_think", replies=(Computed(understand),)),
+        Rule(prompt="memory_summarize", replies=(Computed(summarise),)),
+        Rule(prompt="slot_fill", replies=(Answer(json={"slots": {}}),)),
+        Rule(prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)),
+    )
+    with ScriptedModel(Script(rules=rules)) as model:
+        environment = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": model.base_url}
+        settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
+        with fleet(database_url, redis_url, tmp_path, environment) as crew:
+            crew.start(1, application="workers.app", queues=QUEUES, threads=4)
+            async with open_ports(settings) as ports:
+                talk = Talk(ports)
+                await talk.pass_time(TOLD_AT - 1)
+                await talk.say("our daughter Clara lives in Bergen")
+                await talk.pass_time(24)
+                await talk.wait_for_summary()
+                await talk.say("and how is the weather where Clara lives?")
+                await talk.pass_time(length - 1)
+                await talk.wait_for_summary()
+                late = await talk.say("please take us to Rome, from where Clara lives")
+        sizes = [len(orjson.dumps(asked.body)) for asked in model.requests_for("nlu_think")]
+
+    assert talk.turn == length
+    assert late["flows"][-1]["slots"]["origin"] == "BGO"
+    print(f"prompts of nlu_think over {length} turns: {sizes} bytes")
+    assert max(sizes) < 1.15 * sizes[1], "the prompt of a late turn is no longer than that of an early one"

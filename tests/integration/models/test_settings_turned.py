@@ -1,0 +1,106 @@
+"""Settings of `domain.yaml`, each turned away from its default, as a user or a model's endpoint notices it (CO-5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import Answer, Fail
+from tests.integration.modelled import TAPAS, script_of, understood
+from tests.integration.models.staging import rules, staged, travel
+
+SYSTEM2 = {"nlu": {"mode": "system2"}}
+PRICES = {"scripted": {"prompt": 1.0, "completion": 1.0}}
+LOST = ("Book a flight", "hm", "hm what")
+
+
+def simulated(**sections: Any) -> Simulator:
+    loaded, system1 = travel()
+    return Simulator.of(loaded, sections=sections, system1=system1)
+
+
+@pytest.mark.parametrize("scope", ["call", "turn", "session", "day"])
+@pytest.mark.parametrize("unit", ["tokens", "cost"])
+async def test_each_budget_ends_the_asking(unit: str, scope: str) -> None:
+    budget = {f"{unit}_per_{scope}": 10 if unit == "tokens" else 0.000001}
+    async with staged(
+        script_of(understood("unknown")), budgets=budget, models={"prices": PRICES}, **SYSTEM2
+    ) as stage:
+        turn = await stage.simulator.converse().say("Book a flight to Madrid")
+
+    assert stage.model.requests == []
+    assert turn["flags"]["model_problem"] == "budget_exceeded"
+
+
+async def test_a_request_says_what_the_settings_of_models_say() -> None:
+    models = {"max_tokens_per_prompt": {"nlu_think": 77}, "strict_schemas": True, "temperature": 0.25}
+    async with staged(script_of(understood("unknown")), models=models, **SYSTEM2) as stage:
+        await stage.simulator.converse().say(TAPAS)
+
+    body = stage.model.requests[0].body
+    assert 77 in {body.get("max_tokens"), body.get("max_completion_tokens")}
+    assert body["temperature"] == 0.25
+    assert body["response_format"]["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize(("told", "is_told"), [(False, False), (True, True)])
+async def test_users_are_told_that_no_model_answers_where_the_domain_says_so(
+    *, told: bool, is_told: bool
+) -> None:
+    async with staged(rules(nlu_think=Fail(500)), generation={"tell_degraded": told}, **SYSTEM2) as stage:
+        turn = await stage.simulator.converse().say("Show my bookings")
+
+    assert ("language model" in turn["reply"]) is is_told, turn["reply"]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+async def test_no_more_is_offered_than_may_be_chosen_from(most: int) -> None:
+    scores = [{"dact": dact, "score": 0.2} for dact in ("book_flight", "search_flights", "list_bookings")]
+    unsure = Answer(json={"kind": "unknown", "flows": scores, "slots": {}, "digression": None})
+    async with staged(
+        rules(nlu_think=unsure, nlu_contemplate=unsure), ambiguity={"max_choices": most}, **SYSTEM2
+    ) as stage:
+        turn = await stage.simulator.converse().say(TAPAS)
+
+    assert len(turn["actions"]) == most, turn
+
+
+@pytest.mark.parametrize(("turns", "escalated"), [(1, [False, True, True]), (2, [False, False, True])])
+async def test_who_is_not_understood_is_offered_a_way_out_after_so_many_turns(
+    turns: int, escalated: list[bool]
+) -> None:
+    talk = simulated(ambiguity={"escalation_turns": turns}).converse()
+    assert [bool((await talk.say(text))["flags"].get("escalated")) for text in LOST] == escalated
+
+
+@pytest.mark.parametrize(("most", "offered"), [(0, 0), (1, 1)])
+async def test_so_many_next_steps_are_suggested(most: int, offered: int) -> None:
+    turn = await simulated(generation={"suggested_replies": most}).converse().say("Show my bookings")
+    assert len(turn["actions"]) == offered
+
+
+async def test_only_supported_languages_are_understood() -> None:
+    german = {"default": "de", "supported": ["de"]}
+    turn = await simulated(language=german).converse().say("Please book a flight from Oslo to Madrid")
+    assert turn["reply"] == "I am sorry, I only understand German."
+
+
+@pytest.mark.parametrize(("rounds", "is_cut"), [(1, True), (12, False)])
+async def test_a_turn_goes_round_so_often(rounds: int, *, is_cut: bool) -> None:
+    simulator = simulated(flow_management={"keep_going_budget": rounds})
+    talk = simulator.converse()
+    await talk.say("Book a flight from Oslo to Madrid")
+    await talk.say("Show my bookings")  # which uncovers the flow below
+    assert any(s.payload.get("check") == "keep_going_budget" for s in simulator.signals) is is_cut
+
+
+@pytest.mark.parametrize(("every", "kept"), [(1, 4), (20, 1)])
+async def test_the_whole_state_is_kept_every_so_many_turns(every: int, kept: int) -> None:
+    simulator = simulated(memory={"snapshot_every_turns": every})
+    talk = simulator.converse()
+    for _ in range(4):
+        await talk.say("Show my bookings")
+    [session] = simulator.store.sessions.values()
+    assert sum(revision.snapshot is not None for revision in session.revisions.values()) == kept
