@@ -79,7 +79,7 @@ def learn_slots(
                 allowed.append(begin | {NO_SLOT: 0.0})
     names = {name for flow in flows.values() for name in flow.slots}
     parts = {name: {"any", *(f"word:{word}" for word in name.split("_"))} for name in names}
-    return fit(Examples(rows, labels, allowed, parts, importance), _SLOTS_STRENGTH)
+    return fit(Examples(rows, labels, allowed, parts, importance if said else None), _SLOTS_STRENGTH)
 
 
 def learn_spans(examples: Iterable[Example], flows: Mapping[Dact, FlowSpec]) -> LinearModel | None:
