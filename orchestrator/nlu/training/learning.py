@@ -79,7 +79,7 @@ def learn_slots(
                 allowed.append(begin | {NO_SLOT: 0.0})
     names = {name for flow in flows.values() for name in flow.slots}
     parts = {name: {"any", *(f"word:{word}" for word in name.split("_"))} for name in names}
-    return fit(Examples(rows, labels, allowed, parts, importance if said else None), _SLOTS_STRENGTH)
+    return fit(Examples(rows, labels, allowed, parts, importance), _SLOTS_STRENGTH)
 
 
 def learn_spans(examples: Iterable[Example], flows: Mapping[Dact, FlowSpec]) -> LinearModel | None:
@@ -118,7 +118,7 @@ def _mark_candidates(
     for start, end, slot in example.spans:
         first, last = utterance.token_span(start, end)
         taken = kinds.get(slot, (NAME,))
-        kind = NAME if NAME in taken else taken[0] if taken else NAME
+        kind = NAME if NAME in taken and example.said else taken[0] if taken else NAME
         text = example.text[start:end]
         marked.append((Candidate(first, last, kind, text, {kind: Reading(text)}), slot))
     free: list[Candidate] = []
