@@ -170,7 +170,10 @@ class _SuspectProcess:
 def run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:
     """Be a process that runs one turn of each session that it is named, side by side, and nothing else."""
     set_up_logging("INFO", known_secrets(settings))
-    asyncio.run(_run_suspects(settings, build, connection))
+    try:
+        asyncio.run(_run_suspects(settings, build, connection))
+    except Unavailable as error:  # before a turn was begun
+        _log.warning("A process for suspects has ended without having run any.", error=error)
 
 
 async def _run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:

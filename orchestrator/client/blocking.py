@@ -28,7 +28,7 @@ class Client(Methods[JsonObject, list[JsonObject]]):
     def __init__(
         self, base_url: str, timeout_s: float = DEFAULT_TIMEOUT_S, api_key: str | None = None
     ) -> None:
-        self._base_url = base_url
+        self.base_url = base_url
         self._timeout_s = timeout_s
         self._http = httpx.Client(base_url=base_url, headers=headers(api_key))
 
@@ -50,7 +50,7 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         """
         cursor = EventCursor(session_id, after)
         while True:
-            with cursor.connection(self._base_url):
+            with cursor.connection(self.base_url):
                 request = cursor.call().request(self._timeout_s, SILENT_FOR_S)
                 with self._http.stream(**request) as response:
                     if not response.is_success:
@@ -69,5 +69,5 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         return self._send_once(call)
 
     def _send_once(self, call: Call) -> Any:
-        with translated_errors(self._base_url):
+        with translated_errors(self.base_url):
             return answer(self._http.request(**call.request(self._timeout_s)))

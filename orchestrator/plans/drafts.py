@@ -97,15 +97,29 @@ class _DraftCheck:
             known = dact in self.all_flows
             self.problems.append(f"{dact!r} cannot be a step." if known else f"There is no task {dact!r}.")
             return
-        given = entry.get("slots")
-        values = self.ground(flow, given if is_object(given) else {}, self.now)
+        body = entry.get("slots")
+        given = body if is_object(body) else {}
+        taken = {name: made for name, value in given.items() if (made := self._find_giver(flow, name, value))}
+        stated = {name: value for name, value in given.items() if name not in taken}
+        plain = {name: value for name, value in stated.items() if not self._names_a_step(value)}
+        values = self.ground(flow, plain, self.now)
         slots: JsonObject = {
             name: {"value": value} for name, value in values.items() if _fits(flow, name, value)
         }
+        self.problems += [
+            f"{dact!r} takes no {value!r} for {name!r}."
+            for name, value in stated.items()
+            if value is not None and name not in slots
+        ]
+        slots |= {name: binding.serialize() for name, binding in taken.items()}
         if any(step.dact == dact and step.slots == slots for step in self.steps):
             self.problems.append(f"{dact!r} is there twice.")
             return
         needs = entry.get("needs")
+        named = [
+            *map(_clean, needs if is_list(needs) else ()),
+            *(one.step for one in taken.values() if one.step),
+        ]
         self.steps.append(
             PlanStep(
                 flow_id=FlowId(new_id("flow")),
@@ -113,8 +127,23 @@ class _DraftCheck:
                 name=free_name(dact, (*self.plan.steps, *self.steps)),
                 purpose=str(entry.get("purpose") or flow.spec.description)[:120],
                 slots=slots,
-                needs=tuple(map(_clean, needs)) if is_list(needs) else (),
+                needs=tuple(dict.fromkeys(named)),
             )
+        )
+
+    def _names_a_step(self, value: Json) -> bool:
+        step, dot, _ = str(value).partition(".")
+        return bool(dot) and _clean(step) in self.all_flows
+
+    def _find_giver(self, flow: type[BaseFlow], name: str, value: Json) -> Binding | None:
+        """Read a value that is an output of an earlier step, as ``step.output``."""
+        step, _, output = str(value).partition(".")
+        giver = next((one for one in (*self.plan.steps, *self.steps) if one.name == _clean(step)), None)
+        known = giver is not None and output in self.all_flows[Dact(giver.dact)].spec.outputs
+        return (
+            Binding(output, giver.name)
+            if giver is not None and known and flow.slot(name) is not None
+            else None
         )
 
     def sort(self) -> list[PlanStep]:

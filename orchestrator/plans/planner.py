@@ -13,15 +13,25 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_list
 from orchestrator.dialogue.records import PlanStep
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.changes import Change, revise
 from orchestrator.plans.drafts import Draft, Refused
-from orchestrator.plans.recipe import apply_rules, count_steps, due_steps, find_missing, make_step
+from orchestrator.plans.recipe import (
+    apply_rules,
+    count_steps,
+    due_steps,
+    find_missing,
+    fits_recipe,
+    follows_recipe,
+    make_step,
+)
 from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject
 
 # From this many steps on a decomposition is searched for under `auto` (PL-5).
 WORTH_A_TREE = 4
+USUAL_STEPS = "I take the usual steps in their usual order; tell me which to skip or to do first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +64,15 @@ class Planner:
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
-        if plan.spec.recipe and not self._always_asks(context):
+        fits = fits_recipe(plan, context)
+        if plan.spec.recipe and not self._always_asks(context) and fits:
             return self._follow_recipe(plan, room)
         found = await self._ask_for_steps(plan, context, room) if self._may_ask(context) else None
-        return found or (self._follow_recipe(plan, room) if plan.spec.recipe else None)
+        if found is not None or not plan.spec.recipe:
+            return found
+        if not fits and plan.rounds == 0:
+            context.changes.remark(RemarkKind.ASSUMED, why=USUAL_STEPS)
+        return self._follow_recipe(plan, room)
 
     def _follow_recipe(self, plan: PlanFlow, room: int) -> Decomposed | None:
         steps = tuple(make_step(declared) for declared in due_steps(plan)[:room])
@@ -95,7 +110,7 @@ class Planner:
         limit = context.world.domain.config.plans.max_sub_flows
         changes = apply_rules(plan, context, limit)
         waiting = any(not step.is_finished for step in plan.steps)
-        wanted = not plan.spec.recipe or trouble or self._always_asks(context)
+        wanted = not follows_recipe(plan) or trouble or self._always_asks(context)
         if wanted and waiting and self._may_ask(context):
             room = limit - count_steps(plan)
             body = await self._advisor.replan(plan, context, limit, news)
@@ -122,7 +137,7 @@ class Planner:
     async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
         """Check whether the goal is met: by the steps, and by a model where one is to be asked (PL-3)."""
         missing = find_missing(plan)
-        asked = self._always_asks(context) or not plan.spec.recipe
+        asked = self._always_asks(context) or not follows_recipe(plan)
         body = await self._advisor.judge(plan, context) if asked and self._may_ask(context) else None
         if body is None:
             return GoalCheck(not missing, tuple(missing))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import ANSWERED, BOUND, PlanStep
 from orchestrator.dialogue.specification import RecipeStep
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.leftovers import unexplained
+from orchestrator.nlu.text import tokenize
 from orchestrator.plans.bindings import holds, resolve
 from orchestrator.plans.changes import Change, ChangeKind
 from orchestrator.types import FlowId, new_id
@@ -15,6 +20,32 @@ from orchestrator.types import FlowId, new_id
 # The note of a plan whose steps a model chose: what is declared does not join it, and what the model
 # gave up before it was begun is not missed.
 BY_MODEL = "by_model"
+_OTHERWISE = re.compile(
+    r"\b(?:(?<!the )first|before (?:the|you|that|it|booking)|afterwards?|then|without|instead|except|unless|only if"
+    r"|but not)\b",
+    re.IGNORECASE,
+)
+"""Words with which people ask for another order, for less, or for it under a condition."""
+
+
+def follows_recipe(plan: PlanFlow) -> bool:
+    """Say whether a plan's steps are declared, and no model's."""
+    return bool(plan.spec.recipe) and not plan.notes.get(BY_MODEL)
+
+
+def fits_recipe(plan: PlanFlow, context: TurnContext) -> bool:
+    """Say whether the declared steps are what was asked for: in no other order, and with nothing more or less."""
+    if plan.notes.get(BY_MODEL):
+        return False
+    request = plan.goal or context.text
+    if _OTHERWISE.search(request):
+        return False
+    said = [Mention(held.value, held.text) for held in plan.slots.values()]
+    flows = context.world.domain.flows
+    steps = (flows[step.dact].spec for step in plan.spec.recipe)
+    words = " ".join(word for spec in steps for word in (spec.description, *spec.slots))
+    left = unexplained(tokenize(request), said, plan.spec)
+    return not set(left) - set(tokenize(words.replace("_", " ")).words)
 
 
 def make_step(declared: RecipeStep) -> PlanStep:

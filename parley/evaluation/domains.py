@@ -129,7 +129,8 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
     verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:
-        notice(f"{len(unjudged)} criteria were not judged: the first {unjudged[0].why} (--judge MODEL).")
+        many = "criterion was" if len(unjudged) == 1 else "criteria were"
+        notice(f"{len(unjudged)} {many} not judged: {unjudged[0].why} (--judge MODEL).")
 
 
 @asynccontextmanager

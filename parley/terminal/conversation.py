@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from orchestrator.client import Client
+from orchestrator.domain.export_links import PREFIX as EXPORTS
 
 Turn: TypeAlias = dict[str, Any]
 """A turn object."""
@@ -40,6 +41,10 @@ class Conversation:
         """Send an action, as a click does, and wait for the end of the turn."""
         action = {"name": name, "payload": payload}
         return self._wait(self.client.submit(self.session_id, action=action, wait_s=WAIT_S))
+
+    def words_of(self, turn: Turn) -> str:
+        """Give what the user reads, with whole addresses for what can be downloaded."""
+        return answer_of(turn).replace(EXPORTS, f"{self.client.base_url.rstrip('/')}{EXPORTS}")
 
     def _wait(self, turn: Turn) -> Turn:
         while turn["status"] in _RUNNING:

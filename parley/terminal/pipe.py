@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
 from parley.output import print_json, say
 from parley.signals import raise_if_stopped
-from parley.terminal.conversation import Conversation, answer_of
+from parley.terminal.conversation import Conversation
 from parley.terminal.words import plain
 
 LONGEST_LINE = 64 * 1024  # bytes; the gateway takes no larger body
@@ -22,7 +22,11 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
             text = decode(line)
             if not as_json:
                 print(f"You: {text}", flush=True)
-            _print_turn(conversation.ask(text), as_json=as_json)
+            turn = conversation.ask(text)
+            if as_json:
+                print_json(turn)
+            else:
+                print(f"Parley: {plain(conversation.words_of(turn))}", flush=True)
         except Unavailable:
             raise
         except ParleyError as error:
@@ -47,13 +51,6 @@ def decode(line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(f"The line is not valid UTF-8 at byte {error.start}.", field="text") from None
-
-
-def _print_turn(turn: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(turn)
-    else:
-        print(f"Parley: {plain(answer_of(turn))}", flush=True)
 
 
 def _report(error: ParleyError, place: str, *, as_json: bool) -> None:

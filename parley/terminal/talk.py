@@ -69,6 +69,7 @@ def _take(talk: Talk, line: str, words: StreamedWords) -> None:
         words.begin()
         turn = _answer(talk, line)
         if turn is not None:
+            turn = {**turn, "reply": talk.conversation.words_of(turn)}
             printed = words.end(turn)
             _note(talk, turn)
             show_turn(talk.console, turn, printed=printed)

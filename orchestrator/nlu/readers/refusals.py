@@ -117,7 +117,8 @@ def make_unlikely(setup: ReaderSetup) -> Reader:
     return Rules(config.guardrails, config.language.supported, UNLIKELY).read
 
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
+"""Letters that no digit touches: a reference such as UW7Z5W is in no language."""
 _READ = 1_000
 _FEW_WORDS = 4
 _SCRIPTS: dict[str, str] = {

@@ -89,7 +89,9 @@ async def clarify(response: Response) -> None:
     asking = Asking(context, entry, flow, templates)
     text = _WORDING[entry.level](asking) if form is None else _ask_form(asking, form)
     entry.put(text)
-    if question.escalate:
+    # Who has done something else meanwhile has not failed to answer: the ways out are offered without a word.
+    pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
+    if pressing:
         answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
         context.log.flags["escalated"] = True
     answer.add(text)
@@ -97,8 +99,9 @@ async def clarify(response: Response) -> None:
     answer.question = question
     options = list(question.options)
     if question.escalate and flow is not None:
-        answer.add(templates.render("offer_way_out", doing=name_doing(flow)))
         options += ways_out(flow)
+    if pressing and flow is not None:
+        answer.add(templates.render("offer_way_out", doing=name_doing(flow)))
     answer.actions = [write_action(option) for option in options]
 
 

@@ -18,10 +18,9 @@ from internal_flows.housekeeping import FLOWS
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.records import Label, LabelSource
-from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.ports.memory.documents import NewDocument, Owned, Passage
-from orchestrator.ports.memory.preferences import PreferenceKind, Source
+from orchestrator.ports.memory.preferences import PreferenceKind
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import ENDED, RunStatus
@@ -127,40 +126,6 @@ async def test_what_was_made_of_a_labelled_session_carries_its_labels(house: Hou
     assert [entry.labels for entry in left if entry.kind is EntryKind.SUMMARY] == [("private",)]
     found = await search(house.ports, user, "when does the lounge in Lisbon close?")
     assert (found[0].text, set(found[0].labels)) == (LOUNGE, {"private", "untrusted"})
-
-
-async def test_what_tools_returned_or_was_looked_up_is_no_statement_and_is_not_promoted(house: House) -> None:
-    """Whatever words of the user's it repeats; what nobody has judged is not salient."""
-    state = spoken(3)
-    session_id = await house.session(state, user=new_id("user"))
-    looked_up = note(
-        "destination: Lisbon, flight: TP1", flow="gather_context", data={"about": "business", "times": 3}
-    )
-    repeated = note("I am looking for a flight to Lisbon, question 1.", data={"about": "business"})
-    await house.ports.shared.scratchpad.put(DEFAULT_TENANT, session_id, (looked_up, repeated))
-
-    assert (await run_graph(house, session_id))["promote_context"].closing == {"promoted": 0}
-
-
-async def test_without_a_model_what_a_user_tells_of_themselves_for_good_is_noticed(house: House) -> None:
-    user, state = new_id("user"), DialogueState.new(SessionId("any"))
-    for text in (
-        "Book a flight to Lisbon. My wife is allergic to nuts!",
-        "Is my home airport Bergen?",
-        "I am in a hurry",
-        "By the way, my home airport is Bergen",
-    ):
-        state.begin_turn()
-        state.say("user", text)
-    session_id = await house.session(state.serialize(), user=user)
-    await run_graph(house, session_id)
-    known = await house.ports.stores.preferences.of_user(DEFAULT_TENANT, UserId(user))
-
-    assert {one.text for one in known} == {
-        "My wife is allergic to nuts!",
-        "By the way, my home airport is Bergen",
-    }
-    assert all((one.source, one.origin["session_id"]) == (Source.INFERRED, session_id) for one in known)
 
 
 async def test_what_is_known_already_is_no_surprise(house: House) -> None:

@@ -49,6 +49,12 @@ def rejection(text: str, context: NluContext | None = None) -> Rejection | None:
     return refused and refused.rejection
 
 
+@pytest.mark.parametrize("text", ["check booking UW7Z5W", "check booking NA0E2O", "status of W1Z2DO please"])
+def test_a_reference_is_in_no_language(text: str) -> None:
+    """Its letters are no words of Polish or Portuguese."""
+    assert rejection(text) is None
+
+
 @pytest.mark.parametrize("text", ["", "   ", "\u200b\u200e", "🛫🛬🎉", "...", "?!", "\x00\x01"])
 def test_what_says_nothing_is_empty(text: str) -> None:
     assert rejection(text) is Rejection.EMPTY

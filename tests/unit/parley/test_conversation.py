@@ -6,8 +6,9 @@ import io
 
 import pytest
 
+from orchestrator.client import Client
 from orchestrator.errors import InputTooLarge, InvalidInput
-from parley.terminal.conversation import answer_of
+from parley.terminal.conversation import Conversation, answer_of
 from parley.terminal.pipe import LONGEST_LINE, decode, read_lines
 
 
@@ -34,6 +35,15 @@ def test_an_over_long_line_is_one_mistake_and_the_next_line_is_read(length: int)
 def test_bytes_that_are_no_text_are_told_with_their_place() -> None:
     with pytest.raises(InvalidInput, match="not valid UTF-8 at byte 3"):
         decode(b"abc\xff")
+
+
+def test_what_can_be_downloaded_is_told_with_its_whole_address() -> None:
+    with Client("http://here.test:8600/") as client:
+        told = Conversation(client, "session_1").words_of(
+            {"reply": "Exported: /v1/exports/abc.def", "status": "done"}
+        )
+
+    assert told == "Exported: http://here.test:8600/v1/exports/abc.def"
 
 
 def test_a_turn_without_reply_says_how_it_ended() -> None:

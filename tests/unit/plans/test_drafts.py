@@ -125,3 +125,28 @@ def test_more_steps_than_there_is_room_for_are_left_out() -> None:
     draft = usable({"dact": "search_flights"}, {"dact": "list_bookings"}, {"dact": "book_flight"}, room=2)
     assert names(draft) == ["search_flights", "list_bookings"]
     assert "room for 2" in draft.problems[0]
+
+
+def test_a_value_may_be_what_an_earlier_step_gives() -> None:
+    draft = usable(
+        {"dact": "search_flights", "slots": {"day": "Friday"}},
+        {"dact": "book_flight", "slots": {"flight_id": "search_flights.flight_id"}},
+    )
+    assert draft.steps[1].slots["flight_id"] == "search_flights.flight_id"
+    assert draft.steps[1].needs == ("search_flights",)
+    assert draft.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("slot", "value"),
+    [
+        ("flight_id", "list_bookings.flight_id"),
+        ("flight_id", "search_flights.flight_id"),
+        ("flight_class", "business"),
+    ],
+)
+def test_what_no_earlier_step_gives_and_no_slot_takes_is_left_out_and_named(slot: str, value: str) -> None:
+    draft = usable({"dact": "list_bookings"}, {"dact": "book_flight", "slots": {slot: value}})
+
+    assert draft.steps[1].slots.keys() == {"city"}
+    assert draft.problems == (f"'book_flight' takes no {value!r} for {slot!r}.",)

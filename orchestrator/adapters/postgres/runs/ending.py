@@ -1,7 +1,7 @@
 """The end of a run, whoever brings it about, and what follows from it: one home for all of that (IF-5, IF-9).
 
 Done, skipped, failed, cancelled and blocked runs end here; so successors are released or blocked, the flight key is
-freed and the session's log is written in the same transaction, always.
+freed, the session's log is written, and what was asked for meanwhile is started in the same transaction, always.
 """
 
 from __future__ import annotations
@@ -9,16 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from psycopg.rows import TupleRow
-
 from orchestrator.adapters.postgres.pool import HotTransaction, dump_json
+from orchestrator.adapters.postgres.runs.starting import GRACE_S, start_again, to_hints
 from orchestrator.ports.runs.records import Hint
-from orchestrator.ports.runs.status import SUCCEEDED, OnFailure, Phase, RedoStatus, RunStatus, Urgency
+from orchestrator.ports.runs.status import SUCCEEDED, OnFailure, RedoStatus, RunStatus
 from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import TenantId, new_id
-
-GRACE_S = 1.0
-"""How long a message may take before the reconciler sends another."""
 
 
 async def end_run(
@@ -37,19 +33,21 @@ async def end_run(
     row = await transaction.fetch_one("end_run", _arguments(run_id, end, token, tenant_id))
     if row is None:
         return None
-    flow, successors, on_failure, flight_key = row[:4]
+    flow, successors, on_failure, flight_key, again = row[:5]
     hints: tuple[Hint, ...] = ()
     if end.redo is RedoStatus.SCHEDULED:
         hint = await add_rerun(
             transaction, run_id, redo_count=end.redo_count, flight_key=flight_key, after_s=end.redo_after_s
         )
-        hints = (hint,)
+        hints, again = (hint,), None  # the next run of the chain has it
     elif end.status in SUCCEEDED or on_failure == OnFailure.RELEASE:
         released = {"run_ids": successors, "grace_s": GRACE_S}
         hints = to_hints(await transaction.fetch_all("release_runs", released)) if successors else ()
     elif successors:
-        await _block(transaction, successors, f"{flow} is {end.status}")
+        hints = await _block(transaction, successors, f"{flow} is {end.status}", end.status)
     await transaction.execute("log_run", {"run_id": run_id})
+    if again is not None and end.status is not RunStatus.CANCELLED:
+        hints += await start_again(transaction, run_id, again)
     return hints
 
 
@@ -74,19 +72,18 @@ async def add_rerun(
     return hint
 
 
-def to_hints(rows: list[TupleRow], after_s: float = 0.0) -> tuple[Hint, ...]:
-    """Hints for runs that may begin, from rows of identifier, flow and urgency."""
-    return tuple(
-        Hint(run_id, flow, Phase.BEFORE, Urgency(urgency), after_s) for run_id, flow, urgency in rows
-    )
-
-
-async def _block(transaction: HotTransaction, successors: list[str], reason: str) -> None:
-    """Leave everything unrun that depends on a failed run, directly or through others."""
+async def _block(
+    transaction: HotTransaction, successors: list[str], reason: str, cause: RunStatus
+) -> tuple[Hint, ...]:
+    """Leave everything unrun that depends on a failed run, directly or through others; hints of what starts again."""
+    hints: tuple[Hint, ...] = ()
     for run_id, why in await transaction.fetch_all("block_runs", {"run_ids": successors, "reason": reason}):
         blocked = RunEnd(RunStatus.BLOCKED, reason=why)
-        await transaction.execute("end_run", _arguments(run_id, blocked))
+        row = await transaction.fetch_one("end_run", _arguments(run_id, blocked))
         await transaction.execute("log_run", {"run_id": run_id})
+        if row is not None and row[4] is not None and cause is not RunStatus.CANCELLED:
+            hints += await start_again(transaction, run_id, row[4])
+    return hints
 
 
 def _arguments(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 import psycopg
 from sqlalchemy import ColumnElement, Select, desc, func, select
 
-from orchestrator.adapters.postgres.pool import Database, HotTransaction, dump_json
+from orchestrator.adapters.postgres.pool import Database, HotTransaction
 from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.runs.ending import GRACE_S, add_rerun, end_run, to_hints
+from orchestrator.adapters.postgres.runs.ending import add_rerun, end_run
+from orchestrator.adapters.postgres.runs.starting import (
+    find_graph_waves,
+    find_present,
+    identify,
+    remember_again,
+    store_graph,
+)
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import internal_items, internal_runs
 from orchestrator.errors import NotFound, Refused, Unavailable
@@ -26,14 +30,12 @@ from orchestrator.ports.runs.status import (
     ItemStatus,
     Node,
     OnFailure,
-    Phase,
     RunStatus,
     count_by_hand,
-    find_waves,
     unblock,
 )
 from orchestrator.ports.runs.work import RunEnd
-from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 
 ATTEMPTS = 3  # to start a run while others start and end the same
 LOOK_EVERY_S = 0.02
@@ -49,22 +51,29 @@ class PostgresRuns:
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
         """Store the nodes of one graph. The same `key` is the same graph.
 
-        A node whose flow is at work already is joined, and those that depend on it wait for that run (IF-11).
+        A node whose flow is at work already is joined, and those that depend on it wait for that run. When it may have
+        taken up its material already, the whole graph is started once more after its end, however often it was asked
+        for meanwhile (IF-11).
         """
-        graph_id, ids = _identify(runs, key)
+        graph_id, ids = identify(runs, key)
         present: dict[str, str] = {}
+        hints: tuple[Hint, ...] = ()
+        again = False
         for _ in range(ATTEMPTS):
             missing = tuple(run for run in runs if run.flow not in present)
-            if not missing:
-                return Started(present, joined=True)
             try:
                 async with self._database.hot_transaction() as transaction:
-                    hints = await _store_graph(transaction, missing, graph_id, ids, present)
+                    hints = await store_graph(transaction, missing, graph_id, ids, present) if missing else ()
+                    remembered = not again or await remember_again(transaction, runs, {**ids, **present})
             except psycopg.errors.UniqueViolation:
-                present = await self._there_already(runs, ids)
-                continue
-            started = {run.flow: ids[run.flow] for run in missing}
-            return Started(started | present, hints, waves=() if present else _waves(runs, ids))
+                remembered = False
+            if remembered and not missing:
+                return Started(present, joined=True)
+            if remembered:
+                started = {run.flow: ids[run.flow] for run in missing}
+                return Started(started | present, hints, waves=() if present else find_graph_waves(runs, ids))
+            async with self._database.hot_transaction() as transaction:
+                present, again = await find_present(transaction, runs, ids)
         raise Unavailable(
             "The same runs are started and ended again and again at this moment; try again later."
         )
@@ -74,13 +83,13 @@ class PostgresRuns:
 
         While the runs of an earlier firing are at work, this one is coalesced with them (IF-11).
         """
-        graph_id, ids = _identify(runs, f"schedule:{job}:{due_at.timestamp()}")
+        graph_id, ids = identify(runs, f"schedule:{job}:{due_at.timestamp()}")
         firing = {"tenant_id": DEFAULT_TENANT, "job": job, "due_at": due_at, "next_due_at": next_due_at}
         try:
             async with self._database.hot_transaction() as transaction:
                 if await transaction.fetch_one("claim_firing", firing) is None:
                     return False
-                await _store_graph(transaction, runs, graph_id, ids)
+                await store_graph(transaction, runs, graph_id, ids)
         except psycopg.errors.UniqueViolation:
             await self._database.fetch_one(statement("claim_firing"), firing)
             return False
@@ -169,16 +178,6 @@ class PostgresRuns:
             raise Refused("Another run of this flow is at work on the same session; wait for it.") from error
         return Started({record.flow: hint.run_id}, (hint,))
 
-    async def _there_already(self, runs: tuple[NewRun, ...], ids: dict[str, str]) -> dict[str, str]:
-        """The runs of the same message, or those that hold the flight keys."""
-        keys = [run.flight_key for run in runs if run.flight_key is not None]
-        query = select(internal_runs.c.flow, internal_runs.c.run_id).where(
-            internal_runs.c.run_id.in_(ids.values())
-            | (internal_runs.c.flight_key.in_(keys) & (internal_runs.c.tenant_id == runs[0].tenant_id))
-        )
-        async with self._database.transaction() as connection:
-            return {row.flow: row.run_id for row in await connection.execute(query)}
-
     async def _read(
         self, tenant_id: TenantId, *where: ColumnElement[bool], newest_first: int | None = None
     ) -> list[RunRecord]:
@@ -191,53 +190,6 @@ class PostgresRuns:
             counts = await connection.execute(_counts([row.run_id for row in rows]))
             progress = {row[0]: Progress(*row[1:]) for row in counts}
         return [record_of(RunRecord, row, progress=progress.get(row.run_id, Progress())) for row in rows]
-
-
-def _identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
-    """Identifiers of the graph and of its runs by flow; the same key gives the same."""
-    graph_id = new_id("graph") if key is None else f"graph_{_digest(key)}"
-    return graph_id, {run.flow: f"run_{_digest(graph_id + '/' + run.flow)}" for run in runs}
-
-
-async def _store_graph(
-    transaction: HotTransaction,
-    runs: tuple[NewRun, ...],
-    graph_id: str,
-    ids: dict[str, str],
-    present: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[Hint, ...]:
-    """Insert every node; a unique violation when they are there, or a flight key is held.
-
-    `present`: runs by flow that are at work already, and that nodes depend on instead of one of their own.
-    """
-    nodes: list[dict[str, Any]] = []
-    for run in runs:
-        columns = {column.name: getattr(run, column.name) for column in fields(run)}
-        successors = [ids[other.flow] for other in runs if run.flow in other.depends_on]
-        joined = [present[name] for name in run.depends_on if name in present]
-        earlier = {*joined, *(() if run.after is None else (run.after,))}
-        followed = [await _follow(transaction, run, one, ids[run.flow]) for one in sorted(earlier)]
-        open_predecessors = len(set(run.depends_on) - present.keys()) + sum(followed)
-        nodes.append(
-            columns
-            | {"run_id": ids[run.flow], "open_predecessors": open_predecessors, "successors": successors}
-        )
-    arguments = {"graph_id": graph_id, "nodes": dump_json(nodes), "grace_s": GRACE_S}
-    return to_hints(await transaction.fetch_all("start_graph", arguments))
-
-
-def _waves(runs: tuple[NewRun, ...], ids: dict[str, str]) -> tuple[tuple[Hint, ...], ...]:
-    by_name = {run.flow: run for run in runs}
-    return tuple(
-        tuple(Hint(ids[name], name, Phase.BEFORE, by_name[name].urgency) for name in wave)
-        for wave in find_waves({run.flow: run.depends_on for run in runs})
-    )
-
-
-async def _follow(transaction: HotTransaction, run: NewRun, earlier: str, run_id: str) -> bool:
-    """Enter a new run with one that it waits for; False when that has ended."""
-    arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
-    return await transaction.fetch_one("follow_run", arguments) is not None
 
 
 async def _redo(transaction: HotTransaction, record: RunRecord) -> Hint:
@@ -285,7 +237,3 @@ def _counts(run_ids: list[str]) -> Select[Any, int, Any, Any, Any]:
         .where(internal_items.c.run_id.in_(run_ids))
         .group_by(internal_items.c.run_id)
     )
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

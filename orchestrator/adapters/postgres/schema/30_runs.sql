@@ -42,6 +42,7 @@ CREATE TABLE internal_runs (
     on_failure        text NOT NULL DEFAULT 'block',
     urgency           text NOT NULL DEFAULT 'housekeeping',
     attempts          integer NOT NULL DEFAULT 0,
+    again             json,          -- the graph that was asked for while it was at work, and starts when this run has ended
     turn_id           text,          -- the turn that made it due, if one did
     token             bigint,        -- who holds `before_all` or `after_all`; null: nobody
     ready_at          timestamptz,

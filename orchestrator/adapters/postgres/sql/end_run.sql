@@ -27,5 +27,5 @@ SET status = %(status)s,
     finished_at = clock_timestamp()
 FROM before
 WHERE run.run_id = before.run_id
-RETURNING run.flow, run.successors, run.on_failure, before.flight_key,
+RETURNING run.flow, run.successors, run.on_failure, before.flight_key, run.again,
           set_config('idle_in_transaction_session_timeout', '4s', true)

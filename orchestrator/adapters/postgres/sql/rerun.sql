@@ -8,10 +8,10 @@ WITH before AS (
     UPDATE internal_runs SET successors = '{}' FROM before WHERE internal_runs.run_id = before.run_id
 )
 INSERT INTO internal_runs (run_id, tenant_id, session_id, flow, status, inputs, parameters, options, chain_id, graph_id,
-                           number, redo_count, flight_key, successors, on_failure, urgency, ready_at, hint_at)
+                           number, redo_count, flight_key, successors, on_failure, urgency, again, ready_at, hint_at)
 SELECT %(new_run_id)s, tenant_id, session_id, flow, 'ready', inputs, parameters, options, chain_id, graph_id,
        (SELECT max(number) + 1 FROM internal_runs AS others WHERE others.graph_id = before.graph_id),
-       %(redo_count)s::int, %(flight_key)s, successors, on_failure, urgency,
+       %(redo_count)s::int, %(flight_key)s, successors, on_failure, urgency, again,
        moment, moment + %(grace_s)s * interval '1 second'
 FROM before, (SELECT clock_timestamp() + %(after_s)s * interval '1 second' AS moment) AS beginning
 RETURNING run_id, flow, urgency

@@ -33,11 +33,12 @@ class Load:
     sessions: int
     turns: int
     seconds: float
+    longest_freeze_s: float
     down_after: int | None = None
 
 
-SHORT = Load(sessions=8, turns=5, seconds=8)
-LONG = Load(sessions=500, turns=20, seconds=270, down_after=60)
+SHORT = Load(sessions=8, turns=5, seconds=8, longest_freeze_s=2)
+LONG = Load(sessions=500, turns=20, seconds=270, longest_freeze_s=20, down_after=60)  # of a lease of 15 s
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler, which the shifted clocks need")
@@ -47,7 +48,10 @@ async def test_nothing_is_lost_doubled_reordered_repeated_or_skipped(
     load: Load, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, world(Path(folder), seed=load.sessions) as broken:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        world(Path(folder), load.sessions, load.longest_freeze_s) as broken,
+    ):
         with psycopg.connect(broken.database.url) as connection:
             connection.execute(EFFECTS)
         async with submitter(broken.database.url, broken.redis.url) as client:

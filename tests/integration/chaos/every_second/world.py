@@ -30,10 +30,10 @@ from tests.processes.forked import ROOT, start
 HOUR_S = 3600
 CLOCKS_S: Final = (-HOUR_S, HOUR_S, 0, 0)
 """By how much each worker's clock is off."""
-LONGEST_FREEZE_S = 20.0
-"""Of a worker: longer than a lease."""
 REDIS_FROZEN_S = 4.0
 DOWN_S = 60.0
+CHOICES = 8
+"""So many faults are thought of each second, of which the first is caused that breaks nothing broken."""
 LEAST_WORKERS = 2
 """So many are at work before another is killed or frozen, so that the run gets on."""
 
@@ -52,7 +52,10 @@ class Worker:
 
 @dataclass
 class World:
-    """`happened`: the faults so far; `busy`: what is being broken right now, which nothing else breaks."""
+    """`longest_freeze_s`: of a worker.
+
+    `happened`: the faults so far; `busy`: what is being broken right now, which nothing else breaks.
+    """
 
     redis: Store
     database: Store
@@ -60,6 +63,7 @@ class World:
     start_worker: Callable[[int, Path], psutil.Process]
     logs: Path
     chance: random.Random
+    longest_freeze_s: float
     workers: list[Worker] = field(default_factory=list)
     happened: Counter[str] = field(default_factory=Counter)
     busy: set[str] = field(default_factory=set)
@@ -101,7 +105,7 @@ class World:
         worker = self.workers[place]
         worker.frozen = True
         worker.process.suspend()
-        time.sleep(self.chance.uniform(0.5, LONGEST_FREEZE_S))
+        time.sleep(self.chance.uniform(0.5, self.longest_freeze_s))
         worker.process.resume()
         worker.frozen = False
         return True
@@ -182,8 +186,9 @@ async def break_again_and_again(world: World, stopping: asyncio.Event, *, down_a
         while missing := [name for name, fault in FAULTS.items() if fault.often and not world.happened[name]]:
             await _after_a_second(world, lasting, missing, stopping)
         while not stopping.is_set():
-            due = down_after is not None and world.happened.total() >= down_after and not world.happened[DOWN]
-            chosen = [DOWN] if due else world.chance.choices(names, weights)
+            chosen = world.chance.choices(names, weights, k=CHOICES)
+            if down_after is not None and world.happened.total() >= down_after and "redis" not in world.busy:
+                chosen, down_after = [DOWN], None
             await _after_a_second(world, lasting, chosen, stopping)
 
 
@@ -207,7 +212,7 @@ async def _cause(world: World, name: str) -> None:
 
 
 @contextmanager
-def world(folder: Path, seed: int) -> Iterator[World]:
+def world(folder: Path, seed: int, longest_freeze_s: float) -> Iterator[World]:
     """Everything started; nothing is left running."""
     with ExitStack() as stack:
         redis_store = stack.enter_context(open_redis(folder, durable=False))
@@ -224,7 +229,13 @@ def world(folder: Path, seed: int) -> Iterator[World]:
 
         (folder / "workers").mkdir()
         all_of_it = World(
-            redis_store, database, between, start_worker, folder / "workers", random.Random(seed)
+            redis_store,
+            database,
+            between,
+            start_worker,
+            folder / "workers",
+            random.Random(seed),
+            longest_freeze_s,
         )
         stack.callback(all_of_it.end)
         all_of_it.begin()

@@ -1,0 +1,122 @@
+"""The start of runs: nodes of a graph are stored, join what is at work, or are remembered for its end (IF-11)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any, Final
+
+from psycopg.rows import TupleRow
+
+from orchestrator.adapters.postgres.pool import HotTransaction, dump_json
+from orchestrator.ports.runs.records import Hint, NewRun
+from orchestrator.ports.runs.status import OnFailure, Phase, RunStatus, Urgency, find_waves
+from orchestrator.types import JsonObject, new_id
+
+GRACE_S: Final = 1.0
+"""How long a message may take before the reconciler sends another."""
+
+
+def identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
+    """Identifiers of the graph and of its runs by flow; the same key gives the same."""
+    graph_id = new_id("graph") if key is None else f"graph_{_digest(key)}"
+    return graph_id, {run.flow: f"run_{_digest(graph_id + '/' + run.flow)}" for run in runs}
+
+
+async def store_graph(
+    transaction: HotTransaction,
+    runs: tuple[NewRun, ...],
+    graph_id: str,
+    ids: dict[str, str],
+    present: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Hint, ...]:
+    """Insert every node; a unique violation when they are there, or a flight key is held.
+
+    `present`: runs by flow that are at work already, and that nodes depend on instead of one of their own.
+    """
+    nodes: list[dict[str, Any]] = []
+    for run in runs:
+        columns = {column.name: getattr(run, column.name) for column in fields(run)}
+        successors = [ids[other.flow] for other in runs if run.flow in other.depends_on]
+        joined = [present[name] for name in run.depends_on if name in present]
+        earlier = {*joined, *(() if run.after is None else (run.after,))}
+        followed = [await _follow(transaction, run, one, ids[run.flow]) for one in sorted(earlier)]
+        open_predecessors = len(set(run.depends_on) - present.keys()) + sum(followed)
+        nodes.append(
+            columns
+            | {"run_id": ids[run.flow], "open_predecessors": open_predecessors, "successors": successors}
+        )
+    arguments = {"graph_id": graph_id, "nodes": dump_json(nodes), "grace_s": GRACE_S}
+    return to_hints(await transaction.fetch_all("start_graph", arguments))
+
+
+def find_graph_waves(runs: tuple[NewRun, ...], ids: dict[str, str]) -> tuple[tuple[Hint, ...], ...]:
+    """Hints for all nodes of a graph, by the waves in which a chain carries them (`find_waves`)."""
+    by_name = {run.flow: run for run in runs}
+    return tuple(
+        tuple(Hint(ids[name], name, Phase.BEFORE, by_name[name].urgency) for name in wave)
+        for wave in find_waves({run.flow: run.depends_on for run in runs})
+    )
+
+
+async def _follow(transaction: HotTransaction, run: NewRun, earlier: str, run_id: str) -> bool:
+    """Enter a new run with one that it waits for; False when that has ended."""
+    arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
+    return await transaction.fetch_one("follow_run", arguments) is not None
+
+
+async def find_present(
+    transaction: HotTransaction, runs: tuple[NewRun, ...], ids: Mapping[str, str]
+) -> tuple[dict[str, str], bool]:
+    """Runs by flow that are there in place of new ones, and whether what they do may miss what is asked for now.
+
+    It may when one has begun, or when it was given other inputs; not when these are the very runs of the same message.
+    """
+    arguments = {
+        "tenant_id": runs[0].tenant_id,
+        "flight_keys": [run.flight_key for run in runs if run.flight_key is not None],
+        "run_ids": list(ids.values()),
+    }
+    rows = await transaction.fetch_all("find_flights", arguments)
+    same = any(run_id in arguments["run_ids"] for _, run_id, _ in rows)
+    begun = any(status == RunStatus.RUNNING for *_, status in rows)
+    present = {flow: run_id for flow, run_id, _ in rows}
+    given = any(run.inputs for run in runs if run.flow in present)
+    return present, (begun or given) and not same
+
+
+async def remember_again(
+    transaction: HotTransaction, runs: tuple[NewRun, ...], ids: Mapping[str, str]
+) -> bool:
+    """Have the graph started once more at the end of its last node; False when that has ended meanwhile."""
+    nodes = [{column.name: getattr(run, column.name) for column in fields(run)} for run in runs]
+    arguments = {"run_id": ids[runs[-1].flow], "again": dump_json(nodes)}
+    return await transaction.fetch_one("remember_again", arguments) is not None
+
+
+async def start_again(transaction: HotTransaction, run_id: str, nodes: list[JsonObject]) -> tuple[Hint, ...]:
+    """Start a graph that was remembered; what is at work of it by now is joined."""
+    runs = tuple(_read_node(node) for node in nodes)
+    graph_id, ids = identify(runs, f"again:{run_id}")
+    present, _ = await find_present(transaction, runs, ids)
+    missing = tuple(run for run in runs if run.flow not in present)
+    return await store_graph(transaction, missing, graph_id, ids, present) if missing else ()
+
+
+def _read_node(node: JsonObject) -> NewRun:
+    members: JsonObject = {**node, "inputs": tuple(node["inputs"]), "depends_on": tuple(node["depends_on"])}
+    members |= {"on_failure": OnFailure(node["on_failure"]), "urgency": Urgency(node["urgency"])}
+    return NewRun(**members)
+
+
+def to_hints(rows: list[TupleRow], after_s: float = 0.0) -> tuple[Hint, ...]:
+    """Hints for runs that may begin, from rows of identifier, flow and urgency."""
+    return tuple(
+        Hint(run_id, flow, Phase.BEFORE, Urgency(urgency), after_s) for run_id, flow, urgency in rows
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
