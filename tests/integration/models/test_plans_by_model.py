@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -258,6 +259,22 @@ async def test_the_tree_can_be_off() -> None:
     async with talking({"tree_search": "off"}, plan_decompose=long, plan_replan=KEEP) as talk:
         await talk.say(REQUEST)
     assert talk.asked() == ["plan_decompose"]
+
+
+async def test_a_domain_says_how_many_plans_the_search_asks_for() -> None:
+    """PL-5: at the root, where the first one is one of them; and of each that is looked into."""
+    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    async with talking(
+        {"tree_candidates": 2, "tree_variants": 5},
+        plan_decompose=long,
+        plan_alternatives=Answer(json={"plans": [{"steps": [TONER, DISK, COUNTER]}]}),
+        plan_score=Computed(score),
+        plan_replan=KEEP,
+    ) as talk:
+        await talk.say(REQUEST)
+        asked = [r.messages[0]["content"] for r in talk.model.requests if r.prompt_id == "plan_alternatives"]
+    wanted = [re.findall(r"Propose (\d+) different ways", prompt) for prompt in asked]
+    assert wanted[:2] == [["1"], ["5"]]
 
 
 async def test_the_search_keeps_to_its_budget_of_calls() -> None:

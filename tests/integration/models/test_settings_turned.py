@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.models.config import ModelChoice, Timeouts, read_model_config
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Fail
+from tests.configuration import default_config
 from tests.integration.modelled import TAPAS, script_of, understood
 from tests.integration.models.staging import rules, staged, travel
 
@@ -21,10 +23,18 @@ def simulated(**sections: Any) -> Simulator:
     return Simulator.of(loaded, sections=sections, system1=system1)
 
 
-@pytest.mark.parametrize("scope", ["call", "turn", "session", "day"])
-@pytest.mark.parametrize("unit", ["tokens", "cost"])
-async def test_each_budget_ends_the_asking(unit: str, scope: str) -> None:
-    budget = {f"{unit}_per_{scope}": 10 if unit == "tokens" else 0.000001}
+@pytest.mark.parametrize(
+    "budget",
+    [
+        *(
+            {name: 10}
+            for name in ("tokens_per_call", "tokens_per_turn", "tokens_per_session", "tokens_per_day")
+        ),
+        *({name: 1e-6} for name in ("cost_per_call", "cost_per_turn", "cost_per_session", "cost_per_day")),
+    ],
+    ids=str,
+)
+async def test_each_budget_ends_the_asking(budget: dict[str, float]) -> None:
     async with staged(
         script_of(understood("unknown")), budgets=budget, models={"prices": PRICES}, **SYSTEM2
     ) as stage:
@@ -43,6 +53,12 @@ async def test_a_request_says_what_the_settings_of_models_say() -> None:
     assert 77 in {body.get("max_tokens"), body.get("max_completion_tokens")}
     assert body["temperature"] == 0.25
     assert body["response_format"]["json_schema"]["strict"] is True
+
+
+def test_the_time_that_a_model_has_is_what_the_settings_say() -> None:
+    times = {"timeout_s": 1, "stream_timeout_s": 2, "patience_s": 3}
+    config = read_model_config(default_config({"models": times}), ModelChoice("any"))
+    assert config.timeouts == Timeouts(request_s=1, stream_s=2, answer_s=3)
 
 
 @pytest.mark.parametrize(("told", "is_told"), [(False, False), (True, True)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -11,7 +14,7 @@ import pytest
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
-from tests.integration.tools.factories import Caller, http_tool, schema, tool_call
+from tests.integration.tools.factories import LOOPBACK, Caller, http_tool, schema, tool_call
 from tests.integration.tools.web import UNUSABLE, Web, serve
 
 
@@ -279,3 +282,20 @@ async def test_what_a_server_wants_remembered_of_one_user_is_not_sent_for_anothe
         await caller.call(user="bob")
 
     assert [asked.headers.get("cookie") for asked in web.asked] == [None, None]
+
+
+async def test_who_does_not_take_a_connection_is_left_after_the_domains_time():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, ExitStack() as waiting:
+        for _ in range(4):  # what it never accepts fills its queue
+            filler = waiting.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(deaf.getsockname())
+        tool = http_tool(f"http://127.0.0.1:{deaf.getsockname()[1]}/", timeout_ms=20_000, max_retries=0)
+        began = time.monotonic()
+        async with Caller(
+            tool, sections={"network": LOOPBACK["network"] | {"connect_timeout_s": 0.3}}
+        ) as caller:
+            result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert time.monotonic() - began < 5

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import psycopg
 import pytest
 
 from gateway.wiring import open_dependencies
+from orchestrator.adapters.models.pool import open_embedder
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.errors import InboxFull
+from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.settings import Settings
+from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import Fail, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.integration.modelled import TAPAS
+from tests.integration.models.staging import travel
 
 SLEEP = "SELECT pg_sleep(0.3)::text"
 
@@ -66,3 +73,27 @@ async def test_the_gateway_counts_by_the_rates_that_are_set(addresses: dict[str,
     async with open_dependencies(Settings(**addresses, **rates)) as dependencies:
         found = dependencies.access.rates
     assert (found.caller, found.tenant, found.session) == (11, 22, 33)
+
+
+@pytest.mark.parametrize(("name", "space"), [("", HashingEmbedder().space), ("small-one", "model-small-one")])
+async def test_documents_are_embedded_by_the_model_that_is_named(
+    addresses: dict[str, str], name: str, space: str
+) -> None:
+    chosen = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "PARLEY_EMBEDDING_MODEL": name}
+    async with AsyncExitStack() as closing:
+        assert open_embedder(Settings(**addresses, **chosen), closing).space == space
+
+
+async def test_what_the_first_model_fails_at_the_fallback_of_the_environment_does(
+    addresses: dict[str, str],
+) -> None:
+    models = {"PARLEY_MODEL": "first", "PARLEY_FALLBACK_MODEL": "second"}
+    with ScriptedModel(Script(rules=(Rule(replies=(Fail(500),)),))) as model:
+        settings = Settings(**addresses, **models, OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="none")
+        async with open_ports(settings) as ports:
+            loaded, system1 = travel()
+            talk = Simulator.of(
+                loaded, sections={"nlu": {"mode": "system2"}}, models=ports.models, system1=system1
+            )
+            await talk.converse().say(TAPAS)
+    assert list(dict.fromkeys(request.model for request in model.requests)) == ["first", "second"]

@@ -10,6 +10,7 @@ from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, Turn
 from orchestrator.dialogue.flow import BaseFlow, make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import FlowNotes
@@ -135,13 +136,14 @@ def make_setting(
     things: Things | None = None,
     slots: dict[str, Any] | None = None,
     journal: Journal | None = None,
+    config: DomainConfig = CONFIG,
 ) -> Setting:
     """An Active flow on an otherwise empty stack."""
     flow_type = make_flow_class(spec)
     domain = Domain(
         name="things",
         folder="",
-        config=CONFIG,
+        config=config,
         intents={"Look": Family.READ},
         flows={spec.dact: flow_type},
         entities={},

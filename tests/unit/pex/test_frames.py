@@ -10,6 +10,7 @@ from orchestrator.pex.execution import Completed, Execution, Failed
 from orchestrator.pex.frames import FrameWriter, find_fault, repair
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.types import JsonObject
+from tests.configuration import default_config
 from tests.unit.pex.setting import Setting, Things, make_setting
 
 ROWS = [{"seen": "a hat"}, {"seen": "a cat"}]
@@ -104,6 +105,15 @@ async def test_a_model_that_is_of_no_help_gives_way_to_the_plain_form() -> None:
     assert await repair(setting.run, author) is None
     assert len(author.asked) == 3
     assert find_fault(frame) is None
+
+
+async def test_a_domain_says_how_many_attempts_there_are() -> None:
+    setting = make_setting(config=default_config({"resilience": {"repair_attempts": 2}}))
+    framed(setting, {"mark": "pie"}, display_type="chart", error="There is no axis.")
+    author = Author({"display_type": "table", "field": "count"})
+
+    assert await repair(setting.run, author) is None
+    assert len(author.asked) == 1
 
 
 async def test_attempts_are_bounded_and_a_frame_that_stays_broken_is_a_failure() -> None:
