@@ -39,7 +39,8 @@ class StackPlan:
 
     Args:
         domain: name of a shipped domain, or the absolute path of a folder.
-        private: a throw-away run for one conversation: no schedule, no Flower, no safety against power loss.
+        private: a run for one conversation: no schedule, no Flower.
+        lasting: what it stores is to be there the next time, also after a loss of power.
         database_url: replaces the embedded PostgreSQL.
         redis_url: replaces the embedded Redis.
         trained: where trained models are kept, when the environment does not say; None: below `data_dir`.
@@ -51,6 +52,7 @@ class StackPlan:
     port: int
     turn_workers: int = 1
     private: bool = False
+    lasting: bool = True
     database_url: str | None = None
     redis_url: str | None = None
     trained: Path | None = None
@@ -207,10 +209,10 @@ def _open_stores(plan: StackPlan, stack: ExitStack, say: Callable[[str], None]) 
         say("Starting the stores.")
     redis_url, database_url = plan.redis_url, plan.database_url
     if redis_url is None:
-        redis = stack.enter_context(open_redis(plan.data_dir, durable=not plan.private))
+        redis = stack.enter_context(open_redis(plan.data_dir, durable=plan.lasting))
         redis_url, children = redis.url, [redis.child]
     if database_url is None:
-        database = stack.enter_context(open_database(plan.data_dir, durable=not plan.private))
+        database = stack.enter_context(open_database(plan.data_dir, durable=plan.lasting))
         database_url, children = database.url, [*children, database.child]
     return Stores(database_url, redis_url), children
 

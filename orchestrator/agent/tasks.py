@@ -12,8 +12,9 @@ from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.readers.row_questions import refers_to_before
 from orchestrator.pex.calls.consent import drop_consent
-from orchestrator.res.wording import name_slot, show_slot
+from orchestrator.res.wording import name_slot, name_slot_of, show_slot
 from orchestrator.types import Json, JsonObject
 
 LONGEST_GOAL = 500
@@ -55,7 +56,15 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     if before is not None:
         _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
     if flow.started_at == turn.context.now:
-        inherit(turn.changes.state, flow, said=labels)
+        takes = any(slot.same_as for slot in flow.spec.slots.values())
+        refers = takes and refers_to_before(turn.context.text)
+        carried = inherit(turn.changes.state, flow, said=labels, refers=refers)
+        if carried:
+            values = [
+                {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, flow.value(name))}
+                for name in carried
+            ]
+            turn.changes.remark(RemarkKind.CARRIED, values=values)
     drop_stale_candidate(turn, flow, labels)
     turn.carry_on = not ask_about(turn, flow, problems)
 
@@ -75,7 +84,8 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
     handler = turn.changes.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)
-    turn.changes.state.void_approvals(flow.flow_id)
+    if turn.changes.state.approvals:
+        turn.changes.state.void_approvals(flow.flow_id)
 
 
 def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:

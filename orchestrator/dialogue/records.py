@@ -137,18 +137,27 @@ class Shown:
     """The rows that were displayed last, in their order, with the fields that name them (IR-5).
 
     `tool_id`: whose rows; `dact`: of the flow that displayed them; `key`: the field that identifies a row.
+    `place`: of the row that is being talked about, the first one until the user goes on to another.
     """
 
     tool_id: ToolId
     dact: Dact
     key: str
     rows: list[JsonObject]
+    place: int = 0
+
+    @property
+    def current(self) -> JsonObject:
+        """The row that is being talked about; an empty one where nothing was found."""
+        return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
-        """What to call the row with this key; None when there is none."""
+        """What to call the row with this key, which is told where it is words; None when there is none."""
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None
+        if isinstance(value, str) and (" " in value or value.isalpha()):
+            return value
         return ", ".join(part for name, part in row.items() if name != self.key and isinstance(part, str))
 
 

@@ -72,6 +72,10 @@ class SlotSpec:
     """Of a time: what an hour without "am" or "pm" means, as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()
     """Texts that fill the slot, for System 1 to learn from."""
+    grounded: bool = False
+    """A model may only name what somebody has said or displayed."""
+    same_as: tuple[str, ...] = ()
+    """What other flows call this value: ``slot``, or ``flow.slot`` of one flow alone (FS-7)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ It holds and bounds; deciding is the business of the modules. What leaves it sta
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
@@ -46,12 +46,13 @@ class StateLimits:
 DEFAULT_LIMITS = StateLimits()
 KEPT_STATES = 1024
 CANDIDATES_KEPT = 3
+SHOWN_BEFORE = 3
 
 
 @dataclass(slots=True)
 class DialogueState:
-    """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last.
-    `written`: completed flows as JSON, so that each is written once.
+    """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last, and
+    `shown_before` those of other flows, latest last. `written`: completed flows as JSON, so that each is written once.
 
     The open questions refer to the state's own stack.
     """
@@ -68,6 +69,7 @@ class DialogueState:
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
     intake: Intake = field(default_factory=Intake)
     shown: Shown | None = None
+    shown_before: list[Shown] = field(default_factory=list[Shown])
     ambiguity: AmbiguityHandler = field(init=False)
     written: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject], init=False)
 
@@ -120,7 +122,19 @@ class DialogueState:
 
     def note_shown(self, rows: Shown) -> None:
         """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
+        known = [*self.shown_before, *([self.shown] if self.shown is not None else [])]
+        self.shown_before = [one for one in known if one.dact != rows.dact][-SHOWN_BEFORE:]
         self.shown = rows
+
+    def find_shown(self, names: Container[str]) -> Shown | None:
+        """Find the rows displayed last that one of these names tells apart; else those displayed last."""
+        known = [*self.shown_before, *([self.shown] if self.shown is not None else [])]
+        return next((one for one in reversed(known) if one.key in names), self.shown)
+
+    def talk_about(self, place: int) -> None:
+        """Note which of the rows displayed last is being talked about."""
+        if self.shown is not None:
+            self.shown = replace(self.shown, place=place)
 
     def ask_approval(self, approval: PendingApproval) -> None:
         """Let a call wait for a decision, in place of whatever its flow waited for."""
@@ -223,7 +237,7 @@ class DialogueState:
         self.written = {flow.flow_id: self._write(flow) for flow in self.completed}
         return {
             "schema_version": SCHEMA_VERSION,
-            **{name: value for name, value in body.items() if value is not None},
+            **{name: value for name, value in body.items() if value or name not in _SELDOM},
             **{name: value for name, value in found.items() if value or name not in _SELDOM},
             "stack": [flow.serialize() for flow in stack.flows],
             "departed": [flow.serialize() for flow in stack.departed],
@@ -274,7 +288,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
 _WRITTEN_APART: Mapping[str, bool] = dict.fromkeys(
     ("stack", "completed", "history", "written", "ambiguity"), True
 )
-_SELDOM = frozenset({"summary", "entities"})
+_SELDOM = frozenset({"summary", "entities", "shown", "shown_before"})
 """Not written while there is nothing in them."""
 
 

@@ -6,7 +6,7 @@ A record only; what it does to the stack is decided by the Agent (IR-1).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from orchestrator.types import Dact, Json
@@ -126,6 +126,23 @@ class Understanding:
     def agrees_with(self, other: Understanding) -> bool:
         """Say whether another reader has understood the same task, with the same values."""
         return self._gist() == other._gist()
+
+    def with_undecided(self, other: Understanding) -> Understanding:
+        """Add what another reader of the same task has left open: a model names one value, none, or just the words."""
+        if self._gist()[:2] != other._gist()[:2]:
+            return self
+        undecided = {
+            name: mention
+            for name, mention in other.slots.items()
+            if mention.value is None and self._value_of(name) in (None, mention.text)
+        }
+        added = replace(self, slots={**self.slots, **undecided})
+        return (
+            replace(added, assumed=other.assumed, either=other.either) if added.agrees_with(other) else added
+        )
+
+    def _value_of(self, name: str) -> Json:
+        return self.slots[name].value if name in self.slots else None
 
     def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
         """Give kind, flow and values; a new value and another value are one kind."""

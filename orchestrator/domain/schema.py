@@ -58,6 +58,8 @@ class SlotEntry(Entry):
     `open`: values that `entity` does not list are possible too; the tool knows them all.
     `samples`: what fills the slot's place in examples, where no list of values says it. `counts`: people are
     counted when they are named. `part_of_day`: what hours are meant by a time without "am" or "pm".
+    `same_as`: what other flows call this value, as ``slot`` or ``flow.slot``. `grounded`: a model may only name
+    what somebody has said or displayed.
     """
 
     type: str | None = None
@@ -76,6 +78,8 @@ class SlotEntry(Entry):
     default: Json = None
     synonyms: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     depends_on: tuple[str, ...] = ()
+    same_as: tuple[str, ...] = ()
+    grounded: bool = False
     pattern: Pattern | None = None
 
 

@@ -86,6 +86,7 @@ class NLU:
         if reading.second is None:
             return checked
         second, _ = self._validation.validate(reading.second, context)
+        checked = checked.with_undecided(second)
         return replace(checked, by_model_alone=not checked.agrees_with(second))
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:

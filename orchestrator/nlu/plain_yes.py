@@ -52,7 +52,8 @@ _ELSE = re.compile(
 """What a question asks for that wants something else than was offered: "How about tomorrow?"."""
 _FIXED = re.compile(
     r"\b(?:(?:that|it)(?:'s| is|s) (?:better|about it|what i want(?:ed)?)|you(?:'| a)re right"
-    r"|fits? (?:in|into|with)? ?my schedule)\b"
+    r"|fits? (?:in|into|with)? ?my schedule"
+    r"|i(?:'| wi)ll (?:change|switch|move) (?:it )?to (?:that|this|it)(?= *(?:[.!;]|$)))\b"
 )
 """Phrases that agree as a whole, whatever their words mean elsewhere."""
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")

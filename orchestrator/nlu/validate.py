@@ -12,12 +12,13 @@ from dataclasses import replace
 from datetime import date
 
 from orchestrator.dialogue.slots import Rejected, SlotTypes
-from orchestrator.dialogue.specification import FlowSpec, SlotSpec
-from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Understanding
+from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.extractor import Extractor, kinds_of, value_kind
 from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
+from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
@@ -41,11 +42,16 @@ class Validation:
         problems: list[str] = []
         flows = self._check_flows(understanding.flows, problems)
         kind = understanding.kind
+        if kind is MessageKind.SLOT_VALUE and _find_looked_up(understanding, context) is not None:
+            kind = MessageKind.CORRECTION  # it is looked up once more, with these values
         if kind is MessageKind.TASK and not flows:
             problems.append("A task without a known flow.")
             kind = MessageKind.UNKNOWN
         spec = self._flow_of(kind, flows, understanding, context)
         slots = self._check_slots(understanding.slots, spec, context, problems)
+        if understanding.source is Source.SYSTEM2 and spec is not None:
+            grounding = Grounding(self._extractor, context, understanding.text)
+            slots = _keep_founded(slots, spec, grounding, problems)
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
         checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
@@ -165,12 +171,37 @@ class Validation:
         )
 
 
+def _keep_founded(
+    slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding, problems: list[str]
+) -> dict[str, Mention]:
+    """Keep what the conversation says; what a model alone has brought into it is not the user's."""
+    kept: dict[str, Mention] = {}
+    for name, mention in slots.items():
+        slot = spec.slots.get(name)
+        if slot is None or not slot.grounded or grounding.is_founded(mention.value, slot, spec):
+            kept[name] = mention
+        else:
+            problems.append(f"{name}: nobody has said {str(mention.value)[:60]!r}.")
+    return kept
+
+
 def _is_day(value: str) -> bool:
     """Recognise a day that is written as slots hold it."""
     try:
         return date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
+
+
+def _find_looked_up(understanding: Understanding, context: NluContext) -> FlowSpec | None:
+    """Find what was looked up before, if the values are said for that: the task at work has no place for them."""
+    if not understanding.flows or not understanding.slots:
+        return None
+    if context.active is not None and not understanding.slots.keys().isdisjoint(context.active.slots):
+        return None
+    named = understanding.flows[0].dact
+    done = (past.spec for past in context.completed if past.spec.dact == named)
+    return next((spec for spec in done if spec.family is Family.READ), None)
 
 
 def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:

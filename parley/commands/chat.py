@@ -45,7 +45,9 @@ def chat(
     """Talk to an assistant: each line is one turn. Joins a running `up`, else starts a private one."""
     chosen = None if domain is None else resolve_domain(domain)
     with stop_on_signals(), ExitStack() as stack:
-        gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen, data_dir))
+        gateway = locate_gateway(url, data_dir) or stack.enter_context(
+            _private_gateway(chosen, data_dir, lasting=user is not None or session is not None)
+        )
         client = stack.enter_context(open_client(gateway))
         # A gateway knows a domain's folder by the folder's name.
         named = None if chosen is None else Path(chosen).name
@@ -63,20 +65,23 @@ def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _private_gateway(domain: str | None, data_dir: Path) -> Iterator[str]:
-    """Run a stack of our own in a temporary folder; only what was trained remains, in `data_dir`."""
+def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> Iterator[str]:
+    """Run a stack of our own: in `data_dir`, where a user or session is to be known the next time, else in a
+    temporary folder, of which only what was trained remains.
+    """
     from parley.embedded.ports import free_port  # noqa: PLC0415  # a client alone need not have what follows
     from parley.stack import StackPlan, note_models, run_stack  # noqa: PLC0415
 
     _remove_leftovers()
     note_models(say)
-    folder = Path(tempfile.mkdtemp(prefix=_PRIVATE_PREFIX))
+    folder = None if lasting else Path(tempfile.mkdtemp(prefix=_PRIVATE_PREFIX))
     plan = StackPlan(
-        data_dir=folder,
+        data_dir=folder or data_dir.resolve(),
         domain=domain or resolve_domain(DEFAULT_DOMAIN),
         host="127.0.0.1",
         port=free_port(),
         private=True,
+        lasting=lasting,
         database_url=os.environ.get("DATABASE_URL"),
         redis_url=os.environ.get("REDIS_URL"),
         trained=trained_folder(data_dir.resolve()),
@@ -88,9 +93,14 @@ def _private_gateway(domain: str | None, data_dir: Path) -> Iterator[str]:
     except ProcessFailed:
         raise  # the logs it names stay until the next private run
     except BaseException:
-        shutil.rmtree(folder)
+        _remove(folder)
         raise
-    shutil.rmtree(folder)
+    _remove(folder)
+
+
+def _remove(folder: Path | None) -> None:
+    if folder is not None:
+        shutil.rmtree(folder)
 
 
 def _remove_leftovers() -> None:

@@ -162,3 +162,12 @@ def test_a_terminated_chat_cleans_up(tmp_path: Path, conversation: Conversation)
         assert chat.wait() != 0
     assert survivors(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_user_said_is_known_in_the_next_chat(tmp_path: Path) -> None:
+    """Also without a running `up`; who gives no name leaves nothing."""
+    converse(tmp_path, b"remember that I prefer aisle seats\n", "--user", "anna")
+    told = converse(tmp_path, b"what do you know about me?\n", "--user", "anna")
+
+    assert b"I prefer aisle seats (you said so on " in told.stdout, told.stderr.decode()[-2000:]
+    assert survivors(tmp_path) == []

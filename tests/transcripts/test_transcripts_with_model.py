@@ -27,22 +27,7 @@ SYSTEM2: dict[str, Any] = {
 """Messages are understood by the model, and nothing is carried out by it: skills have conversations of their own."""
 
 
-OF_READERS = (
-    "analytics.reader",
-    "an airline that two rows have is asked about",
-    "a row by its time, and a time that no row has",
-    "later, cheaper, and no cheaper one",
-    "a row that is not there",
-    "a week is a choice of days",
-    "a correction that fits two values is asked about",
-    "two requests, one after the other",
-    "what nothing explains is named",
-)
-"""What a reader assumes, leaves to choose or does not take is no part of what a model answers."""
-UNDERSTOOD = [one for one in conversations() if not any(name in str(one.id) for name in OF_READERS)]
-
-
-@pytest.mark.parametrize(("domain", "conversation"), UNDERSTOOD)
+@pytest.mark.parametrize(("domain", "conversation"), list(conversations()))
 async def test_conversation_goes_as_written(domain: str, conversation: ConversationEntry) -> None:
     """NL-2, NL-4: kinds, flows and slots of a structured answer do what those of System 1 do."""
     loaded, system1 = trained(domain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
+from orchestrator.agent.messages.displayed_rows import choose_row, tell_asked_fields
 from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import answer_open, is_plain, nothing_open
 from orchestrator.agent.running import RunningTurn
@@ -22,7 +23,8 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
     if entry is None:
-        nothing_open(turn)
+        if not choose_row(turn):
+            nothing_open(turn)
     elif flow is not None and understood.slots and entry.level is Level.SPECIFIC:
         fill(turn, flow, understood.slots)
     elif flow is not None and changed_slots(flow, understood.slots):
@@ -32,6 +34,7 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
         turn.carry_on = False
     elif flow is None or entry.flow_id != flow.flow_id or not _take_yes(turn, flow, entry):
         _take_only_option(turn, flow, entry)
+    tell_asked_fields(turn, understood.text)  # "Yes, please. What is the address?"
 
 
 def _take_yes(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> bool:

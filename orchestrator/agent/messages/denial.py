@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.messages.correction import ask_what_to_change, correct_flow
+from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
@@ -20,7 +21,8 @@ def deny(turn: RunningTurn, understood: Understanding) -> None:
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
     if entry is None:
-        nothing_open(turn)
+        if not talk_about_rows(turn, understood.text):
+            nothing_open(turn)
         return
     about = entry.metadata.get("about")
     if about == "correction":

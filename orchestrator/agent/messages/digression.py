@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import shown
@@ -36,7 +37,7 @@ def digress(turn: RunningTurn, understood: Understanding) -> None:
     answer = find_answer(turn, understood.target)
     if answer is not None:
         turn.changes.remark(RemarkKind.ANSWER, text=answer)
-    else:
+    elif kind is not Digression.QUESTION or not talk_about_rows(turn, understood.text):
         _DIGRESSIONS[kind](turn)
     leave_open(turn)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.open_question import answer_open
+from orchestrator.agent.messages.displayed_rows import talk_about_rows
+from orchestrator.agent.open_question import answer_open, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.remark import RemarkKind
@@ -19,6 +20,9 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
     entry = state.ambiguity.current
     turn.carry_on = False
     if answer_open(turn):
+        return
+    if talk_about_rows(turn, understood.text):
+        leave_open(turn)
         return
     if entry is not None and entry.level is not Level.GENERAL:
         turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)

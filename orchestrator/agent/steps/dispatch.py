@@ -7,6 +7,7 @@ import re
 from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.messages.correction import DECISIONS, changed_slots, decide
+from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_plain, leave_open, reject
 from orchestrator.agent.running import RunningTurn
@@ -55,11 +56,14 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     _HANDLERS[kind](turn, understood)
     active = turn.changes.state.stack.active
     if active is not None:
-        active.note_turn(turn.work.turn_id)
-        _note_doubt(active, understood)
+        _note_work(turn, active, understood)
 
 
-def _note_doubt(active: BaseFlow, understood: Understanding) -> None:
+def _note_work(turn: RunningTurn, active: BaseFlow, understood: Understanding) -> None:
+    """Note that a message was about a task: for its turns, its consent, and the row that it is about."""
+    active.note_turn(turn.work.turn_id)
+    if turn.changes.state.shown is not None:
+        follow_row(turn, active)
     if understood.by_model_alone and understood.kind not in CHANGES_NOTHING:
         doubt(active)
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.base_flow import BaseFlow, Labels
+from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.types import JsonObject
+from orchestrator.types import Json, JsonObject
 
 
-def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels) -> None:
+def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
     """Give a starting flow what it needs, unless the user speaks of something else.
 
     Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
-    `said` for a slot stays open where it did not decide.
+    `said` for a slot stays open where it did not decide. Returns what was taken that other tasks call by other
+    names: what only looks something up takes it where the message `refers` to it, or where nothing else is missing.
     """
-    if state.shown is not None:
-        _take_from_rows(flow, state.shown.rows, said)
+    shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
+    if shown is not None and shown.rows:
+        _take_from_rows(flow, shown, said)
+        _take_current_row(state, flow, shown, said)
     _keep_from_last_run(state, flow, said)
     for name in take_inputs(state, flow):
         if name in said:
@@ -25,6 +29,14 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels) -> None:
         giver = _giver_of(state, name)
         if giver is not None and (_contradicts(flow, giver) or _depends_on_another(flow, name, giver)):
             flow.clear(name)
+    carried = [
+        name for name in flow.spec.slots if name not in said and _take_by_another_name(state, flow, name)
+    ]
+    if not (refers or flow.spec.confirm or flow.is_filled()):
+        for name in carried:
+            flow.clear(name)
+        return []
+    return carried
 
 
 def take_inputs(state: DialogueState, flow: BaseFlow) -> list[str]:
@@ -47,7 +59,29 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
     return next((done for done in reversed(state.completed) if done.outputs.get(name) is not None), None)
 
 
-def _take_from_rows(flow: BaseFlow, rows: list[JsonObject], said: Labels) -> None:
+def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
+    """Take a value that is missing from the newest task that has it by a name declared to mean the same."""
+    slot = flow.spec.slots[name]
+    if name in flow.slots or slot.priority is not Priority.REQUIRED:
+        return False
+    for task in (*reversed(state.stack.flows), *reversed(state.completed)):
+        known = {} if task is flow else _known_to(state, task)
+        for other in slot.same_as:
+            dact, _, own = other.rpartition(".")
+            value = known.get(own) if dact in {"", task.dact} else None
+            if value is not None and flow.take(name, value, SlotSource.INHERITED):
+                return True
+    return False
+
+
+def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
+    """List what a task was told and has found, with the row that is being talked about if it displayed it."""
+    known = (*state.shown_before, *([state.shown] if state.shown is not None else ()))
+    row = next((shown.current for shown in known if shown.dact == task.dact), JsonObject())
+    return {**task.values(), **row, **task.outputs}
+
+
+def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
     """Take what is missing from the row that the flow's values name, of those displayed last (IR-5).
 
     Where they fit several rows, only what all of these say alike.
@@ -57,16 +91,41 @@ def _take_from_rows(flow: BaseFlow, rows: list[JsonObject], said: Labels) -> Non
     }
     fitting = [
         row
-        for row in rows
+        for row in shown.rows
         if all(str(row.get(name, text)).casefold() == text for name, text in given.items())
     ]
-    if not fitting or given.keys().isdisjoint(fitting[0]):
+    if fitting and not given.keys().isdisjoint(fitting[0]):
+        common = {
+            name: value
+            for name, value in fitting[0].items()
+            if all(row.get(name) == value for row in fitting)
+        }
+        _take_required(flow, common, said)
+
+
+def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
+    """Take the row that is being talked about, if the flow is about one and asks before it does anything."""
+    if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return
+    giver = state.find_completed(shown.dact)
+    differing = {
+        name
+        for name, held in flow.slots.items()
+        if _is_required(flow, name) and not _same_text(shown.current.get(name, held.value), held.value)
+    }
+    if all(giver is not None and _is_default(giver, name) for name in differing):
+        _take_required(flow, shown.current, said)
+
+
+def _same_text(one: Json, other: Json) -> bool:
+    return str(one).casefold() == str(other).casefold()
+
+
+def _take_required(flow: BaseFlow, row: JsonObject, said: Labels) -> None:
     for name in flow.spec.inputs:
-        value = fitting[0].get(name)
         is_missing = name not in flow.slots and name not in said and _is_required(flow, name)
-        if is_missing and value is not None and all(row.get(name) == value for row in fitting):
-            flow.take(name, value, SlotSource.INHERITED)
+        if is_missing and row.get(name) is not None:
+            flow.take(name, row[name], SlotSource.INHERITED)
 
 
 def _is_required(flow: BaseFlow, name: str) -> bool:

@@ -49,7 +49,9 @@ def compile_flows(
     if len(entries) > MAX_FLOWS:
         problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
     _check_daxes(entries, file, problems)
-    given = {name for entry in entries.values() for name in entry.outputs}
+    given = {
+        name for dact, entry in entries.items() for one in entry.outputs for name in (one, f"{dact}.{one}")
+    }
     specs: dict[Dact, FlowSpec] = {}
     for dact, entry in entries.items():
         check = _FlowCheck(dact, entry, vocabulary, file, problems)
@@ -88,7 +90,7 @@ class _FlowCheck:
         return self.problems.check_known(self.file, ("flows", self.dact, *path), name, known, kind)
 
     def check_references(self, flows: Collection[str], given: Collection[str]) -> None:
-        """`given`: every name that some flow outputs."""
+        """`given`: every name that some flow outputs, also behind the flow's own."""
         if self.entry.intent is None:
             self._add(("intent",), f"is missing: one of {', '.join(self.vocabulary.intents)}")
         else:
@@ -100,13 +102,19 @@ class _FlowCheck:
         elif self.entry.fallback is not None:
             self._known(("fallback",), self.entry.fallback, flows, "flow")
         for index, name in enumerate(self.entry.inputs):
-            if name not in given:
-                self._add(("inputs", index), f"no flow outputs {name!r}{suggest(name, given)}")
+            self._given(("inputs", index), name, given)
+        for name, slot in self.entry.slots.items():
+            for index, other in enumerate(slot.same_as):
+                self._given(("slots", name, "same_as", index), other, given)
         self._check_examples()
         self._check_slots()
         self._check_tools()
         if self.entry.mode is Mode.SKILL and self.dact not in self.vocabulary.skills:
             self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
+
+    def _given(self, path: Path, name: str, given: Collection[str]) -> None:
+        if name not in given:
+            self._add(path, f"no flow outputs {name!r}{suggest(name, given)}")
 
     def _has_skill(self) -> bool:
         """Whether a model may find what no slot gives."""
@@ -262,4 +270,6 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         counts=slot.counts,
         part_of_day=slot.part_of_day,
         samples=slot.samples,
+        same_as=slot.same_as,
+        grounded=slot.grounded,
     )

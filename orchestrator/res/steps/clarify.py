@@ -171,6 +171,8 @@ def _ask_partial(asking: Asking) -> str:
         return templates.render("choose_task", options=_labels(entry))
     if about == "limit":
         return templates.render("choose_to_cancel", options=_labels(entry))
+    if about == "next":
+        return templates.render("choose_next", options=_labels(entry))
     if about == "correction":
         return templates.render("confirm_correction", options=_labels(entry), **entry.metadata["shown"])
     if about == "open":

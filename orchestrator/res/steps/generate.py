@@ -25,6 +25,7 @@ LEADING = frozenset(
     {
         RemarkKind.ASSUMED,
         RemarkKind.BACK_TO,
+        RemarkKind.CARRIED,
         RemarkKind.CANCELLED,
         RemarkKind.CLEARED,
         RemarkKind.CORRECTED,
@@ -36,6 +37,7 @@ LEADING = frozenset(
         RemarkKind.NO_SUCH_STEP,
         RemarkKind.OVER,
         RemarkKind.RESUMED,
+        RemarkKind.ROW_CHOSEN,
         RemarkKind.STAYS,
         RemarkKind.NOT_APPROVED,
         RemarkKind.APPROVAL_OVER,

@@ -12,6 +12,7 @@ import yaml
 from orchestrator.types import Dact, JsonObject
 from parley.evaluation.dialogues.compile import compile_slot, known_values
 from parley.evaluation.dialogues.dataset import Dialogue, SchemaIntent, Service
+from parley.evaluation.dialogues.equivalence import find_equivalents
 
 SERVICE_CLASS = "Results"
 FIRST_CODE = 0x101
@@ -55,6 +56,11 @@ def write_domain(services: Mapping[str, Service], dialogues: Sequence[Dialogue],
     methods: list[str] = []
     spoken = _spoken(dialogues)
     used = Counter(name for service in services.values() for name in service.slots)
+    given = {
+        dact_of(service.name, intent.name): (service, _outputs(intent))
+        for service in services.values()
+        for intent in service.intents.values()
+    }
     for service in services.values():
         values = known_values(service, dialogues)
         # A name that two services have need not mean the same in both: only what changes something takes it over.
@@ -63,6 +69,9 @@ def write_domain(services: Mapping[str, Service], dialogues: Sequence[Dialogue],
             dact = dact_of(service.name, intent.name)
             code = f"{FIRST_CODE + len(flows):03X}"
             flows[dact] = _flow(service, intent, code, values, spoken, entities, own)
+            for name, slot in flows[dact]["slots"].items():
+                if same := find_equivalents(service, intent, name, given):
+                    slot["same_as"] = same
             tools[dact] = _tool(service, intent)
             methods.append(
                 _METHOD.format(
@@ -107,12 +116,16 @@ def _flow(
             name: _slot(service, intent, name, values[name], spoken, entities) for name in intent.slots
         },
         "inputs": [name for name in intent.slots if intent.is_transactional or name in own],
-        "outputs": list(dict.fromkeys((*intent.slots, *intent.result_slots))),
+        "outputs": list(_outputs(intent)),
         "tools": [{"tool_id": str(dact_of(service.name, intent.name))}],
         "confirm": intent.is_transactional,
         "mode": "direct",
         "options": {"doing": f"the request to {words}", "done": f"done what you asked: {words}"},
     }
+
+
+def _outputs(intent: SchemaIntent) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*intent.slots, *intent.result_slots)))
 
 
 def _slot(
@@ -137,6 +150,8 @@ def _slot(
         known = spoken[service.name, name]
         entities[entity] = {"values": {value: sorted(said) for value, said in sorted(known.items())}}
         entry |= {"entity": entity, "open": True}
+    if not compiled.values:
+        entry["grounded"] = True
     default = intent.defaults.get(name)
     if default is not None and default != "dontcare":
         entry["default"] = default

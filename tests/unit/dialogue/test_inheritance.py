@@ -35,6 +35,26 @@ BOOK = make_flow_class(
         inputs=("name", "city", "street", "party"),
     )
 )
+ORDER = make_flow_class(
+    make_spec(
+        "order_table",
+        make_slot("name", priority=Priority.REQUIRED),
+        make_slot("city", priority=Priority.REQUIRED),
+        make_slot("party", "number", priority=Priority.REQUIRED),
+        description="Order a table.",
+        inputs=("name", "city", "party"),
+        confirm=True,
+    )
+)
+HOTEL = make_flow_class(
+    make_spec(
+        "find_hotel",
+        make_slot("town", priority=Priority.REQUIRED, same_as=("find_table.city",)),
+        make_slot("nights", "number", priority=Priority.REQUIRED),
+        family=Family.READ,
+        description="Find a hotel.",
+    )
+)
 ROWS = [
     {"name": "Old Mill", "city": "Oslo", "street": "Mill Lane 3"},
     {"name": "Olive Tree", "city": "Oslo", "street": "High Street 1"},
@@ -88,3 +108,31 @@ def test_a_search_begun_again_keeps_what_does_not_change() -> None:
     assert (again.value("city"), again.value("cuisine")) == ("Oslo", "Thai")
     fresh = begin(make_state(city="Oslo", cuisine="Greek"), FIND, city="Bergen")
     assert "cuisine" not in fresh.slots
+
+
+def test_the_row_that_is_talked_about_is_taken_by_what_asks_first() -> None:
+    state = make_state(city="Oslo")
+    assert begin(state, ORDER, party=4).value("name") == "Old Mill"
+    state.talk_about(1)
+    assert begin(state, ORDER).value("name") == "Olive Tree"
+    assert "name" not in begin(state, BOOK, party=4).slots  # which asks nobody
+
+
+def test_no_row_is_taken_by_who_wants_another_place_or_names_a_row() -> None:
+    assert "name" not in begin(make_state(city="Oslo"), ORDER, city="Bergen").slots
+    assert begin(make_state(city="Oslo"), ORDER, name="Blue Door").value("name") == "Blue Door"
+
+
+def test_rows_of_an_earlier_task_are_still_known() -> None:
+    state = make_state(city="Oslo")
+    state.note_shown(Shown(ToolId("hotel_find"), Dact("find_hotel"), "hotel", [{"hotel": "Fjord"}]))
+    assert begin(state, ORDER, party=2).value("name") == "Old Mill"
+
+
+def test_a_value_by_another_name_is_taken_where_the_message_refers_or_nothing_else_is_missing() -> None:
+    state, flow = make_state(city="Oslo"), HOTEL(2.0)
+    assert inherit(state, flow, said={}) == []
+    assert "town" not in flow.slots
+    assert inherit(state, flow, said={}, refers=True) == ["town"]
+    assert flow.slots["town"].source is SlotSource.INHERITED
+    assert begin(make_state(city="Oslo"), HOTEL, nights=2).value("town") == "Oslo"

@@ -22,6 +22,7 @@ QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), tomorrow, 15:30, economy, â‚
         "Yes that is correct. Can you give me the phone number?",
         "Yes, that works. Thank you.",
         "Sure, where are they located at?",
+        "Ok, I'll change it to that.",
         "Perfect, can you tell me their number?",
         "Yes please! Do you know if they accept pets? And can you grab me the number please.",
     ],
@@ -35,6 +36,8 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
     [
         "hmm let me think about whether I can afford this",
         "yes, but how much is it?",
+        "I'll change it to that but on Friday",
+        "I'll change it to the other one",
         "yes. but how much is it?",
         "yes if it is cheap",
         "yes? how much",

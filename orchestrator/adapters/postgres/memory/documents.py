@@ -70,7 +70,7 @@ _NEAREST = (
 _SHARING = (
     "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
     " USING (tenant_id, document_id) WHERE {visible} AND chunk.words @@ to_tsquery('simple', :asked)"
-    " ORDER BY ts_rank(chunk.words, to_tsquery('simple', :asked), 1) DESC,"
+    " ORDER BY ts_rank(chunk.words, to_tsquery('simple', :all_asked), 1) DESC,"
     " chunk.document_id, chunk.position LIMIT :half"
 )
 _COMMON_WORDS = (
@@ -80,7 +80,7 @@ _COMMON_WORDS = (
     " WHERE tablename = 'document_chunks' AND attname = 'words' AND word = ANY(:terms)"
 )
 COMMON = 500
-"""A word that more chunks have does not choose candidates, where a rarer one can; it counts in their ranking."""
+"""A word that more chunks have does not choose candidates, where a rarer one can; it counts in their order."""
 LONGEST_INDEXED = 2000
 """Dimensions of a `vector` that an index takes; longer ones are indexed in half precision."""
 _CANDIDATES = (
@@ -191,7 +191,9 @@ class PostgresDocuments:
     ) -> builtins.list[Candidate]:
         arguments = {**_arguments(owned), "space": space, "half": (limit + 1) // 2}
         async with self._database.transaction() as connection:
-            arguments["asked"] = _any_of(await self._choose_terms(connection, sorted(set(terms))))
+            everything = sorted(set(terms))
+            arguments["asked"] = _any_of(await self._choose_terms(connection, everything))
+            arguments["all_asked"] = _any_of(everything)
             ways = [_SHARING.format(visible=_VISIBLE)]
             has_vectors = await self._look_for_vectors(connection)
             if has_vectors:

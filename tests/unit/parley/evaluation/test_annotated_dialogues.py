@@ -9,6 +9,8 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.agent.messages import confirmation
+from orchestrator.nlu.grounding import Grounding
 from parley.evaluation.dialogues.drive import drive
 from parley.evaluation.dialogues.telling import By, Telling
 from parley.main import app
@@ -23,9 +25,9 @@ SCHEMA = [
         "description": "Finds restaurants and books tables",
         "slots": [
             {"name": "name", "description": "name of the restaurant"},
-            {"name": "city", "description": "city of the restaurant"},
+            {"name": "city", "description": "city where the restaurant is"},
             {"name": "cuisine", "description": "kind of food"},
-            {"name": "street", "description": "address"},
+            {"name": "street", "description": "address of the restaurant"},
             {"name": "seats", "description": "seats there are"},
             {"name": "time", "description": "time of the booking"},
             {
@@ -53,7 +55,48 @@ SCHEMA = [
                 "result_slots": ["name", "city", "time", "party_size"],
             },
         ],
-    }
+    },
+    {
+        "service_name": "Taxis_1",
+        "description": "Calls taxis",
+        "slots": [
+            {"name": "destination", "description": "Destination for the taxi ride"},
+            {
+                "name": "riders",
+                "description": "Number of riders",
+                "is_categorical": True,
+                "possible_values": ["1", "2"],
+            },
+        ],
+        "intents": [
+            {
+                "name": "CallTaxi",
+                "description": "Call a taxi",
+                "is_transactional": True,
+                "required_slots": ["destination", "riders"],
+                "optional_slots": {},
+                "result_slots": ["destination", "riders"],
+            }
+        ],
+    },
+    {
+        "service_name": "Hotels_1",
+        "description": "Finds hotels",
+        "slots": [
+            {"name": "town", "description": "city where the hotel is"},
+            {"name": "hotel", "description": "name of the hotel"},
+        ],
+        "intents": [
+            {
+                "name": "FindHotel",
+                "description": "Find a hotel",
+                "is_transactional": False,
+                "required_slots": ["town"],
+                "optional_slots": {},
+                "result_slots": ["town", "hotel"],
+            }
+        ],
+    },
 ]
 
 
@@ -67,17 +110,21 @@ def act(name: str, slot: str = "", value: str = "", canonical: str = "") -> dict
     }
 
 
-def user(text: str, intent: str, known: dict[str, str], *acts: dict[str, Any]) -> dict[str, Any]:
+def user(
+    text: str, intent: str, known: dict[str, str], *acts: dict[str, Any], service: str = "Tables_1"
+) -> dict[str, Any]:
     state = {"active_intent": intent, "slot_values": {slot: [value] for slot, value in known.items()}}
     return {
         "speaker": "USER",
         "utterance": text,
-        "frames": [{"service": "Tables_1", "actions": acts, "state": state}],
+        "frames": [{"service": service, "actions": acts, "state": state}],
     }
 
 
-def system(text: str, *acts: dict[str, Any], call: Any = None, rows: Any = ()) -> dict[str, Any]:
-    frame: dict[str, Any] = {"service": "Tables_1", "actions": acts}
+def system(
+    text: str, *acts: dict[str, Any], call: Any = None, rows: Any = (), service: str = "Tables_1"
+) -> dict[str, Any]:
+    frame: dict[str, Any] = {"service": service, "actions": acts}
     if call is not None:
         frame |= {"service_call": {"method": call[0], "parameters": call[1]}, "service_results": list(rows)}
     return {"speaker": "SYSTEM", "utterance": text, "frames": [frame]}
@@ -104,6 +151,38 @@ DIALOGUE = {
                call=("BookTable", {**BOOKED, "time": "19:30"}), rows=[BOOKED]),
         user("Ok, that works.", "BookTable", {**TAKEN, "time": "seven"}, act("AFFIRM")),
         system("Booked.", act("NOTIFY_SUCCESS"), call=("BookTable", BOOKED), rows=[BOOKED]),
+    ],
+}  # fmt: skip
+
+
+RIDE = {"destination": "Mill Lane 3", "riders": "2"}
+REFERRING = {
+    "dialogue_id": "1_2",
+    "services": ["Tables_1", "Taxis_1", "Hotels_1"],
+    "turns": [
+        user("I want to eat Greek food in Oslo", "FindTable", FOUND, act("INFORM_INTENT", "intent", "FindTable"),
+             act("INFORM", "city", "Oslo"), act("INFORM", "cuisine", "Greek")),
+        system("How about Olive Tree?", act("OFFER", "name", "Olive Tree"), call=("FindTable", FOUND), rows=ROWS),
+        user("Is there anything else?", "FindTable", FOUND, act("REQUEST_ALTS")),
+        system("There is Old Mill.", act("OFFER", "name", "Old Mill")),
+        user("What is the street?", "FindTable", FOUND, act("REQUEST", "street")),
+        system("Mill Lane 3.", act("INFORM", "street", "Mill Lane 3")),
+        user("Great, sounds excellent!", "FindTable", TAKEN, act("SELECT")),
+        system("Shall I book it?", act("OFFER_INTENT", "intent", "BookTable")),
+        user("Yes, at seven", "BookTable", {**TAKEN, "time": "seven"}, act("AFFIRM_INTENT"),
+             act("INFORM", "time", "seven", "19:00")),
+        system("Old Mill at seven then?", act("CONFIRM", "time", "seven", "19:00")),
+        user("Yes, that's right.", "BookTable", {**TAKEN, "time": "seven"}, act("AFFIRM")),
+        system("Booked.", act("NOTIFY_SUCCESS"), call=("BookTable", BOOKED), rows=[BOOKED]),
+        user("I also need a hotel there.", "FindHotel", {"town": "Oslo"}, act("INFORM_INTENT", "intent", "FindHotel"),
+             service="Hotels_1"),
+        system("Found one.", call=("FindHotel", {"town": "Oslo"}), rows=[{"town": "Oslo", "hotel": "Fjord"}],
+               service="Hotels_1"),
+        user("And a taxi to the restaurant for two", "CallTaxi", RIDE, act("INFORM_INTENT", "intent", "CallTaxi"),
+             act("INFORM", "riders", "2"), service="Taxis_1"),
+        system("To Mill Lane 3 for two?", act("CONFIRM", "riders", "2"), service="Taxis_1"),
+        user("Yes please.", "CallTaxi", RIDE, act("AFFIRM"), service="Taxis_1"),
+        system("It comes.", act("NOTIFY_SUCCESS"), call=("CallTaxi", RIDE), rows=[RIDE], service="Taxis_1"),
     ],
 }  # fmt: skip
 
@@ -143,11 +222,27 @@ async def test_every_annotated_call_is_made_and_no_other(data: Path, tmp_path: P
     assert (figures["dialogues"], figures["turns"], figures["annotated_calls"]) == (1, 5, 3)
 
 
-async def test_a_wrong_understanding_is_seen_and_books_nothing_unasked(data: Path, tmp_path: Path) -> None:
-    figures = await measure(data, tmp_path, mistaken=1.0)
+async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path, tmp_path: Path) -> None:
+    """IR-5, FS-7: another row, its street, the choice of it, "there", and the place that a taxi goes to."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps(REFERRING) + b"\n")
+    figures = await measure(data, tmp_path, Telling.SAID)
+    assert figures["misses"] == []
+    assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 4)
+
+
+@pytest.mark.parametrize("is_planted", [False, True])
+async def test_a_wrong_understanding_books_nothing_unasked(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_planted: bool
+) -> None:
+    """PX-18: and it would, if a model could name what nobody has said, and say yes for the user."""
+    several = [{**REFERRING, "dialogue_id": f"{place}_{place}"} for place in range(16)]
+    (data / "dialogues.jsonl").write_bytes(b"\n".join(orjson.dumps(one) for one in several))
+    if is_planted:
+        monkeypatch.setattr(confirmation, "is_plain", lambda _turn, _understood: True)
+        monkeypatch.setattr(Grounding, "is_founded", lambda *_given: True)
+    figures = await measure(data, tmp_path, mistaken=0.5)
     assert figures["exact_ever"] < 1.0
-    assert figures["kinds_of_misses"]
-    assert figures["unfounded_transactions"] == 0
+    assert (figures["unfounded_transactions"] > 0) is is_planted
 
 
 def test_the_command_prints_the_figures(data: Path, tmp_path: Path) -> None:

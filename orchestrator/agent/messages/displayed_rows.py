@@ -1,0 +1,97 @@
+"""Answer what is asked about displayed rows, and take what is said of one for choosing it (IR-5)."""
+
+from __future__ import annotations
+
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields
+from orchestrator.res.wording import name_slot, name_task
+from orchestrator.types import JsonObject
+
+
+def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
+    """Talk about the row from now on that the task at work has taken."""
+    listed = turn.changes.state.shown
+    value = None if listed is None else flow.value(listed.key)
+    if listed is not None and value is not None:
+        place = next((at for at, row in enumerate(listed.rows) if row.get(listed.key) == value), listed.place)
+        turn.changes.state.talk_about(place)
+
+
+def talk_about_rows(turn: RunningTurn, text: str) -> bool:
+    """Go on to the next row, or tell fields of the one that is talked about; False when neither is asked for."""
+    listed = _find_rows_at_hand(turn)
+    if listed is None or not asks_for_another(text):
+        return tell_asked_fields(turn, text)
+    if listed.place + 1 == len(listed.rows):
+        turn.changes.remark(RemarkKind.NO_MORE_ROWS, count=len(listed.rows))
+        return True
+    turn.changes.state.talk_about(listed.place + 1)
+    row = listed.rows[listed.place + 1]
+    turn.changes.remark(RemarkKind.ROW, row=_name(listed, row), fields=_tell(row, without=listed.key))
+    return True
+
+
+def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
+    """Tell the fields of the current row that a message asks for; False when it asks for none."""
+    listed = _find_rows_at_hand(turn)
+    if listed is None:
+        return False
+    row = {name: value for name, value in listed.current.items() if value is not None}
+    asked = find_asked_fields(text, row)
+    if asked:
+        fields = _tell({name: row[name] for name in asked})
+        turn.changes.remark(RemarkKind.ROW_FIELDS, row=_name(listed, row), fields=fields)
+    return bool(asked)
+
+
+def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:
+    """Find the rows displayed last, if the task at work, or else the last one, is about them."""
+    state = turn.changes.state
+    listed, flow = state.shown, state.stack.active or state.find_completed()
+    is_about = (
+        listed is not None
+        and flow is not None
+        and (flow.dact == listed.dact or flow.slot(listed.key) is not None)
+    )
+    return listed if is_about and listed is not None and listed.rows else None
+
+
+def choose_row(turn: RunningTurn) -> bool:
+    """Take agreement without a question for choosing the row that is talked about; offers what may come next."""
+    state, flows = turn.changes.state, turn.context.world.domain.flows
+    listed = state.shown
+    last = state.find_completed()
+    if listed is None or not listed.rows or last is None or last.dact != listed.dact:
+        return False
+    next_ones = [
+        dact
+        for dact, flow in flows.items()
+        if dact != listed.dact and listed.key in {*flow.spec.slots, *flow.spec.inputs} and flow.spec.confirm
+    ]
+    if len(next_ones) != 1:
+        return False
+    turn.changes.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.current))
+    state.ambiguity.declare(
+        Level.PARTIAL,
+        options=[Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})],
+        turn_id=turn.work.turn_id,
+        metadata={"about": "next"},
+    )
+    turn.carry_on = False
+    return True
+
+
+def _name(listed: Shown, row: JsonObject) -> str:
+    return listed.name(row.get(listed.key)) or ""
+
+
+def _tell(row: JsonObject, *, without: str = "") -> list[JsonObject]:
+    return [
+        {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}
+        for name, value in row.items()
+        if name != without and value is not None
+    ]

@@ -1,0 +1,86 @@
+"""Reads what is asked about displayed rows: for another ("anything else?"), or for a field ("what is the address?").
+
+Fields are known by their own words and by the common ones for what they hold. The rows themselves are no matter here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from orchestrator.nlu.text import tokenize, word_set
+
+_ANOTHER = re.compile(
+    r"\b(?:any|some|what|who|anything|anyone|any ?one|something|someone|is there|are there|got|have|see|hear|show)\b"
+    r"[^.?!]*\b(?:else|others?|another|different|more)\b"
+    r"|\b(?:another|other|more|different|alternative) (?:ones?|options?|choices?|suggestions?|results?)\b"
+    r"|\balternatives?\b|\bnext (?:one|option)\b|\b(?:the )?only (?:\w+ )?(?:one|ones|option|options)\b"
+    r"|\bonly \w+ (?:that )?you (?:could|can|did) (?:find|found|see)\b"
+)
+_AS_BEFORE = re.compile(
+    r"(?<!\bis )(?<!\bare )\bthere\b(?! (?:is|are|was|any|an?)\b)|\bnear ?by\b|\bsame\b|\b(?:in|around) the area\b"
+    r"|\bthat (?:area|city|town|place|way|day|date|address|number)\b"
+)
+_NOT_ROWS = re.compile(
+    r"\b(?:anything|nothing|something) else (?:i|you|we) (?:need|should|can|could)\b|\bhelp\b|\bmore about\b"
+)
+_ASKS = re.compile(
+    r"\?|\b(?:tell|give|get|send|show) me\b|\bfind out\b|(?:^|[.,!] *|\band )(?:what|which|where|when|who|whose|how)\b"
+    r"|^(?:is|are|does|do|did|can|could|may)\b"
+)
+_MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
+    (
+        word_set("price fare cost rent rate"),
+        word_set("cost costs price prices charge expensive pay rate fare rent much"),
+    ),
+    (word_set("address location station street"), word_set("where located address street location")),
+    (word_set("phone contact"), word_set("phone number telephone contact call reach")),
+    (
+        word_set("time departs arrives leaving departure arrival"),
+        word_set("when time start starts leave leaves"),
+    ),
+    (word_set("rating aggregate"), word_set("rating rated stars score")),
+    (word_set("wifi internet"), word_set("wifi wi-fi internet")),
+    (word_set("starring actors"), word_set("stars starring actors actor acts cast")),
+    (word_set("director"), word_set("directs directed director")),
+)
+"""Words in the names of fields, and the words by which people ask for them."""
+_EMPTY = word_set("of the a an is has are per name in on at to from number for and")
+_FORMS = re.compile(r"(?:ing|ed|es|s)$")
+
+
+def asks_for_another(text: str) -> bool:
+    """Say whether a message asks for other rows than those that were talked about."""
+    said = text.casefold()
+    return _ANOTHER.search(said) is not None and _NOT_ROWS.search(said) is None
+
+
+def refers_to_before(text: str) -> bool:
+    """Say whether a message leaves something to what was said before: "a hotel there", "on the same day"."""
+    return _AS_BEFORE.search(text.casefold()) is not None
+
+
+def find_asked_fields(text: str, fields: Iterable[str]) -> list[str]:
+    """Find the fields that a message asks for: by all of their words, or else those nearest to what it means.
+
+    "What is the phone number?" asks for `phone_number` and not for the `number_of_rooms`.
+    """
+    said = text.casefold().replace("’", "'")
+    if _ASKS.search(said) is None:
+        return []
+    words = {*tokenize(said).words}
+    words |= {_FORMS.sub("", word) for word in words}
+    parts = {name: [part for part in name.casefold().split("_") if part not in _EMPTY] for name in fields}
+    asked = {name for name, own in parts.items() if own and all(_is_said(part, words) for part in own)}
+    for held, meant in _MEANT_BY:
+        near = {name: own for name, own in parts.items() if not held.isdisjoint(own)}
+        if not meant.isdisjoint(words) and near and asked.isdisjoint(near):
+            shares = {
+                name: sum(_is_said(part, words) for part in own) / len(own) for name, own in near.items()
+            }
+            asked |= {name for name, share in shares.items() if share == max(shares.values())}
+    return [name for name in parts if name in asked]
+
+
+def _is_said(part: str, words: set[str]) -> bool:
+    return part in words or _FORMS.sub("", part) in words

@@ -1,0 +1,61 @@
+"""IR-5: questions about displayed rows, in words that name fields and in others."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields, refers_to_before
+
+FIELDS = (
+    "place_name", "street_address", "phone_number", "number_of_rooms", "price_per_night", "has_wifi", "rating",
+    "leaving_time",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("What is the address?", ["street_address"]),
+        ("where is it", ["street_address"]),
+        ("That works for me. What is the phone number and address?", ["street_address", "phone_number"]),
+        ("Can you tell me their number?", ["phone_number"]),
+        ("does it have wifi?", ["has_wifi"]),
+        ("How much is it?", ["price_per_night"]),
+        ("when does it leave?", ["leaving_time"]),
+        ("May I have their user rating please?", ["rating"]),
+        ("the phone number is wrong", []),
+        ("What do you think?", []),
+        ("book it", []),
+    ],
+)
+def test_fields_are_found_by_their_words_or_by_what_is_meant(text: str, fields: list[str]) -> None:
+    assert find_asked_fields(text, FIELDS) == fields
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is there anything else?",
+        "any other hotels?",
+        "What else did you find?",
+        "Can I hear more options please.",
+        "Were those the only Psychologists you could find?",
+        "show me another one",
+    ],
+)
+def test_another_row_is_asked_for(text: str) -> None:
+    assert asks_for_another(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Great, that sounds good.", "Is there anything else I need?", "tell me more about it"]
+)
+def test_other_words_ask_for_no_other_row(text: str) -> None:
+    assert not asks_for_another(text)
+
+
+def test_some_words_leave_things_to_what_was_said_before() -> None:
+    assert refers_to_before("I also need a hotel there.")
+    assert refers_to_before("on the same day, please")
+    assert not refers_to_before("is there a museum?")
+    assert not refers_to_before("find me a hotel in Oslo")
