@@ -68,7 +68,7 @@ class PromptVariablesWrong(ParleyError):
 class Prompt:
     """One prompt. `digest` tells two texts apart that carry the same version.
 
-    `given`: settings that callers give, of which a domain's own prompt may leave some out.
+    `given`: what callers give, of which a domain's own prompt may leave some out.
     """
 
     id: str
@@ -101,7 +101,7 @@ class Prompt:
         return tuple(messages)
 
     def _check(self, variables: Mapping[str, Json]) -> None:
-        declared = (self.given or self.settings).union(self.data)
+        declared = self.given or self.settings.union(self.data)
         if declared.symmetric_difference(variables):
             missing = ", ".join(sorted(declared - variables.keys())) or "none"
             unknown = ", ".join(sorted(variables.keys() - declared)) or "none"
@@ -163,10 +163,10 @@ def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prom
     shipped = known.get(read.id)
     if shipped is None:
         return (Problem(name, f"there is no prompt {read.id!r} to replace; there are {', '.join(known)}"),)
-    if read.settings - shipped.settings or sorted(read.data) != sorted(shipped.data):
-        may, must = ", ".join(sorted(shipped.settings)), ", ".join(shipped.data)
-        return (Problem(name, f"may declare the settings {may}, and has to declare the data {must}"),)
-    return replace(read, given=shipped.settings)
+    if read.settings - shipped.settings or {*read.data} - {*shipped.data}:
+        settings, data = ", ".join(sorted(shipped.settings)), ", ".join(shipped.data)
+        return (Problem(name, f"may declare the settings {settings}, and the data {data}"),)
+    return replace(read, given=shipped.settings.union(shipped.data))
 
 
 @cache

@@ -43,6 +43,40 @@ def test_a_plan_shows_its_steps_its_progress_and_its_revisions(visit: Callable[.
     expect(progress).to_have_attribute("aria-valuenow", str(told["completed"] + 1))
 
 
+def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[..., Visit]) -> None:
+    """CO-6: who read the message, between which flows, and what was done when."""
+    here = visit().new_session("travel")
+    panel = here.panel("Turn")
+    expect(panel).to_contain_text("No turn yet")
+    here.say("I want to fly to Madrid", "fly from")
+
+    why = panel.get_by_role("region", name="Why this flow")
+    expect(why).to_contain_text("Read by")
+    expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
+    course = panel.get_by_role("list", name="Course of the turn").locator("> li")
+    expect(course.first).to_contain_text("after")
+    (first,) = here.api.get(f"/v1/sessions/{here.session_id}/turns").json()
+    expect(course).to_have_count(len(here.api.get(f"/v1/turns/{first['turn_id']}/journal").json()["signals"]))
+
+    here.say("from Oslo", "day")
+    expect(panel.get_by_label("Turn", exact=True).locator("option").first).to_have_text("#2 from Oslo")
+    panel.get_by_label("Turn", exact=True).select_option(index=1)
+    expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
+
+
+def test_sessions_are_searched(visit: Callable[..., Visit]) -> None:
+    first, here = visit().new_session("travel"), visit().new_session("analytics")
+    found = here.page.get_by_role("list", name="Recent sessions").get_by_role("button")
+    search = here.page.get_by_role("searchbox", name="Search sessions")
+
+    search.fill(first.session_id.upper())
+    expect(found).to_have_count(1)
+    search.fill(f"analytics {here.session_id[-8:]} open")
+    expect(found).to_contain_text([here.session_id])
+    search.fill("nothing is called so")
+    expect(found).to_have_count(0)
+
+
 def test_stepping_back_shows_an_earlier_state_and_what_has_changed(visit: Callable[..., Visit]) -> None:
     """ST-2"""
     here = visit().new_session("travel")

@@ -329,6 +329,6 @@ def test_a_prompt_of_the_domain_is_part_of_its_configuration(tmp_path: Path) -> 
 
 
 def test_a_prompt_that_does_not_fit_is_a_mistake(tmp_path: Path) -> None:
-    folder = write_domain(tmp_path, {"prompts/slot_fill.md": PROMPT.format("utterance")})
+    folder = write_domain(tmp_path, {"prompts/slot_fill.md": PROMPT.format("mood")})
     (problem,) = check_domain(folder)
     assert str(problem).startswith("prompts/slot_fill.md: may declare the settings slots, task, today")

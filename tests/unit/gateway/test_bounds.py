@@ -53,6 +53,8 @@ async def _pieces() -> Any:
 async def test_every_call_counts_against_its_caller() -> None:
     async with guarded_house(rates=Rates(caller=6)) as house:  # a sixth of it at once: one
         for method, path in CALLS:
+            if path.startswith("/v1/exports"):  # asks nobody who they are; see test_downloads.py
+                continue
             key = await house.key(operator=True)
             first = await house.ask(key, method, path, json={})
             assert first.status_code != 429, (method, path)

@@ -157,7 +157,7 @@ OWN = (
 
 
 def test_a_prompt_of_ones_own_takes_the_place_of_one_that_ships():
-    """It may leave settings out, and is given them all the same."""
+    """It may leave out what it does not need."""
     prompt = load_prompts({"res_naturalize.md": OWN}).get("res_naturalize")
     given = {"persona": "Ada", "language": "English", "max_sentences": 6}
 
@@ -167,14 +167,14 @@ def test_a_prompt_of_ones_own_takes_the_place_of_one_that_ships():
 
 
 def test_mistakes_in_all_prompts_come_at_once():
-    blind = OWN.replace("data: draft, ", "data: ")
+    blind = OWN.replace("data: draft, ", "data: mood, ")
     with pytest.raises(ConfigurationError) as caught:
         load_prompts({"a.md": "nothing", "greet.md": GOOD, "res_naturalize.md": blind})
 
     found = {problem.place: problem.message for problem in caught.value.problems}
     assert "front matter" in found["a.md"]
     assert "there is no prompt 'greet' to replace" in found["greet.md"]
-    assert "has to declare the data draft, utterance, history" in found["res_naturalize.md"]
+    assert "and the data draft, utterance, history" in found["res_naturalize.md"]
 
 
 def test_the_digest_tells_texts_of_one_version_apart():

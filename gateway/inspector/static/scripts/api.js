@@ -86,7 +86,7 @@ export class Api {
     return this.get("/v1/inspector");
   }
   sessions() {
-    return this.get("/v1/sessions?limit=50");
+    return this.get("/v1/sessions?limit=200");
   }
   createSession(body) {
     return this.post("/v1/sessions", body);
@@ -132,6 +132,9 @@ export class Api {
   }
   effects(id) {
     return this.get(`/v1/sessions/${seg(id)}/effects`);
+  }
+  turnJournal(turnId) {
+    return this.get(`/v1/turns/${seg(turnId)}/journal`);
   }
   journal(id) {
     return this.get(`/v1/sessions/${seg(id)}/journal`);

@@ -10,11 +10,12 @@ import * as notes from "./panels/notes.js";
 import * as plan from "./panels/plan.js";
 import * as runs from "./panels/runs.js";
 import * as stack from "./panels/stack.js";
+import * as turn from "./panels/turn.js";
 
-export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals];
+export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals, turn];
 
 /** Which changes of a session make which panel read its data anew. */
-const RENEWED_BY = { record: ["plan", "notes", "journal", "runs", "approvals"], runs: ["runs", "notes"], approvals: ["approvals"] };
+const RENEWED_BY = { record: ["plan", "notes", "journal", "runs", "approvals", "turn"], runs: ["runs", "notes"], approvals: ["approvals"] };
 
 export class Inspector {
   constructor(page) {

@@ -10,6 +10,7 @@ export class Sidebar {
     this.page = page;
     this.sessions = [];
     rove(byId("sessions"), "button", { vertical: true });
+    byId("session-search").addEventListener("input", () => this.draw());
     setInterval(() => document.visibilityState === "visible" && this.known && this.renew(), RENEW_EVERY_MS);
   }
 
@@ -29,8 +30,10 @@ export class Sidebar {
 
   draw() {
     const open = this.page.session?.id;
-    const tabbed = this.sessions.some((one) => one.session_id === open) ? open : this.sessions[0]?.session_id;
-    replace(byId("sessions"), this.sessions.map((one) => h("li", { "aria-current": one.session_id === open ? "true" : null },
+    const words = byId("session-search").value.toLowerCase().split(/\s+/);
+    const found = this.sessions.filter((one) => words.every((word) => `${one.session_id} ${one.domain} ${one.user_id ?? ""} ${one.status}`.toLowerCase().includes(word)));
+    const tabbed = found.some((one) => one.session_id === open) ? open : found[0]?.session_id;
+    replace(byId("sessions"), found.map((one) => h("li", { "aria-current": one.session_id === open ? "true" : null },
       button([
         h("span", { class: "name" }, one.session_id.replace(/^session_/, "")),
         h("span", { class: "about" }, [humanize(one.domain), one.status === "closed" ? "closed" : null, one.pending ? `${one.pending} waiting` : null, showAge(one.updated_at)].filter(Boolean).join(" · ")),

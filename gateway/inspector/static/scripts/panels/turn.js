@@ -1,0 +1,70 @@
+// One turn: why it became this flow, and what happened in it, in time.
+
+import { showPairs } from "../blocks.js";
+import { h } from "../dom.js";
+import { humanize, showDuration, showNumber } from "../words.js";
+import { chip, fold, nothing, section } from "./common.js";
+
+export const id = "turn";
+export const label = "Turn";
+
+const SAID = 60; // characters of a message in the list of turns
+const choice = { session: null, turnId: null };
+
+/** The chosen turn, or the last one, with what the runtime has noted of it. */
+export async function load({ session }) {
+  const entries = session.entries.filter((entry) => entry.turn !== null && entry.turn !== undefined);
+  const chosen = (choice.session === session.id && entries.find((entry) => entry.turnId === choice.turnId)) || entries.at(-1);
+  return chosen === undefined ? null : { turn: chosen.turn, entries, ...(await session.api.turnJournal(chosen.turnId)) };
+}
+
+export function render({ data, session, page }) {
+  if (!data) return nothing("No turn yet.");
+  const select = h("select", { id: "turn-shown", "data-key": "turn:shown", on: { change: (event) => {
+    Object.assign(choice, { session: session.id, turnId: event.target.value });
+    page.inspector.refresh(id);
+  } } }, [...data.entries].reverse().map((entry) => h("option", { value: entry.turnId }, `#${entry.turn.seq} ${(entry.said ?? humanize(entry.action?.name ?? "")).slice(0, SAID)}`)));
+  select.value = data.turn_id;
+  const predictions = data.signals.filter((signal) => signal.type === "prediction");
+  return [
+    h("div", { class: "filter" }, h("label", { class: "unseen", for: "turn-shown" }, "Turn"), select),
+    section("Why this flow", predictions.length ? predictions.map((signal) => showPrediction(signal.payload)) : nothing("This turn was not read: it was an action or a message of the system, or has not ended.")),
+    section("Course", data.signals.length ? showCourse(data) : nothing("What a turn noted is shown once it has ended.")),
+  ];
+}
+
+function showPrediction({ kind, source, flows = [], ...more }) {
+  return h("div", { class: "entry" },
+    showPairs({ kind: humanize(kind), "read by": humanize(source), ...more }),
+    flows.length ? h("ul", { class: "candidates", "aria-label": "Candidates" }, flows.map((flow) => h("li", {},
+      h("span", {}, humanize(flow.dact)),
+      h("span", { class: "progress", "aria-hidden": "true" }, h("span", { style: { width: `${Math.round(100 * Math.min(1, flow.score))}%` } })),
+      h("span", { class: "when" }, flow.score.toFixed(2))))) : null);
+}
+
+/** Signals as they came: how long after the turn began, and for how long. */
+function showCourse({ turn, signals }) {
+  const began = Date.parse(turn.started_at ?? turn.accepted_at);
+  const ends = signals.map((signal) => Date.parse(signal.time) - began);
+  const whole = Math.max(1, turn.ran_ms ?? 0, ...ends);
+  return h("ol", { class: "entries", "aria-label": "Course of the turn" }, signals.map((signal, at) => {
+    const { duration_ms: lasted = 0, ...facts } = signal.payload;
+    const start = Math.max(0, ends[at] - lasted);
+    return h("li", { class: "entry" },
+      h("header", {}, h("h4", {}, titleOf(signal)), signal.payload.ok === false ? chip("failed") : null,
+        h("span", { class: "when" }, [`after ${showDuration(start)}`, lasted ? `for ${showDuration(lasted)}` : null].filter(Boolean).join(", "))),
+      h("div", { class: "course", "aria-hidden": "true" }, h("span", { style: { "margin-left": `${(100 * start) / whole}%`, width: `${Math.max(0.5, (100 * lasted) / whole)}%` } })),
+      signal.type === "model_call" ? h("p", { class: "quote" }, costOf(facts)) : null,
+      fold("Noted", facts, `signal:${signal.id}`));
+  }));
+}
+
+function titleOf({ type, source, payload }) {
+  const about = payload.prompt_id ?? payload.tool_id ?? payload.check ?? payload.rung ?? payload.templates?.join(", ");
+  return `${humanize(type)} (${humanize(source)})${about ? `: ${about}` : ""}`;
+}
+
+function costOf({ model, outcome, tokens, cost_micros: micros, requests }) {
+  const money = micros ? `${showNumber(micros / 1_000_000)} of the model's currency` : null;
+  return [model, outcome, `${showNumber(tokens ?? 0)} tokens`, money, requests > 1 ? `${requests} requests` : null].filter(Boolean).join(" · ");
+}
