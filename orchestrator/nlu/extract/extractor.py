@@ -61,13 +61,9 @@ def value_kind(slot: str) -> str:
     return f"value:{slot}"
 
 
-_VALUES = "value:"
-SEVERAL = "value"
-"""The chief kind of what several slots list among their values: none of them tells more than the others."""
-
-
-def _is_listed(kind: str) -> bool:
-    return kind.startswith(_VALUES)
+def is_listed(kind: str) -> bool:
+    """Recognise a kind that one slot's own values have."""
+    return kind.startswith("value:")
 
 
 def pattern_kind(type_or_slot: str) -> str:
@@ -132,6 +128,8 @@ def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
 """Kinds that no extractor shares: entities, values, patterns."""
+_OWN_KINDS = frozenset({"value", "pattern"})
+"""Kinds that slots have of their own, so that a find may be of several."""
 _Find = Callable[[Utterance], list[Found]]
 _UNITS: tuple[tuple[str, _Find], ...] = ((TIME, find_times), (MONEY, find_money))
 """What ends a name, as dates do."""
@@ -223,8 +221,7 @@ class Extractor:
                 candidate.kind = item.kind
             candidate.readings.setdefault(item.kind, item.reading)
         for candidate in spans.values():
-            if candidate.kind.startswith(_VALUES) and sum(map(_is_listed, candidate.readings)) > 1:
-                candidate.kind = SEVERAL
+            candidate.kind = _chief_kind(candidate)
         if len(spans) > 1:
             return self._without_overlaps(_without_chains(list(spans.values())))
         return list(spans.values())
@@ -244,6 +241,15 @@ class Extractor:
     def _belief(self, candidate: Candidate) -> tuple[int, int, int]:
         unlisted = candidate.kind == NAME and not self._open
         return int(unlisted), candidate.first - candidate.last, _RANK.get(candidate.kind, _LISTED_RANK)
+
+
+def _chief_kind(candidate: Candidate) -> str:
+    """Name the kind of a find. Of several lists, or of several forms, none tells more than the others: all count."""
+    form, colon, _name = candidate.kind.partition(":")
+    if form not in _OWN_KINDS:
+        return candidate.kind
+    names = (kind.removeprefix(form + colon) for kind in candidate.readings if kind.startswith(form + colon))
+    return form + colon + "|".join(sorted(names))
 
 
 def _without_chains(candidates: list[Candidate]) -> list[Candidate]:

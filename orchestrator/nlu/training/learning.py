@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import delexicalize, features_of
-from orchestrator.nlu.extract.extractor import Extractor, accepts_names, kinds_by_slot, kinds_of
+from orchestrator.nlu.extract.extractor import Extractor, accepts_names, is_listed, kinds_by_slot, kinds_of
 from orchestrator.nlu.extract.found import NAME, NUMBER, Candidate, Reading
 from orchestrator.nlu.extract.spans import after, previous, tags_of, token_features
 from orchestrator.nlu.linear import Examples, LinearModel, fit
@@ -117,10 +117,9 @@ def _mark_candidates(
     marked: list[tuple[Candidate, str]] = []
     for start, end, slot in example.spans:
         first, last = utterance.token_span(start, end)
-        taken = kinds.get(slot, (NAME,))
-        kind = NAME if NAME in taken and example.said else taken[0] if taken else NAME
         text = example.text[start:end]
-        marked.append((Candidate(first, last, kind, text, {kind: Reading(text)}), slot))
+        taken = _kinds_of_span(kinds.get(slot, ()), said=example.said)
+        marked.append((Candidate(first, last, taken[0], text, dict.fromkeys(taken, Reading(text))), slot))
     free: list[Candidate] = []
     for candidate in extractor.find(utterance, _TRAINING_DAY):
         twin = next((m for m, _ in marked if m.first < candidate.last and candidate.first < m.last), None)
@@ -132,3 +131,12 @@ def _mark_candidates(
     names = {id(candidate): slot for candidate, slot in marked}
     slots = {index: names[id(item)] for index, item in enumerate(candidates) if id(item) in names}
     return utterance, candidates, slots
+
+
+def _kinds_of_span(taken: Sequence[str], *, said: bool) -> Sequence[str]:
+    """List the kinds of a span that no extractor finds, the most telling first: all that its slot takes.
+
+    It is none of the slot's known values if it may be another. What users said is a name where the slot takes names.
+    """
+    unknown = [kind for kind in taken if not is_listed(kind)] or taken
+    return [NAME] if not unknown or (said and NAME in unknown) else unknown

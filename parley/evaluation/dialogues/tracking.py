@@ -15,13 +15,12 @@ from pathlib import Path
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import JsonObject
-from parley.evaluation.dialogues.carrying import CarryModel
 from parley.evaluation.dialogues.compile import compile_flows, shared_values, spoken_flow, user_examples
 from parley.evaluation.dialogues.dataset import Dialogue, Service, read_dialogues, read_schema
 from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, Words
 from parley.evaluation.dialogues.metrics import FrameScore, reliability, score_frame, summarize
 from parley.evaluation.dialogues.offers import SystemReader
-from parley.evaluation.dialogues.tracker import DialogueTracker, Learnt
+from parley.evaluation.dialogues.tracker import CarryModel, DialogueTracker, Learnt
 
 FOLDS = 5
 

@@ -1,5 +1,6 @@
 """System 1 learns the same from the same, and says more than it was told (NL-2)."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,3 +139,36 @@ def test_names_in_small_letters_are_found_by_the_words_around_them() -> None:
 def test_too_few_names_teach_nothing_about_where_others_stand() -> None:
     flow = FlowSpec(Dact("play"), "0f2", "Music", Family.READ, slots={"song": SlotSpec("song", "base")})
     assert learn_spans([Example("play it", None, (), None, flow.dact, True)], {flow.dact: flow}) is None
+
+
+def test_a_code_that_has_the_form_of_two_slots_goes_where_the_words_say() -> None:
+    slots = {
+        "flight_number": SlotSpec("flight_number", "flight_code"),
+        "booking_ref": SlotSpec("booking_ref", "booking_code"),
+    }
+    examples = (
+        "is flight {flight_number} delayed",
+        "flight status {flight_number}",
+        "is booking {booking_ref} safe",
+    )
+    flow = FlowSpec(Dact("check"), "0f3", "Find", Family.READ, examples=examples, slots=slots)
+    forms = {"booking_code": re.compile("[A-Z0-9]{6}"), "flight_code": re.compile("[A-Z]{2}[0-9]{1,4}")}
+    learnt = System1.train([flow], {}, patterns=forms)
+    for text, slot in (("what of flight DY4153", "flight_number"), ("what of booking DY4153", "booking_ref")):
+        assert set(learnt.slots_for(text, flow, nothing_open())) == {slot}
+
+
+def test_what_two_slots_list_is_none_of_what_another_lists() -> None:
+    """Else "is there one in the evening" is a question about the cabins."""
+    times, cabins = ("morning", "evening"), ("economy", "business")
+    slots = {
+        name: SlotSpec(name, "category", values=values)
+        for name, values in (("time", times), ("new_time", times), ("cabin", cabins), ("new_cabin", cabins))
+    }
+    flow = FlowSpec(Dact("find"), "0f4", "Find", Family.READ, slots=slots)
+    extractor = System1.train([flow], {}).extractor
+    kinds = {
+        text: extractor.find(tokenize(text), nothing_open().today)[0].kind
+        for text in ("morning", "evening", "economy")
+    }
+    assert kinds["morning"] == kinds["evening"] != kinds["economy"]
