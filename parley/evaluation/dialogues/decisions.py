@@ -7,11 +7,12 @@ Learnt from annotated dialogues; at measure time only what was understood of the
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp
 
 from orchestrator.nlu.classifier import delexicalize, features_of
 from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, score
 from orchestrator.nlu.text import clean, fold, tokenize
 from parley.evaluation.dialogues.compile import TODAY
@@ -87,10 +88,17 @@ class Words:
         found = self._latest.get(text)
         if found is None:
             utterance = tokenize(clean(text))
-            found = features_of(delexicalize(utterance, self.extractor.find(utterance, TODAY)))
+            candidates = self.extractor.find(utterance, TODAY)
+            found = features_of(delexicalize(utterance, [_without_lists(one) for one in candidates]))
             self._latest.clear()
             self._latest[text] = found
         return found
+
+
+def _without_lists(candidate: Candidate) -> Candidate:
+    """Name a find that several lists hold just a value: so many services have lists that hardly two finds are alike."""
+    form, several, _names = candidate.kind.partition("|")
+    return replace(candidate, kind=form.partition(":")[0]) if several else candidate
 
 
 @dataclass(frozen=True, slots=True)
