@@ -251,7 +251,8 @@ def _rate(
     `numbers`: the slots of all flows that take numbers.
     """
     powers = [odds[slot.name] for slot in possible]
-    total = sum(powers) + odds.get(NO_SLOT, _UNSEEN)
+    none = odds.get(NO_SLOT)  # where no example is of no slot, slots are only weighed against each other
+    total = sum(powers) + (_UNSEEN * max(powers) if none is None else none)
     if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
         elsewhere = set(numbers).difference(slot.name for slot in possible)
         total += max((odds.get(name, 0.0) for name in elsewhere), default=0.0)
