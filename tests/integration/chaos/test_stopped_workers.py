@@ -21,6 +21,7 @@ import pytest
 from internal_flows.housekeeping.states import REPAIR_STATE
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.ports.runs.records import RunRecord
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
@@ -95,6 +96,15 @@ class Setting:
         turn = await self.ports.stores.inbox.turn(DEFAULT_TENANT, turn_id)
         if turn.status not in FINISHED:
             self.stopped.add(session)
+
+    async def find_repairs(self, within_s: float) -> list[RunRecord]:
+        """List the looks at sessions whose worker died; waits so long for one."""
+        until = time.monotonic() + within_s
+        while True:
+            found = await self.ports.stores.runs.list(DEFAULT_TENANT, flow=REPAIR_STATE)
+            if found or time.monotonic() >= until:
+                return found
+            await asyncio.sleep(0.2)
 
     def counts(self, session: str) -> dict[str, int]:
         return {kind: self.world.calls[kind, session] for kind in ("label", "parcel")}
@@ -240,7 +250,7 @@ async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_d
         again = {session: await setting.submit(session) for session in moments if session not in completed}
         resent = {session: await setting.ended(session, turn_id) for session, turn_id in again.items()}
         after = {session: setting.counts(session) for session in moments}
-        repairs = await setting.ports.stores.runs.list(DEFAULT_TENANT, flow=REPAIR_STATE)
+        repairs = await setting.find_repairs(WITHIN_S if way == "kill" else 0)
 
     with capsys.disabled():
         statuses = Counter(turn.status.value for turn in answers.values())

@@ -245,7 +245,7 @@ def make_domain(folder: Path) -> Path:
             "timeout_s": 10,
             "max_tokens": 512,
         },
-        budgets={"tokens_per_session": 3_600},  # one answer takes 1,250, and 3,400 are put by for it
+        budgets={"tokens_per_session": 4_200},  # one answer takes 1,300, and 3,700 are put by for it
         resilience={"backoff_base_s": 0.01},
     )
     (place / "internal_flows.yaml").write_text(OFTEN)
