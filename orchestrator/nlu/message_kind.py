@@ -127,19 +127,25 @@ class Decider:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
         if _agrees(evidence.utterance.words, context):
             return MessageKind.CONFIRMATION
-        kind = self._likely_kind(evidence)
+        kind = self._likely_kind(evidence, context)
         if context.active is None:
             return self._decide_alone(kind, evidence, context)
         return self._decide_beside(context.active, kind, evidence, context)
 
-    def _likely_kind(self, evidence: Evidence) -> MessageKind:
-        """Name the kind from the words alone; what is too unlikely is unknown."""
+    def _likely_kind(self, evidence: Evidence, context: NluContext) -> MessageKind:
+        """Name the kind from the words alone; what is too unlikely is unknown.
+
+        What is no sure yes, and likely another task, is that task.
+        """
         kind = kind_of_label(evidence.weighed.label)
         grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
         if evidence.weighed.share < self.likely or (evidence.known < KNOWN and not grounded):
             kind = MessageKind.UNKNOWN
-        unsure = kind is MessageKind.CONFIRMATION and evidence.weighed.share < _SURE_OF_YES
-        return MessageKind.UNKNOWN if unsure else kind
+        if kind is not MessageKind.CONFIRMATION or evidence.weighed.share >= _SURE_OF_YES:
+            return kind
+        flows = evidence.weighed.flows
+        elsewhere = flows and context.active is not None and flows[0].dact != context.active.dact
+        return MessageKind.TASK if elsewhere and flows[0].score >= self.likely else MessageKind.UNKNOWN
 
     def _decide_beside(
         self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext
