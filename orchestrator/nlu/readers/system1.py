@@ -28,7 +28,6 @@ from orchestrator.nlu.training.examples import (
     Example,
     answer_label,
     flow_examples,
-    flow_label,
     kind_examples,
     kind_texts,
     lower_words,
@@ -99,13 +98,10 @@ class System1:
         extractor = Extractor(specs.values(), entities, common, patterns)
         learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
 
-        parts = {flow_label(dact): _parts_of(flow) for dact, flow in specs.items()}
         version = key_of(specs, entities, known, patterns, extra)
         spans = learn_spans(extra, specs)
         extractor.tagger = None if spans is None else SpanTagger(spans)
-        labelling = train_once(
-            kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor, parts)
-        )
+        labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
         assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
         return cls(
             specs,
@@ -153,11 +149,6 @@ class System1:
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
         """Find what a cleaned message says for the slots of a given flow."""
         return Case(self, text, context).find_slots(flow)
-
-
-def _parts_of(flow: FlowSpec) -> set[str]:
-    """Name what a flow has in common with others: its family."""
-    return {f"family:{flow.family.value}"}
 
 
 def _examples(

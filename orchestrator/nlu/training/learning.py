@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -25,13 +25,8 @@ _LEAST_SPANS = 30
 """Fewer names than these are too few to learn where others stand."""
 
 
-def learn_labels(
-    examples: Iterable[Example], extractor: Extractor, parts: Mapping[str, Collection[str]] | None = None
-) -> LinearModel:
-    """Learn from examples that have a label; the same examples give the same model.
-
-    `parts`: what a label has in common with others.
-    """
+def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
+    """Learn from examples that have a label; the same examples give the same model."""
     rows: list[dict[str, float]] = []
     labels: list[str] = []
     for example in examples:
@@ -39,7 +34,7 @@ def learn_labels(
             utterance = tokenize(clean(example.text))
             rows.append(features_of(delexicalize(utterance, extractor.find(utterance, _TRAINING_DAY))))
             labels.append(example.label)
-    return fit(Examples(rows, labels, parts=parts or {}), _LABELS_STRENGTH)
+    return fit(Examples(rows, labels), _LABELS_STRENGTH)
 
 
 def learn_slots(

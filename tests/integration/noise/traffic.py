@@ -17,7 +17,7 @@ from tests.integration.chaos.fleet import wait_until
 from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.deployed import Place, run_command
 
-TALK = ("weigh", "open", "stamps of", "track", "insurance of", "take a picture of")
+TALK = ("weigh", "open", "stamps of", "track", "insurance of", "photograph")
 """One for each tool; the last five fail, each in its own way."""
 
 

@@ -12,6 +12,7 @@ from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.classifier import probabilities
 from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.linear import Examples, fit, score
+from orchestrator.nlu.readers.readings import Case
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import tokenize
 from orchestrator.nlu.training.examples import Example
@@ -81,6 +82,15 @@ def test_internal_flows_are_never_predicted() -> None:
 
     flows = {label for label in learnt.classifier.model.labels if label.startswith("flow:")}
     assert flows == {f"flow:{dact}" for dact in domain.flows}
+
+
+def test_flows_that_are_alike_but_for_one_word_are_told_apart() -> None:
+    """Six flows of one family, with five examples each: the one word that differs decides."""
+    alike = System1.for_domain(load_domain("tests/domains/parcels").domain)
+    for said, dact in (("track", "track_parcel"), ("photograph", "photograph_parcel")):
+        opinion = Case(alike, f"{said} parcelquokka", nothing_open()).opinion
+        assert max(opinion, key=lambda one: opinion[one]) == dact
+        assert opinion[Dact(dact)] > 0.65, opinion
 
 
 def test_labels_learn_from_others_that_they_have_a_part_in_common_with() -> None:
