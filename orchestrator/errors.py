@@ -83,7 +83,7 @@ class NotFound(ParleyError):
 
 
 class Refused(ParleyError):
-    """Understood, and against how things are."""
+    """Understood, but in conflict with the present state."""
 
     code = "refused"
 

@@ -122,14 +122,17 @@ class DialogueState:
 
     def note_shown(self, rows: Shown) -> None:
         """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
-        known = [*self.shown_before, *([self.shown] if self.shown is not None else [])]
-        self.shown_before = [one for one in known if one.dact != rows.dact][-SHOWN_BEFORE:]
+        self.shown_before = [one for one in self.displayed if one.dact != rows.dact][-SHOWN_BEFORE:]
         self.shown = rows
+
+    @property
+    def displayed(self) -> list[Shown]:
+        """All rows that were displayed and are still kept, latest last."""
+        return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
         """Find the rows displayed last that one of these names tells apart; else those displayed last."""
-        known = [*self.shown_before, *([self.shown] if self.shown is not None else [])]
-        return next((one for one in reversed(known) if one.key in names), self.shown)
+        return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def talk_about(self, place: int) -> None:
         """Note which of the rows displayed last is being talked about."""

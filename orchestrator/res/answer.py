@@ -30,9 +30,6 @@ class Answer:
     frames: list[JsonObject] = field(default_factory=list[JsonObject])
     interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
     fixed: set[int] = field(default_factory=set[int])
-
-    """Whether its words were told while they were written."""
-
     leads: bool = False
     """Whether the last paragraph leads over to the next sentence."""
 

@@ -52,12 +52,9 @@ def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:
     """Find the rows displayed last, if the task at work, or else the last one, is about them."""
     state = turn.changes.state
     listed, flow = state.shown, state.stack.active or state.find_completed()
-    is_about = (
-        listed is not None
-        and flow is not None
-        and (flow.dact == listed.dact or flow.slot(listed.key) is not None)
-    )
-    return listed if is_about and listed is not None and listed.rows else None
+    if listed is None or flow is None or not listed.rows:
+        return None
+    return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None
 
 
 def choose_row(turn: RunningTurn) -> bool:

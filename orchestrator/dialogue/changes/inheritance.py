@@ -62,7 +62,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
     """Take a value that is missing from the newest task that has it by a name declared to mean the same."""
     slot = flow.spec.slots[name]
-    if name in flow.slots or slot.priority is not Priority.REQUIRED:
+    if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
     for task in (*reversed(state.stack.flows), *reversed(state.completed)):
         known = {} if task is flow else _known_to(state, task)
@@ -76,8 +76,7 @@ def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bo
 
 def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
     """List what a task was told and has found, with the row that is being talked about if it displayed it."""
-    known = (*state.shown_before, *([state.shown] if state.shown is not None else ()))
-    row = next((shown.current for shown in known if shown.dact == task.dact), JsonObject())
+    row = next((shown.current for shown in state.displayed if shown.dact == task.dact), JsonObject())
     return {**task.values(), **row, **task.outputs}
 
 
