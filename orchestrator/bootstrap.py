@@ -252,10 +252,7 @@ async def open_lane(
     suspected: Suspected = lambda _session, _crashes: None,
     freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Become a worker: others see by a lock that this process lives. Raises Unavailable.
-
-    `crashes_below`, `suspected`, `freed`: see `PostgresLane`.
-    """
+    """Become a worker, whose life others see by a lock; the rest is told by `PostgresLane`. Raises Unavailable."""
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
