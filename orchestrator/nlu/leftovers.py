@@ -46,6 +46,12 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
     return found
 
 
+def is_explained(utterance: Utterance, examples: tuple[str, ...] = ()) -> bool:
+    """Tell whether a message says nothing but what says nothing about any task, or is in these examples."""
+    known = _general() | _words_of(examples)
+    return all(len(word) < 3 or not word.isalpha() or _is_known(word, known) for word in utterance.words)
+
+
 _COUNTS = word_set("two three four five six seven eight nine ten")
 
 

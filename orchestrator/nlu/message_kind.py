@@ -14,7 +14,6 @@ from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -85,6 +84,8 @@ def kind_of_label(label: str) -> MessageKind:
 
 
 KNOWN = 0.34
+_SURE_OF_VALUES = 0.8
+"""How sure it is that values which fit answer or correct, where nothing speaks against it."""
 _SURE_OF_FLOW = 0.5
 _STOP_WORDS = 3
 """More words than these are a text, though they begin like a stop: "never mind the gap"."""
@@ -231,6 +232,24 @@ class Decider:
         return True
 
 
+def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -> float:
+    """Tell how sure it is that a message answers or corrects, which values and the open question may decide alone.
+
+    What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
+    text was asked for, may be one or not.
+    """
+    weighed, active = evidence.weighed, context.active
+    taken_for = kind_of_label(weighed.label)
+    if taken_for is kind:
+        return max(weighed.share, _SURE_OF_VALUES) if evidence.mentions else weighed.share
+    against = 0.0 if taken_for in _OF_VALUES else weighed.share
+    if taken_for is MessageKind.TASK:
+        best = weighed.flows[0]
+        against = 0.0 if active is not None and best.dact == active.dact else best.score
+    odds = _SURE_OF_VALUES * (1.0 - against)
+    return min(_SURE_OF_VALUES, odds / (odds + (1.0 - _SURE_OF_VALUES) * against))
+
+
 def _agrees(words: list[str], context: NluContext) -> bool:
     """Recognise "book it" where that is asked: nothing but words of the task, and words that agree."""
     question = context.question
@@ -326,19 +345,3 @@ def is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
 _UNCUED = word_set(
     "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
 )
-
-
-def replace_old(
-    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
-) -> dict[str, Mention]:
-    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
-    old = {
-        name
-        for candidate in evidence.candidates
-        if is_negated(evidence.utterance, candidate)
-        for name, value in values.items()
-        if any(reading.value == value for reading in candidate.readings.values())
-    }
-    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
-        return {old.pop(): next(iter(mentions.values()))}
-    return mentions

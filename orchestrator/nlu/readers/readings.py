@@ -18,15 +18,23 @@ from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
-from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, is_uncued, replace_old, weigh
+from orchestrator.nlu.leftovers import is_explained, name_request, name_untaken, split_requests, unexplained
+from orchestrator.nlu.message_kind import (
+    Decider,
+    Evidence,
+    Weighed,
+    is_bare,
+    is_uncued,
+    sure_of_answer,
+    weigh,
+)
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.slot_assignment import SlotAssigner, fits
-from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
 
@@ -233,18 +241,26 @@ def _conclude(case: Case) -> Reading:
                 share = min(share, case.system1.likely)
         case MessageKind.SLOT_VALUE | MessageKind.CONFIRMATION | MessageKind.DENIAL:
             understanding = replace(base, intent=context.intent, slots=evidence.mentions)
-            share = max(share, 0.8) if evidence.mentions else share
+            share = sure_of_answer(kind, evidence, context)
         case MessageKind.CORRECTION:
             understanding = _correction(base, case)
-            share = max(share, 0.8) if understanding.slots else share
+            share = sure_of_answer(kind, evidence, context) if understanding.slots else share
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
-            understanding = replace(base, target=target_of(evidence.utterance))
+            understanding = replace(base, target=withdrawals.target_of(evidence.utterance))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
             understanding = _digression(base, evidence.weighed.label, case.system1.answers)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
             understanding = replace(base, slots=evidence.mentions)
             share = min(share, case.system1.likely)
+    if kind is not MessageKind.TASK and not understanding.slots and not _is_explained(case):
+        share = min(share, case.system1.likely)  # what it names besides may be a task
     return Reading(understanding, share, is_final=False)
+
+
+def _is_explained(case: Case) -> bool:
+    """Tell whether each word that a message has besides values is one of its kind, or of the answer to it."""
+    answer = case.system1.answers.get(case.weighed.label.removeprefix("answer:"))
+    return is_explained(case.utterance, answer.examples if answer is not None else ())
 
 
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
@@ -283,7 +299,7 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     context = case.context
     mentions = {}
     if context.active is not None:
-        mentions = replace_old(case.evidence, context.values, dict(case.evidence.mentions))
+        mentions = withdrawals.replace_old(case.evidence, context.values, dict(case.evidence.mentions))
         either = _either(case, mentions)
         if len(either) > 1:
             return replace(base, intent=context.intent, flows=(), slots=mentions, either=either)
@@ -292,7 +308,7 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     if mentions or (context.active is not None and not context.completed):
         return replace(base, intent=context.intent, flows=(), slots=mentions)
     for past in context.completed:
-        found = replace_old(case.evidence, past.values, case.find_slots(past.spec))
+        found = withdrawals.replace_old(case.evidence, past.values, case.find_slots(past.spec))
         if found:
             return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return base
@@ -329,17 +345,3 @@ def _digression(base: Understanding, label: str, answers: Mapping[str, Answer]) 
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
     is_digression = base.kind is MessageKind.DIGRESSION
     return replace(base, digression=Digression(label.removeprefix("kind:")) if is_digression else None)
-
-
-def target_of(utterance: Utterance) -> str | None:
-    """Take the words of a resumption or cancellation that describe which one."""
-    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
-    return " ".join(words) or None
-
-
-_GENERAL = word_set(
-    "a an the to back go let's let us me my i i'd want like would please can could we you return "
-    "continue with resume cancel stop forget about that this it never mind nevermind carry on pick up "
-    "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
-    "thing other one previous earlier first last task request and for what doing"
-)
