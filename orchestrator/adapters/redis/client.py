@@ -14,7 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import ConnectionError, RedisError  # noqa: A004  # the driver's own name for it
 
 from orchestrator.adapters.redis.address import Watched, is_socket, read_watched
 from orchestrator.errors import Unavailable
@@ -24,10 +24,11 @@ REPLY_TIMEOUT_S = 2.0
 HEALTH_CHECK_EVERY_S = 5
 
 
-class _Cancellable(AbstractConnection):
-    """Can be cancelled while it sends.
+class _Sending(AbstractConnection):
+    """Can be cancelled while it sends, and says so in the driver's terms when the server is gone.
 
     The driver sends within `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes as it ends.
+    It expects an OSError of a connection that the server closed; uvloop raises a RuntimeError.
     """
 
     async def send_packed_command(
@@ -35,7 +36,13 @@ class _Cancellable(AbstractConnection):
     ) -> None:
         task = asyncio.current_task()
         earlier = 0 if task is None else task.cancelling()
-        await super().send_packed_command(command, check_health)
+        writer = self._writer
+        try:
+            await super().send_packed_command(command, check_health)
+        except RuntimeError as error:
+            if writer is None or not writer.transport.is_closing():
+                raise
+            raise ConnectionError("The connection was closed before the command was sent.") from error
         if task is not None and task.cancelling() > earlier:
             await self.disconnect(nowait=True)  # the answer is nobody's any more
             raise asyncio.CancelledError
@@ -98,7 +105,7 @@ def _connect_to_master(watched: Watched, options: dict[str, Any]) -> Redis:
 
 def _from_pool(pool: BlockingConnectionPool) -> Redis:
     untyped: Any = pool
-    untyped.connection_class = type("Connection", (_Cancellable, untyped.connection_class), {})
+    untyped.connection_class = type("Connection", (_Sending, untyped.connection_class), {})
     return Redis.from_pool(pool)
 
 
