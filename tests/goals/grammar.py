@@ -71,7 +71,7 @@ class Grammar:
 
 @cache
 def _load(name: str) -> dict[str, tuple[str, ...]]:
-    stock = yaml.safe_load((PHRASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    stock = yaml.load((PHRASES / f"{name}.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
     return {act: tuple(patterns) for act, patterns in stock.items()}
 
 
