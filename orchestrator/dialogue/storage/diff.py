@@ -2,7 +2,7 @@
 
 A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
 A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
-``~`` by position, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
+``~`` by position in what is left, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
 results share unchanged parts with their inputs.
 """
 
@@ -67,9 +67,12 @@ def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
     if same(before, after[: len(before)]):
         return _compact({"+": after[len(before) :]})
     start = _count_equal(before, after)
-    shift = _find_shift(before, after) if start == 0 else None
-    if shift is not None:
-        return _compact({"<": shift, "+": after[len(before) - shift :]})
+    shift = _find_shift(before, after) if start == 0 else 0
+    if shift:
+        kept = len(before) - shift
+        patch = _diff_elements(before[shift:], after[:kept], 0)
+        if patch is not None:
+            return _compact({"<": shift, **patch, "+": after[kept:]})
     if len(before) != len(after):
         end = _count_equal(before[start:][::-1], after[start:][::-1])
         removed, inserted = len(before) - start - end, len(after) - start - end
@@ -88,14 +91,12 @@ def _count_equal(before: list[Json], after: list[Json]) -> int:
     return count
 
 
-def _find_shift(before: list[Json], after: list[Json]) -> int | None:
-    """How many elements went from the head so that the rest of `before` is the beginning of `after`."""
-    first = after[0]
-    for shift in range(1, len(before)):
-        kept = len(before) - shift
-        if kept <= len(after) and same(before[shift], first) and same(before[shift:], after[:kept]):
-            return shift
-    return None
+def _find_shift(before: list[Json], after: list[Json]) -> int:
+    """How many elements went from the head: the rest of `before` is the beginning of `after`, or begins like it."""
+    first, fewest = after[0], max(1, len(before) - len(after))
+    likely = [shift for shift in range(fewest, len(before)) if same(before[shift], first)]
+    whole = (shift for shift in likely if same(before[shift:], after[: len(before) - shift]))
+    return next(whole, likely[0] if likely else 0)
 
 
 def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
@@ -136,7 +137,7 @@ def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
     for place, value in patch.get("=", ()):
         after[place] = value
     for place, nested in patch.get("~", ()):
-        after[place] = _apply_value(before[place], nested)
+        after[place] = _apply_value(after[place], nested)
     if "@" in patch:
         start, removed, inserted = patch["@"]
         after[start : start + removed] = inserted

@@ -32,6 +32,7 @@ from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.memory.preferences import ERASED, TO_BE_ERASED
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.states import fold
 from orchestrator.adapters.postgres.tables import (
     internal_items,
     internal_runs,
@@ -90,6 +91,9 @@ class PostgresForgetting:
             for question in (_LEASED, _AT_WORK):
                 if (await connection.execute(question, {"session": session_id})).first() is not None:
                     return False
+            await fold(
+                connection, session_id
+            )  # also tells every worker that what it remembers is another state
             for table in metadata.tables.values():
                 if "session_id" in table.c:
                     await _rewrite(connection, table, table.c.session_id == session_id, unwanted)
