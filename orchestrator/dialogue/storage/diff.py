@@ -16,16 +16,23 @@ from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject
 
 
+_EXACT = frozenset({str, int, bool})
+"""Kinds whose equal values are the same."""
+
+
 def same(left: Json, right: Json) -> bool:
     """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
 
     Python's own comparison is fast and takes such numbers for equal; where it finds no difference, the
-    written form decides.
+    written form decides, but for values that hold no numbers.
     """
     if left is right:
         return True
-    if type(left) is str or left != right:  # pyright: ignore[reportUnknownArgumentType]
-        return left == right
+    kind: type = type(left)
+    if kind is not type(right) or left != right:
+        return False
+    if kind in _EXACT or not left and kind is not float:
+        return True
     return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 
 
