@@ -15,7 +15,6 @@ import orjson
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject
 
-
 _EXACT = frozenset({str, int, bool})
 """Kinds whose equal values are the same."""
 
@@ -28,10 +27,10 @@ def same(left: Json, right: Json) -> bool:
     """
     if left is right:
         return True
-    kind: type = type(left)
+    kind = type(left)  # pyright: ignore[reportUnknownVariableType]
     if kind is not type(right) or left != right:
         return False
-    if kind in _EXACT or not left and kind is not float:
+    if kind in _EXACT or (not left and kind is not float):
         return True
     return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 
