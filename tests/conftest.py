@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "PYTHONDONTWRITEBYTECODE", None
     )  # else each process of a test compiles all code for itself
     config.pluginmanager.register(Reporting())
+    config.add_cleanup(gc.unfreeze)
     if _TRAINED not in os.environ:
         folder = tempfile.mkdtemp(prefix="parley-trained-")
         os.environ[_TRAINED] = folder
@@ -60,7 +61,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitSch
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Look for no garbage while tests are collected, nor among them afterwards: they stay."""
+    """Look for no garbage while tests are collected, nor among them afterwards: they stay until the end."""
     gc.disable()
     try:
         return (yield)
