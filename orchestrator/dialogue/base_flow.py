@@ -323,10 +323,14 @@ class BaseFlow:
     def still_holds(self, name: str) -> bool:
         """Whether a slot's value can stand after one it depends on was corrected (IR-4).
 
-        The user's own word stands, what was derived does not. A domain's class may know better.
+        The user's own word stands, what was derived does not, nor an identifier: that of a row which was chosen for
+        other values. A domain's class may know better.
         """
-        held = self.slots.get(name)
-        return held is not None and held.source is SlotSource.USER and self.holds(name)
+        held, spec = self.slots.get(name), self.spec.slots.get(name)
+        said = (
+            held is not None and held.source is SlotSource.USER and spec is not None and spec.type != "exact"
+        )
+        return said and self.holds(name)
 
     # JSON
 
