@@ -31,7 +31,7 @@ BOOKED: list[dict[str, Any]] = [
 ]
 
 
-class Story(NamedTuple):
+class Quoted(NamedTuple):
     """A conversation, and the bookings that there are at its end."""
 
     name: str
@@ -39,8 +39,8 @@ class Story(NamedTuple):
     stored: list[dict[str, Any]]
 
 
-STORIES = (
-    Story(
+QUOTED = (
+    Quoted(
         "a booking is interrupted, and gone on with",
         [
             *BOOKED,
@@ -62,7 +62,7 @@ STORIES = (
         ],
         [ROME],
     ),
-    Story(
+    Quoted(
         "a reference that is none, and the way back",
         [
             {"user": "I want to book a flight", "expect": {"flows": ["book_flight"]}},
@@ -76,7 +76,7 @@ STORIES = (
         ],
         [],
     ),
-    Story(
+    Quoted(
         "which booking to go back to",
         [
             {"user": "book a flight to rome", "expect": {"flows": ["book_flight"]}},
@@ -87,7 +87,7 @@ STORIES = (
         ],
         [],
     ),
-    Story(
+    Quoted(
         "that booking is the one just looked up",
         [
             *BOOKED,
@@ -109,7 +109,7 @@ STORIES = (
         ],
         [{**ROME, "day": "2026-12-07"}],
     ),
-    Story(
+    Quoted(
         "digressions change nothing",
         [
             {"user": "book a flight to madrid", "expect": {"flows": ["book_flight"]}},
@@ -132,12 +132,12 @@ STORIES = (
         ],
         [{**ROME, "destination": "MAD"}],
     ),
-    Story(
+    Quoted(
         "cancelled before anything is booked",
         [OFFER, {"user": "Actually, I want to cancel", "expect": {"kind": "cancellation", "flows": [], "tools": []}}],
         [],
     ),
-    Story(
+    Quoted(
         "cancelled after it was booked",
         [
             *BOOKED,
@@ -149,7 +149,7 @@ STORIES = (
         ],
         [{**ROME, "status": "cancelled"}],
     ),
-    Story(
+    Quoted(
         "a different flight is not the one that was offered",
         [
             OFFER,
@@ -162,7 +162,7 @@ STORIES = (
         ],
         [{**ROME, "destination": "CDG"}],
     ),
-    Story(
+    Quoted(
         "a different flight is another one than was booked",
         [*BOOKED, {"user": "Book a different flight", "expect": {"flows": ["book_flight"], "tools": [], "slots": {}}}],
         [ROME],
@@ -170,16 +170,16 @@ STORIES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-async def test_what_the_documents_quote_comes_out_as_they_say(story: Story) -> None:
+@pytest.mark.parametrize("quoted", QUOTED, ids=lambda quoted: quoted.name)
+async def test_what_the_documents_quote_comes_out_as_they_say(quoted: Quoted) -> None:
     """FS-7, FS-9, IR-1, IR-2, IR-3, NL-2."""
     loaded, system1 = trained("travel")
     simulator = Simulator.of(loaded, system1=system1)
 
-    outcomes = await take_turns(ConversationEntry.model_validate({"turns": story.turns}), simulator)
+    outcomes = await take_turns(ConversationEntry.model_validate({"turns": quoted.turns}), simulator)
 
     for one in outcomes:
         assert not one.faults, f"{one.said}: {one.faults}\nreply: {one.observed['answer']}"
     records = simulator.records.get(DEFAULT_TENANT)
     found = [] if records is None else await records.find("bookings", {}, limit=100)
-    assert [{name: row[name] for name in ROME} for row in found] == story.stored
+    assert [{name: row[name] for name in ROME} for row in found] == quoted.stored
