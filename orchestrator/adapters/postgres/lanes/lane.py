@@ -6,7 +6,7 @@ that came in between) is decided under the lane's lock by `claim_repair`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -16,6 +16,7 @@ from orchestrator.adapters.postgres.lanes import claim_repair
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.states import KnownStates, write_whole
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
 from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.errors import LaneLost
@@ -26,8 +27,11 @@ from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
+Freed = Callable[[Sequence[SessionId]], None]
+"""Takes sessions whose worker died, as far as a sweep of this process found it."""
+
 SUSPECTED_AFTER = 2
-"""So many crashes beside others, and a turn is run apart from all but its like."""
+"""So many crashes beside others, and a turn is run only beside other suspects."""
 _SWEEP_ROUNDS = 10
 _LOST = "Another worker has taken this session over; the work is discarded."
 
@@ -50,9 +54,10 @@ class PostgresLane:
         max_attempts: int = 3,
         crashes_below: int | None = SUSPECTED_AFTER,
         suspected: claim_repair.Suspected = lambda _session, _crashes: None,
+        freed: Freed = lambda _sessions: None,
     ) -> None:
         """`crashes_below`: turns that have crashed as often are not taken here; `suspected` is told of them.
-        None: any is, and this process has nothing else to do (RT-26).
+        None: any is, and this process has nothing else to do (RT-26). `freed`: is told of sessions of dead workers.
         """
         self.worker = worker
         """In whose name leases are taken."""
@@ -61,6 +66,7 @@ class PostgresLane:
             database, worker, "renew_leases", lease_ttl_s=lease_ttl_s
         )
         self._claiming: set[SessionId] = set()
+        self._states = KnownStates()
         # Arguments of every statement that takes up a turn.
         self._limits = {
             "ttl_s": lease_ttl_s,
@@ -69,8 +75,7 @@ class PostgresLane:
             "crashes_below": crashes_below,
         }
         self._suspected = suspected
-        self.freed: list[SessionId] = []
-        """Sessions whose worker died, as far as this process found it; whoever looks after them takes them out."""
+        self._freed = freed
         self._gap_timeout_s = sequence_gap_timeout_s
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -83,16 +88,24 @@ class PostgresLane:
             self._claiming.discard(session_id)
 
     async def _claim_free(self, session_id: SessionId) -> Lease | None:
-        arguments = {"session_id": session_id, **self._held.owner(), **self._limits}
+        known, state = self._states.find(session_id)
+        arguments = {"session_id": session_id, "known": known, **self._held.owner(), **self._limits}
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, user_id, domain, state_epoch, body, *turn = row
+        tenant_id, token, epoch, user_id, domain, *stored = row[:9]
+        turn = row[9:]
         work = await self._take(session_id, token, turn)
         if work is None:
             return None
-        if state_epoch != epoch and epoch > 0:
-            body = await self._read_state(session_id)
+        if stored[0] != epoch and epoch > 0:  # a commit came between this claim's snapshot and its lock
+            found = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
+            assert found is not None
+            stored = list(found)
+        _, version, body, diffs = stored
+        if body is not None:
+            state = write_whole(body, diffs)
+            self._states.keep(session_id, version, state)
         return Lease(
             session_id=session_id,
             tenant_id=TenantId(tenant_id),
@@ -100,7 +113,7 @@ class PostgresLane:
             domain=domain,
             token=token,
             epoch=Epoch(epoch),
-            state=None if body is None else body.encode(),
+            state=None if version is None else state,
             work=work,
         )
 
@@ -110,7 +123,8 @@ class PostgresLane:
         row = await commit_surely(self._database, lease, commit, self._limits, merged=merged)
         if row is None:
             raise self._lost(lease)
-        epoch, first_event, pending, *turn = row
+        epoch, first_event, pending, version, *turn = row
+        self._states.keep(lease.session_id, version, commit.state)
         following = None
         if pending > 0:
             following = await self._take(lease.session_id, lease.token, turn)
@@ -230,7 +244,7 @@ class PostgresLane:
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
         named = await reap_dead(self._database)
-        self.freed += named
+        self._freed(named)
         left = limit
         for _ in range(_SWEEP_ROUNDS):
             asked = left
@@ -246,12 +260,6 @@ class PostgresLane:
             if left == 0 or len(rows) < asked:
                 break
         return named
-
-    async def _read_state(self, session_id: SessionId) -> str:
-        """The state once more: a commit came between this claim's snapshot and its lock."""
-        row = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
-        assert row is not None
-        return row[0]
 
     def _lost(self, lease: Lease) -> LaneLost:
         self._held.drop(lease.session_id, lease.token)
