@@ -22,8 +22,8 @@ _POLITE = word_set("""
     please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
     maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
     different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
-    colleagues mother father sister brother son daughter friends people persons person place thing week weekend day night
-    morning evening afternoon
+    colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
+    night morning evening afternoon
 """)
 
 
