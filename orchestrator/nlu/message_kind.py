@@ -14,6 +14,7 @@ from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.plain_yes import puts_off
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -84,8 +85,6 @@ def kind_of_label(label: str) -> MessageKind:
 
 
 KNOWN = 0.34
-_SURE_OF_VALUES = 0.8
-"""How sure it is that values which fit answer or correct, where nothing speaks against it."""
 _SURE_OF_FLOW = 0.5
 _STOP_WORDS = 3
 """More words than these are a text, though they begin like a stop: "never mind the gap"."""
@@ -116,6 +115,11 @@ class Evidence:
     mentions: dict[str, Mention]
     """For the slots of the active flow."""
 
+    @property
+    def is_grounded(self) -> bool:
+        """Tell whether some value is of a kind that the domain knows."""
+        return any(candidate.kind not in {NAME, QUOTE} for candidate in self.candidates)
+
 
 class Decider:
     """Decides for one domain."""
@@ -139,9 +143,9 @@ class Decider:
         What is no sure yes, and likely another task, is that task.
         """
         kind = kind_of_label(evidence.weighed.label)
-        grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
-        if evidence.weighed.share < self.likely or (evidence.known < KNOWN and not grounded):
-            kind = MessageKind.UNKNOWN
+        unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
+        hedges = kind is MessageKind.CANCELLATION and puts_off(evidence.utterance.words)
+        kind = MessageKind.UNKNOWN if evidence.weighed.share < self.likely or unfamiliar or hedges else kind
         if kind is not MessageKind.CONFIRMATION or evidence.weighed.share >= _SURE_OF_YES:
             return kind
         flows = evidence.weighed.flows
@@ -230,24 +234,6 @@ class Decider:
             return False
         evidence.mentions[asked.name] = answer
         return True
-
-
-def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -> float:
-    """Tell how sure it is that a message answers or corrects, which values and the open question may decide alone.
-
-    What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
-    text was asked for, may be one or not.
-    """
-    weighed, active = evidence.weighed, context.active
-    taken_for = kind_of_label(weighed.label)
-    if taken_for is kind:
-        return max(weighed.share, _SURE_OF_VALUES) if evidence.mentions else weighed.share
-    against = 0.0 if taken_for in _OF_VALUES else weighed.share
-    if taken_for is MessageKind.TASK:
-        best = weighed.flows[0]
-        against = 0.0 if active is not None and best.dact == active.dact else best.score
-    odds = _SURE_OF_VALUES * (1.0 - against)
-    return min(_SURE_OF_VALUES, odds / (odds + (1.0 - _SURE_OF_VALUES) * against))
 
 
 def _agrees(words: list[str], context: NluContext) -> bool:

@@ -18,16 +18,18 @@ from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.leftovers import is_explained, name_request, name_untaken, split_requests, unexplained
-from orchestrator.nlu.message_kind import (
-    Decider,
-    Evidence,
-    Weighed,
-    is_bare,
-    is_uncued,
+from orchestrator.nlu.leftovers import (
+    SURE_OF_VALUES,
+    is_about_another_thing,
+    is_explained,
+    name_request,
+    name_unknown,
+    name_untaken,
+    split_requests,
     sure_of_answer,
-    weigh,
+    unexplained,
 )
+from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, is_uncued, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
@@ -40,7 +42,6 @@ from orchestrator.types import Dact, ToolId
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
-_SURE_OF_VALUES = 0.8
 _SURE_OF_PART = 0.5
 _UNLISTED = frozenset({NAME, QUOTE})
 
@@ -149,7 +150,7 @@ def _read_reference(case: Case) -> Reading | None:
     rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
     flow = system1.flows[read.flows[0].dact] if read.flows else context.active
     besides = case.find_slots(flow, rest) if flow is not None else {}
-    return Reading(replace(read, slots={**besides, **read.slots}), _SURE_OF_VALUES, is_final=False)
+    return Reading(replace(read, slots={**besides, **read.slots}), SURE_OF_VALUES, is_final=False)
 
 
 def _read_new_text(case: Case) -> Reading | None:
@@ -177,7 +178,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
         read = None
     else:
         read = withdrawals.undo_done(text, case.probabilities, system1.flows, context)
-    return None if read is None else Reading(read, _SURE_OF_VALUES, is_final=False)
+    return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
 def _ask_domain(case: Case) -> Reading | None:
@@ -225,7 +226,7 @@ def _look_up_again(case: Case) -> Reading | None:
     understanding = Understanding(
         MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
     )
-    return Reading(understanding, _SURE_OF_VALUES, is_final=False)
+    return Reading(understanding, SURE_OF_VALUES, is_final=False)
 
 
 def _conclude(case: Case) -> Reading:
@@ -248,19 +249,14 @@ def _conclude(case: Case) -> Reading:
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
             understanding = replace(base, target=withdrawals.target_of(evidence.utterance))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
-            understanding = _digression(base, evidence.weighed.label, case.system1.answers)
+            understanding = _digression(base, case)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
             understanding = replace(base, slots=evidence.mentions)
             share = min(share, case.system1.likely)
-    if kind is not MessageKind.TASK and not understanding.slots and not _is_explained(case):
+    answer = case.system1.answers.get(evidence.weighed.label.removeprefix("answer:"))
+    if not (kind is MessageKind.TASK or understanding.slots or is_explained(case.utterance, answer)):
         share = min(share, case.system1.likely)  # what it names besides may be a task
     return Reading(understanding, share, is_final=False)
-
-
-def _is_explained(case: Case) -> bool:
-    """Tell whether each word that a message has besides values is one of its kind, or of the answer to it."""
-    answer = case.system1.answers.get(case.weighed.label.removeprefix("answer:"))
-    return is_explained(case.utterance, answer.examples if answer is not None else ())
 
 
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
@@ -291,6 +287,8 @@ def _task(base: Understanding, case: Case) -> Understanding:
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     left = unexplained(case.utterance, mentions.values(), spec)
+    if left and is_about_another_thing(case.utterance, left):
+        return replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(left),))
     return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
 
 
@@ -338,10 +336,15 @@ def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
     return tuple(latest if len(latest) == 1 else fitting)
 
 
-def _digression(base: Understanding, label: str, answers: Mapping[str, Answer]) -> Understanding:
+def _digression(base: Understanding, case: Case) -> Understanding:
+    label, answers = case.evidence.weighed.label, case.system1.answers
     if label.startswith("answer:"):
         answer = answers[label[7:]]
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
-    is_digression = base.kind is MessageKind.DIGRESSION
-    return replace(base, digression=Digression(label.removeprefix("kind:")) if is_digression else None)
+    digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
+    if (
+        digression is Digression.STATUS and case.evidence.is_grounded
+    ):  # how far we are is asked without values
+        digression = Digression.QUESTION
+    return replace(base, digression=digression)
