@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC
+from gateway.wiring import open_dependencies
+from orchestrator.settings import NO_STORES, read_settings
 from tests.unit.gateway.guarded import guarded_house
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
@@ -98,6 +100,12 @@ async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path:
             assert (await house.ask(operator, "GET", f"/v1/evaluations/{path}")).status_code in {404, 422}, (
                 path
             )
+
+
+async def test_the_folder_of_evaluations_is_a_setting(tmp_path: Path) -> None:
+    settings = read_settings(**NO_STORES, PARLEY_EVALUATIONS_FOLDER=str(tmp_path))
+    async with open_dependencies(settings) as dependencies:
+        assert dependencies.operations.evaluations == tmp_path
 
 
 def test_scripts_make_no_markup_and_load_nothing_from_elsewhere() -> None:
