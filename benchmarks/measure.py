@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import psutil
 
 PROGRAMS = {"postgres": ("postgres",), "redis": ("redis-server", "valkey-server")}
-"""How the processes of each store are called."""
+"""Process names of each store."""
 GROUPS = ("worker", *PROGRAMS)
 
 

@@ -18,7 +18,7 @@ from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lanes.claim_repair import Suspected
-from orchestrator.adapters.postgres.lanes.lane import SUSPECTED_AFTER, PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import SUSPECTED_AFTER, Freed, PostgresLane
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
@@ -251,11 +251,9 @@ async def open_lane(
     *,
     crashes_below: int | None = SUSPECTED_AFTER,
     suspected: Suspected = lambda _session, _crashes: None,
+    freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Become a worker: others see by a lock that this process lives. Raises Unavailable.
-
-    `crashes_below`, `suspected`: see `PostgresLane`.
-    """
+    """Become a worker, whose life others see by a lock; the rest is told by `PostgresLane`. Raises Unavailable."""
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
@@ -267,6 +265,7 @@ async def open_lane(
             max_attempts=settings.max_attempts,
             crashes_below=crashes_below,
             suspected=suspected,
+            freed=freed,
         )
 
 

@@ -15,7 +15,7 @@ from orchestrator.errors import FolderInUse, Forbidden
 
 CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process of a data folder
-WRITABLE_BY_OTHERS = 0o022
+_WRITABLE_BY_OTHERS = 0o022
 _LONGEST_SOCKETS = 80
 """Bytes: a socket's address ends after 104 (macOS), and PostgreSQL adds `/.s.PGSQL.5432.lock`."""
 
@@ -49,11 +49,11 @@ def hold(data_dir: Path) -> Iterator[None]:
 
 
 def _require_own(data_dir: Path) -> None:
-    """Whose a folder is can change what is in it, whatever its mode."""
+    """The owner of a folder can change its contents, whatever its mode."""
     found = data_dir.stat()
     if found.st_uid != os.geteuid():
         raise Forbidden(f"{data_dir} is another account's folder: choose one of your own.")
-    if found.st_mode & WRITABLE_BY_OTHERS and any(data_dir.iterdir()):
+    if found.st_mode & _WRITABLE_BY_OTHERS and any(data_dir.iterdir()):
         raise Forbidden(
             f"Others can write into {data_dir}, and something is in it: choose an empty folder, or one of your own."
         )

@@ -12,6 +12,7 @@ import signal
 import socket
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 _FIRST_OWN_FD = 3
@@ -28,17 +29,20 @@ class ForkServer:
         self._orders, theirs = socket.socketpair()
         with theirs:
             if os.fork() == 0:
-                _serve(theirs, main)
+                _run(partial(_serve, theirs, main))
 
     def fork(self) -> socket.socket:
-        """Start a process; gives our end of the connection to it. Raises OSError when the server has ended."""
+        """Start a process; gives our end of the connection to it, which is closed when none could be started.
+
+        Raises OSError; BrokenPipeError when the server has ended.
+        """
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._orders, [b"."], [theirs.fileno()])
         return ours
 
 
-def _serve(orders: socket.socket, main: Main) -> NoReturn:
+def _serve(orders: socket.socket, main: Main) -> None:
     """Fork a process for each connection that is sent, until whoever sends them has ended."""
     gc.freeze()  # what is here now is never looked through, and its memory stays shared
     _stand_apart(keep=orders.fileno())
@@ -46,18 +50,26 @@ def _serve(orders: socket.socket, main: Main) -> NoReturn:
     while True:
         order, connections, _, _ = socket.recv_fds(orders, 1, 1)
         if not order:
-            os._exit(0)
-        [connection] = connections
-        if os.fork() == 0:
-            _run(main, connection)
-        os.close(connection)
+            return
+        for connection in connections:  # one, or none when there was no room for it
+            try:
+                if os.fork() == 0:
+                    _run(partial(_begin, main, connection))
+            except OSError:  # there may be room for the next
+                traceback.print_exc()
+            os.close(connection)
 
 
-def _run(main: Main, connection: int) -> NoReturn:
+def _begin(main: Main, connection: int) -> None:
+    _stand_apart(keep=connection)
+    main(socket.socket(fileno=connection))
+
+
+def _run(main: Callable[[], None]) -> NoReturn:
+    """End this process after it, whatever happens: it must not go on as the one it was forked from."""
     code = 1
     try:
-        _stand_apart(keep=connection)
-        main(socket.socket(fileno=connection))
+        main()
         code = 0
     except BaseException:  # noqa: BLE001 - as the interpreter would
         traceback.print_exc()

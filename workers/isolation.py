@@ -50,6 +50,7 @@ class Isolation:
         self._processes: list[_SuspectProcess] = []
         self._room = asyncio.Condition()
         self._running: dict[SessionId, asyncio.Task[None]] = {}
+        self._stopped = False
 
     def start(self, session_id: SessionId, crashes: int) -> None:
         """Have the session's next turn run apart; asking again while that is under way changes nothing.
@@ -75,15 +76,26 @@ class Isolation:
             process = await self._join(session_id, crashes)
         except OSError as error:
             _log.error("A process for suspects could not be started.", error=error)
+            if isinstance(error, BrokenPipeError):
+                self._stop_worker()
             await asyncio.sleep(PAUSE_S)
         else:
-            _log.warning("A turn whose workers ended is run apart.", session=session_id, crashes=crashes)
+            _log.warning(
+                "A turn whose workers crashed is run in isolation.", session=session_id, crashes=crashes
+            )
             if not await process.ended(session_id, self._longest_s):
                 _log.error("A process of suspects ended.", session=session_id, pid=process.pid)
                 if process.pid is None:  # the turn was not begun, so it is not to blame
                     await asyncio.sleep(PAUSE_S)
             await self._leave(process)
         await self._wakeup.offer(session_id)
+
+    def _stop_worker(self) -> None:
+        """Have the worker replaced, since its server has ended. Told once: a second signal would end it at once."""
+        if not self._stopped:
+            self._stopped = True
+            _log.error("This worker can run no more suspects; it stops, to be replaced.")
+            os.kill(os.getpid(), signal.SIGTERM)
 
     async def _join(self, session_id: SessionId, crashes: int) -> _SuspectProcess:
         """Name the session to a process that takes its like, when there is room."""

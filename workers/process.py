@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from prometheus_client import start_http_server
 
-from internal_flows.catalogue import Catalogue
 from internal_flows.start_request import read_start
 from orchestrator.adapters.local_peers import is_stranger
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
@@ -155,19 +154,19 @@ class WorkerProcess:
             "flower": self._flower,
             "unacknowledged": self._open_messages(),
         }
-        if self._internal is None and not self._runs_turns:
+        if self._internal is None:  # submissions are all that it takes
             registered = RegisteredProcess.here("worker", self._queues)
             self._parts = WorkerParts(**common, ports=ports, registered=registered)
         else:
-            self._parts = await self._open_lanes(ports, common)
+            self._parts = await self._open_lanes(ports, common, self._internal)
         self._resources.push_async_callback(self._leave)
         self._periodic = start_periodic_work(self._parts)
         self._serve_metrics()
 
-    async def _open_lanes(self, ports: Ports, common: dict[str, Any]) -> WorkerParts:
+    async def _open_lanes(self, ports: Ports, common: dict[str, Any], internal: InternalWork) -> WorkerParts:
         """Open what runs turns, or looks for those that nobody runs, and starts or runs Internal flows."""
         lane = await self._resources.enter_async_context(self._open_lane(ports))
-        executor = None if self._internal is None else self._open_executor(ports, lane, self._internal)
+        executor = self._open_executor(ports, lane, internal)
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
             ports = replace(ports, summary_refresh=refresh)
@@ -207,16 +206,20 @@ class WorkerProcess:
 
     def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
         if not self._runs_turns:
-            return open_lane(ports)
+            return open_lane(ports, freed=self._note_freed)
         isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup)
         self._resources.push_async_callback(isolation.close)
-        return open_lane(ports, suspected=isolation.start)
+        return open_lane(ports, suspected=isolation.start, freed=self._note_freed)
+
+    def _note_freed(self, sessions: Sequence[SessionId]) -> None:
+        if self._parts.executor is not None:
+            self._parts.executor.repair_later(sessions)
 
     def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
         """Make what carries Internal flows out; a mistake in a flow must not keep turns from running."""
         settings = self._settings
         try:
-            catalogue: Catalogue = internal.make_catalogue(ports)
+            catalogue = internal.make_catalogue(ports)
         except ParleyError as error:
             _log.error("Internal flows cannot be used.", error=error)
             return None
@@ -234,7 +237,6 @@ class WorkerProcess:
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
             live=ports.shared.live,
-            freed=lane.freed,
         )
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:

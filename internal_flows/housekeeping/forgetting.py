@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from internal_flows.housekeeping.retention import PRUNE_WITHIN_S
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.memory.forgetting import Unwanted, collect_unwanted
+from orchestrator.memory.user_memory import SESSION_OWNER
 from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, SessionId, TenantId, UserId
 
@@ -58,11 +59,10 @@ class Forget(InternalFlow):
 
 
 class Erasing(BaseModel):
-    """Whose memory holds something forgotten, and one of their sessions; without one, what is beside sessions."""
+    """Who had something forgotten."""
 
     tenant_id: TenantId
     owner: UserId
-    session_id: SessionId | None = None
 
 
 class EraseForgotten(InternalFlow):
@@ -74,55 +74,53 @@ class EraseForgotten(InternalFlow):
 
     name: ClassVar[str] = "erase_forgotten"
     trigger: ClassVar[str] = "erase_forgotten"
-    tools: ClassVar[tuple[str, ...]] = ("forgetting", "scratchpad")
+    tools: ClassVar[tuple[str, ...]] = ("forgetting", "housekeeping", "scratchpad")
     input_type: ClassVar[Any] = Erasing
     options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
 
     async def before_all(self, run: RunContext) -> Any:
-        store, until = run.tools["forgetting"], time.time() - run.config.get("after_s", AFTER_S)
+        until = time.time() - run.config.get("after_s", AFTER_S)
         inputs = [
-            Erasing(tenant_id=tenant_id, owner=owner, session_id=session_id).model_dump()
-            for tenant_id, owner in await store.owners(until)
-            for session_id in (None, *await store.sessions_of(tenant_id, owner))
+            Erasing(tenant_id=tenant_id, owner=owner).model_dump()
+            for tenant_id, owner in await run.tools["forgetting"].owners(until)
         ]
         return before_all_response(inputs=inputs, data={"until": until})
 
-    async def work(self, run: RunContext, item: Erasing, data: Json) -> Json:
-        """Erase at one place; whose place it is, and whether that could be done."""
-        store = run.tools["forgetting"]
-        forgotten = await store.forgotten(item.tenant_id, item.owner, run.data["until"])
+    async def work(self, run: RunContext, item: Erasing, data: Json) -> bool:
+        """Erase what one user had forgotten; False when some of it still stands somewhere."""
+        store, tenant_id, until = run.tools["forgetting"], item.tenant_id, run.data["until"]
+        forgotten = await store.forgotten(tenant_id, item.owner, until)
         unwanted = collect_unwanted(forgotten)
-        if item.session_id is None:
-            theirs = await store.sessions_of(item.tenant_id, item.owner)
-            await store.drop_documents(item.tenant_id, item.owner, theirs, unwanted)
-            done = True
-        else:
-            await self._take_out_of_notes(run, item.tenant_id, item.session_id, unwanted)
-            done = await store.take_out(item.tenant_id, item.session_id, unwanted)
-        return [item.tenant_id, item.owner, done]
+        theirs = await self._sessions_of(run, tenant_id, item.owner)
+        await store.drop_documents(tenant_id, item.owner, theirs, unwanted)
+        done = [await self._erase(run, tenant_id, session_id, unwanted) for session_id in theirs]
+        if all(done):
+            await store.finish(tenant_id, item.owner, forgotten, until)
+        return all(done)
 
-    async def _take_out_of_notes(
+    async def _sessions_of(self, run: RunContext, tenant_id: TenantId, owner: UserId) -> list[SessionId]:
+        """List the sessions of a user, or the one that a memory without a user belongs to."""
+        if owner.startswith(SESSION_OWNER):
+            return [SessionId(owner.removeprefix(SESSION_OWNER))]
+        return await run.tools["housekeeping"].sessions_of(tenant_id, owner)
+
+    async def _erase(
         self, run: RunContext, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted
-    ) -> None:
-        pad = run.tools["scratchpad"]
-        if unwanted.everything:
-            await pad.forget(tenant_id, session_id)
-            return
+    ) -> bool:
+        """Take it out of a session and its notes; False, and nothing done, while somebody is at work there."""
+        if not await run.tools["forgetting"].take_out(tenant_id, session_id, unwanted):
+            return False
+        pad, until = run.tools["scratchpad"], unwanted.everything_until
         told = [
             entry.entry_id
             for entry in await pad.read(tenant_id, session_id, touch=False)
-            if _tells(entry, unwanted)
+            if (until is not None and entry.at <= until) or _tells(entry, unwanted)
         ]
         await pad.remove(tenant_id, session_id, tuple(told))
+        return True
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
-        """Forget for good what stands nowhere else any more."""
-        done: dict[tuple[TenantId, UserId], bool] = {}
-        for tenant_id, owner, gone in outputs:
-            done[tenant_id, owner] = done.get((tenant_id, owner), True) and gone
-        for tenant_id, owner in (name for name, gone in done.items() if gone):
-            await run.tools["forgetting"].finish(tenant_id, owner, run.data["until"])
-        return {"erased": sum(done.values()), "left": len(done) - sum(done.values())}
+        return {"erased": sum(map(bool, outputs)), "left": sum(not done for done in outputs)}
 
 
 def _tells(entry: Entry, unwanted: Unwanted) -> bool:

@@ -118,8 +118,14 @@ class RunCanvas:
         """
         waves = started.waves
         if not waves or (len(waves[0]) > 1 and not self._joins):
+            failure: Unavailable | None = None
             for hint in started.hints:
-                await self.hint(hint)
+                try:
+                    await self.hint(hint)
+                except Unavailable as error:  # the others may come through
+                    failure = error
+            if failure is not None:
+                raise failure
             return
         links: list[Any] = []
         for wave, following in zip(waves, (*waves[1:], ()), strict=True):

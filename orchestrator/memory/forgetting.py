@@ -1,7 +1,8 @@
 """Take what is to be forgotten out of what was said and written, a sentence at a time (CO-4).
 
 It errs on the side of forgetting: a sentence that has most of the telling words of a forgotten one goes, in whatever
-order and form they stand. A bare value of a slot stays, because it belongs to a task and says nothing of the user.
+order and form they stand. Where no words of people stand, names and bare values stay: they belong to a task, and say
+nothing of the user.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ REPLACES = "replaces"
 """In the origin of a note: what the user had said before, in its place."""
 MOST_WORDS = 0.75
 """Of the telling words of a longer sentence, those that another one must have to say the same."""
+_SENTENCE_END = re.compile(r"[.!?…]")
 _SENTENCE = re.compile(r"((?<=[.!?…])[\"”’)]*\s+|\n+)")
 _FRAME = frozenset(
     find_terms(
@@ -40,12 +42,14 @@ class Unwanted:
     Args:
         subjects: the telling words of each sentence.
         values: of slots, which stay where they stand alone.
-        everything: whatever was said goes.
+        everything_until: whatever was said by then goes, in unix seconds.
+        kept: what has been said since.
     """
 
     subjects: tuple[frozenset[str], ...]
     values: frozenset[str] = frozenset()
-    everything: bool = False
+    everything_until: float | None = None
+    kept: tuple[str, ...] = ()
 
     def is_in(self, text: str) -> bool:
         """Say whether a text tells any of it."""
@@ -55,14 +59,22 @@ class Unwanted:
     def take_out(self, value: Json, name: str = "") -> Json:
         """Give the same JSON without it. `name`: of the member that holds the value."""
         if isinstance(value, str):
-            return (
-                FORGOTTEN if self.everything and value and name in _SPOKEN else self.take_out_of_text(value)
-            )
+            spoken = name in _SPOKEN
+            if spoken and value and self.everything_until is not None:
+                return value if any(value in text for text in self.kept) else FORGOTTEN
+            return self.take_out_of_text(value) if spoken or self._is_prose(value) else value
         if is_list(value):
             return [self.take_out(entry, name) for entry in value]
         if is_object(value):
             return {key: self.take_out(entry, key) for key, entry in value.items()}
         return value
+
+    def _is_prose(self, text: str) -> bool:
+        """Tell a sentence from a name or a bare value, such as `book_hotel` or "New York"."""
+        if len(text.split()) < 2:
+            return False
+        terms = frozenset(find_terms(text))
+        return _SENTENCE_END.search(text) is not None or not any(terms <= one for one in self.subjects)
 
     def take_out_of_text(self, text: str) -> str:
         """Put a mark for each sentence that tells it."""
@@ -74,12 +86,13 @@ class Unwanted:
 
 
 def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
-    """Collect what some forgotten preferences were about."""
+    """Collect what some forgotten preferences were about; `updated_at` is when they were forgotten."""
     known = list(forgotten)
+    cleared = [one.updated_at for one in known if one.key == EVERYTHING]
     return Unwanted(
         subjects=tuple({subject for one in known for subject in _subjects_of(one) if subject}),
         values=frozenset(str(one.value) for one in known if one.kind is PreferenceKind.RULE),
-        everything=any(one.key == EVERYTHING for one in known),
+        everything_until=max(cleared, default=None),
     )
 
 

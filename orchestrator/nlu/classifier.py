@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import LinearModel
+from orchestrator.nlu.linear import LinearModel, probabilities
 from orchestrator.nlu.text import Utterance
 
 GRAM = 4
@@ -65,15 +65,6 @@ def features_of(tokens: Sequence[str]) -> dict[str, float]:
     return {name: weight * scale for name, weight in features.items()}
 
 
-def probabilities(model: LinearModel, scores: Any) -> list[float]:
-    """Turn summed scores (one per label) into probabilities."""
-    values = [value * model.sharpness for value in scores.tolist()]
-    highest = max(values)
-    powers = [math.exp(value - highest) for value in values]
-    total = sum(powers)
-    return [power / total for power in powers]
-
-
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """`probabilities` by label. `known`: the share of the words that training had seen."""
@@ -113,7 +104,8 @@ class Classifier:
         total *= 1.0 / math.sqrt(max(1, len(tokens) - 1))
         total += self.model.bias
         known = seen / counted if counted else 0.0
-        return Opinion(dict(zip(self.model.labels, probabilities(self.model, total), strict=True)), known)
+        scores = dict(zip(self.model.labels, total.tolist(), strict=True))
+        return Opinion(probabilities(self.model, scores), known)
 
     def _row_of(self, word: str) -> Any:
         row = self._words.get(word)

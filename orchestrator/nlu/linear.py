@@ -1,12 +1,13 @@
 """Linear models over sparse features: fitted, kept for the next process, applied elsewhere.
 
-Applying one is adding up a few rows of weights by name, which `classifier` and `slot_assignment` do with
-dictionaries: a process that finds kept models needs no SciPy, which only training imports.
+Applying one is adding up a few rows of weights by name (`score`; `classifier` keeps the sums of words): a process
+that finds kept models needs no SciPy, which only training imports.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import zipfile
 import zlib
@@ -73,13 +74,22 @@ def score(model: LinearModel, features: Features) -> dict[str, float]:
     return dict(zip(model.labels, total.tolist(), strict=True))
 
 
+def probabilities(model: LinearModel, scores: Mapping[str, float]) -> dict[str, float]:
+    """Turn scores by label into probabilities."""
+    values = {label: value * model.sharpness for label, value in scores.items()}
+    highest = max(values.values())
+    powers = {label: math.exp(value - highest) for label, value in values.items()}
+    total = sum(powers.values())
+    return {label: power / total for label, power in powers.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Examples:
     """What a model is fitted to: `rows` of features, and the right label of each.
 
     `allowed`: the labels that were possible for each row, with the scores they begin with; None: all.
     `parts`: what a label has in common with others, so that they learn from each other. `importance` of each
-    row; None: rare labels count as much as frequent ones.
+    row; None: all alike. `balanced`: rare labels count as much as frequent ones.
     """
 
     rows: Sequence[Features]
@@ -87,6 +97,7 @@ class Examples:
     allowed: Sequence[Mapping[str, float]] | None = None
     parts: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
     importance: Sequence[float] | None = None
+    balanced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +153,9 @@ def _in_numbers(examples: Examples, known: Sequence[str], index: Mapping[str, in
                 if label in place:
                     mask[row, place[label]] = score
     targets = np.array([place[label] for label in examples.labels])
-    if examples.importance is None:
-        importance = (len(targets) / (len(known) * np.bincount(targets)))[targets]
-    else:
-        importance = np.array(examples.importance)
+    importance = np.ones(len(targets)) if examples.importance is None else np.array(examples.importance)
+    if examples.balanced:
+        importance = importance * (len(targets) / (len(known) * np.bincount(targets)))[targets]
     return _Problem(matrix, targets, mask, _share(known, examples.parts), importance)
 
 

@@ -6,7 +6,7 @@ Takes candidates, gives mentions by slot. Types decide what is possible, the wor
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -27,7 +27,7 @@ from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.linear import LinearModel, score
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
-from orchestrator.types import Dact, Json
+from orchestrator.types import Json
 
 NO_SLOT = "-"
 PEOPLE = "people"
@@ -141,11 +141,12 @@ def _right(utterance: Utterance, candidates: Sequence[Candidate], position: int)
 class SlotAssigner:
     """Assigns candidates to slots, by a model that `learn_slots` has made."""
 
-    def __init__(self, model: LinearModel, extractor: Extractor) -> None:
+    def __init__(self, model: LinearModel, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
         self._model = model
         self._extractor = extractor
-        self._flows: dict[Dact, FlowSlots] = {}
-        self._numbers: set[str] = set()
+        self._flows = {flow.dact: FlowSlots.of(flow) for flow in flows}
+        slots = (slot for known in self._flows.values() for slot in known.kinds.items())
+        self._numbers = {name for name, kinds in slots if NUMBER in kinds}
 
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
@@ -170,12 +171,10 @@ class SlotAssigner:
         return mentions
 
     def know(self, flow: FlowSpec) -> FlowSlots:
-        """Work out what a flow's slots take, once."""
-        known = self._flows.get(flow.dact)
-        if known is None:
-            known = self._flows[flow.dact] = FlowSlots.of(flow)
-            self._numbers |= {name for name, kinds in known.kinds.items() if NUMBER in kinds}
-        return known
+        """Tell what a flow's slots take, also of a flow that nothing was learnt for."""
+        if flow.dact not in self._flows:
+            self._flows[flow.dact] = FlowSlots.of(flow)
+        return self._flows[flow.dact]
 
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None

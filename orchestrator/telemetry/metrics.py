@@ -23,7 +23,7 @@ QUEUE_SECONDS = Histogram(
 )
 PHASE_SECONDS = Histogram("parley_turn_phase_seconds", "Phases of turns.", ["phase"], buckets=_FAST)
 
-MESSAGES_REFUSED = Counter("parley_messages_refused", "Messages of a broker that were none.", ["queue"])
+MESSAGES_REFUSED = Counter("parley_messages_refused", "Malformed messages dropped from a queue.", ["queue"])
 MODEL_CALLS = Counter(
     "parley_model_calls", "Questions to models, by what came of them.", ["model", "prompt", "outcome"]
 )

@@ -23,7 +23,7 @@ from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId
 
 SUSPECTED_AFTER = 2
-"""So many crashes beside others, and a turn is run apart from all but its like."""
+"""So many crashes beside others, and a turn is run only beside other suspects."""
 
 
 class MemoryLane:

@@ -14,6 +14,7 @@ from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.data_folder import EVALUATIONS
 from parley.evaluation.dialogues.telling import By, Measured, Telling
 from parley.output import print_json, print_table, say
+from parley.terminal.drawing import WIDTH, bar
 
 if TYPE_CHECKING:
     from parley.evaluation.domains import DomainReport
@@ -26,7 +27,6 @@ SOURCE = (
     "Baseline: figures on the development set in the README of the dataset's baseline "
     "(google-research/schema_guided_dst), a BERT model fine-tuned on the dataset's training set."
 )
-_WIDTH = 40
 _MEASURES = {
     "frames": "frames",
     "active_intent_accuracy": "intent acc.",
@@ -120,8 +120,8 @@ def evaluate_domain_or_dialogues(
         evaluate_domain(
             domain,
             files,
-            variants=[Variant(one, folder) for one in model or [None] for folder in (None, *(prompts or ()))],
-            judge=judge or (model or [None])[0],
+            variants=[Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ()))],
+            judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
             folder=folder,
@@ -208,7 +208,7 @@ def _evaluate_dialogues(
     rows = {**figures["services"], "all services": figures["overall"], **BASELINE}
     cells = ([name, *(_show(row.get(measure)) for measure in _MEASURES)] for name, row in rows.items())
     print_table(("service", *_MEASURES.values()), list(cells))
-    print("How often an intent is right (bar) that was held to be as likely as ¦ stands:")
+    print("Accuracy of intents (bar) by predicted probability (¦):")
     for one in figures["reliability"]:
         print(f"{one['frames']:6} frames  {_draw(one['right'], one['sure'])}  {one['right']:.2f}")
     print(SOURCE)
@@ -227,10 +227,10 @@ def locate(path: Path | None, schema: Path | None, dialogues: Path | None) -> tu
 
 
 def _draw(share: float, mark: float) -> str:
-    """Draw a share as a bar of forty signs, with a mark at another share."""
-    bar = list(("█" * round(share * _WIDTH)).ljust(_WIDTH, "·"))
-    bar[min(_WIDTH - 1, round(mark * _WIDTH))] = "¦"
-    return "".join(bar)
+    """Draw a share as a bar, with a mark at another share."""
+    drawn = list(bar(share).ljust(WIDTH, "·"))
+    drawn[min(WIDTH - 1, round(mark * WIDTH))] = "¦"
+    return "".join(drawn)
 
 
 def _show(value: float | None) -> str:

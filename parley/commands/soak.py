@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from parley.commands.options import AsJson
 from parley.embedded.ports import free_port
 from parley.output import print_json, print_table, progress, say
-from parley.signals import stop_on_signals
+from parley.signals import StopRequested, stop_on_signals
 from parley.soak.runner import SoakPlan
 from parley.soak.runner import soak as run
 from parley.stack import StackPlan, run_stack
@@ -44,18 +45,21 @@ def soak(
         fault_every_s=fault_every,
         seed=random.randrange(_ANY_SEED) if seed is None else seed,
     )
-    with stop_on_signals(), tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
-        stack_plan = StackPlan(
-            data_dir=Path(folder),
-            domain="travel",
-            host="127.0.0.1",
-            port=free_port(),
-            turn_workers=workers,
-        )
-        with run_stack(stack_plan, say) as stack:
+    folder, held = Path(tempfile.mkdtemp(prefix=_PREFIX)), False
+    try:
+        with stop_on_signals(), run_stack(_stack_of(folder, workers), say) as stack:
             say(f"Breaking things for {minutes:g} minutes, seed {plan.seed}.")
             with progress("breaking things, seconds") as counted:
                 report = run(stack, plan, say, counted)
+        held = not report.breaches
+    except StopRequested:
+        held = True  # ended by its user, who has nothing to look up
+        raise
+    finally:
+        if held:
+            shutil.rmtree(folder)
+        else:
+            say(f"What was stored and logged is kept in {folder}.")
     if as_json:
         print_json({**asdict(report), "faults": dict(report.faults)})
     else:
@@ -68,3 +72,9 @@ def soak(
             print(f"BROKEN  {breach}")
         print(f"Promises broken: {len(report.breaches)}." if report.breaches else "Every promise held.")
     raise typer.Exit(1 if report.breaches else 0)
+
+
+def _stack_of(folder: Path, turn_workers: int) -> StackPlan:
+    return StackPlan(
+        data_dir=folder, domain="travel", host="127.0.0.1", port=free_port(), turn_workers=turn_workers
+    )

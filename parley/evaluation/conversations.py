@@ -26,7 +26,7 @@ from orchestrator.telemetry import Signal, SignalType
 from orchestrator.types import Json, JsonObject
 from parley.evaluation.rubric import Judge, Verdict, judge_answer
 
-_REFERENCE = re.compile(r"(?=\w*[A-Z])\w{5,}")
+REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
 """A reference that a tool made, which is another in every run."""
 
 
@@ -160,7 +160,7 @@ def insert(text: str, remembered: Mapping[str, str]) -> str:
 def insert_names(text: str, remembered: Mapping[str, str]) -> str:
     """Replace references that an earlier answer gave by their names: what `insert` undoes."""
     for name, value in remembered.items():
-        if _REFERENCE.fullmatch(value):
+        if REFERENCE.fullmatch(value):
             text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)
     return text
 

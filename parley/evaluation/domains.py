@@ -96,32 +96,37 @@ async def evaluate_domain(
     loaded = load_domain(domain)
     system1 = System1.for_domain(loaded.domain)
     edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
+    sections = [_read_sections(variant) for variant in variants]
     runs: list[JsonObject] = []
     findings: list[str] = []
-    for variant in variants:
-        prompts = read_prompts(variant.prompts) if variant.prompts is not None else {}
-        if variant.prompts is not None and not prompts:
-            raise InvalidInput(f"{variant.prompts} holds no prompts, such as nlu_think.md.", field="prompts")
-        async with open_model(variant.model) as pool, open_model(judge) as judging:
-            asked = judging.engineer(loaded.domain.config) if judging is not None else None
-            evaluated = Evaluated(
-                loaded,
-                system1,
-                pool,
-                sections={"prompts": prompts} if prompts else {},
-                judge=Judge.of(asked, loaded.domain.config) if asked is not None else None,
-            )
-            with progress(variant.name) as counted:
-                outcomes = await evaluate(files, evaluated, notice, counted)
-        _notice_unjudged(outcomes, notice)
-        run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges))
-        keep(run, folder)
-        runs.append(run)
-        findings += [*find_shortfalls(run["figures"], limits)]
+    async with open_model(judge) as judging:
+        config = loaded.domain.config
+        asked = judging.engineer(config) if judging is not None else None
+        judging_by = Judge.of(asked, config) if asked is not None else None
+        for variant, laid_over in zip(variants, sections, strict=True):
+            async with open_model(variant.model) as pool:
+                evaluated = Evaluated(loaded, system1, pool, laid_over, judging_by)
+                with progress(variant.name) as counted:
+                    outcomes = await evaluate(files, evaluated, notice, counted)
+            _notice_unjudged(outcomes, notice)
+            run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges))
+            keep(run, folder)
+            runs.append(run)
+            findings += [*find_shortfalls(run["figures"], limits)]
     findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
     page = folder / f"{runs[-1]['run']}.html"
     page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")
     return DomainReport(runs, page, findings)
+
+
+def _read_sections(variant: Variant) -> JsonObject:
+    """Read the prompts that a variant tries, as configuration."""
+    if variant.prompts is None:
+        return {}
+    prompts = read_prompts(variant.prompts)
+    if not prompts:
+        raise InvalidInput(f"{variant.prompts} holds no prompts, such as nlu_think.md.", field="prompts")
+    return {"prompts": prompts}
 
 
 def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:

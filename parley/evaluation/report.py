@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
 from orchestrator.types import JsonObject
+from parley.evaluation.conversations import REFERENCE
+from parley.evaluation.runs import NO_MODEL
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -20,6 +21,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
 
     `findings`: what is below its bound, or worse than before.
     """
+    runs = [{"name": one.get("model") or NO_MODEL, **one} for one in runs]  # older runs have no name
     run = runs[-1]
     flows = sorted({name for cell in run["confusion"] for name in (cell["expected"], cell["taken"])})
     most = max((cell["turns"] for cell in run["confusion"]), default=1)
@@ -39,12 +41,8 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
     )
 
 
-_REFERENCE = re.compile(r"\b(?=\w*\d)[A-Z0-9]{5,}\b")
-"""What a tool makes anew in each run, such as the reference of a booking."""
-
-
 def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:
-    return turn["flow"], _REFERENCE.sub("…", turn["answer"] or "")
+    return turn["flow"], REFERENCE.sub("…", turn["answer"] or "")
 
 
 def _compare(runs: Sequence[JsonObject]) -> list[JsonObject]:

@@ -16,6 +16,7 @@ from parley.evaluation.conversations import Outcome
 from parley.evaluation.scores import Scores
 
 LATEST = "latest"
+NO_MODEL = "without a model"
 TOLERANCE = 0.005
 """By how much a figure may be lower than before."""
 MAIN_FIGURE = "turns_as_expected"
@@ -31,7 +32,7 @@ class Variant:
     @property
     def name(self) -> str:
         prompts = f", {self.prompts.name}" if self.prompts is not None else ""
-        return (self.model or "without a model") + prompts
+        return (self.model or NO_MODEL) + prompts
 
     @property
     def suffix(self) -> str:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from orchestrator.client import AsyncClient
-from orchestrator.errors import InboxFull, Unavailable
+from orchestrator.errors import InboxFull, ParleyError, Unavailable
 from orchestrator.types import JsonObject
 from parley.soak.checks import ANSWERED, UNFINISHED
 
@@ -107,7 +107,9 @@ class Booker:
             except (Unavailable, InboxFull):
                 self.tally.unreachable += 1
                 await asyncio.sleep(AGAIN_AFTER_S)
+            except ParleyError as error:
+                raise _Broken(f"{self.name}: a request was refused as {error.code}: {error}") from error
 
 
 class _Broken(Exception):
-    """A turn ended in a way that leaves its conversation without a meaning."""
+    """A turn or a request ended in a way that leaves its conversation without a meaning."""

@@ -55,7 +55,7 @@ def soak(
     stack: RunningStack,
     plan: SoakPlan,
     say: Callable[[str], None],
-    counted: Callable[[int, int], None] = lambda _done, _total: None,
+    counted: Callable[[int, int], None],
 ) -> SoakReport:
     """Break a running stack under load for a while, let it come to rest, and check what it did.
 

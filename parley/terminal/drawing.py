@@ -40,11 +40,12 @@ def _bars(points: list[tuple[str, float]]) -> list[str]:
     shown = points[:MOST_BARS]
     most = max(abs(value) for _, value in shown) or 1.0
     width = max(len(name) for name, _ in shown)
-    lines = [f"{name:<{width}} {_bar(value / most)} {value:g}" for name, value in shown]
+    lines = [f"{name:<{width}} {bar(value / most)} {value:g}" for name, value in shown]
     return [*lines, f"… and {len(points) - MOST_BARS} more"] if len(points) > MOST_BARS else lines
 
 
-def _bar(share: float) -> str:
+def bar(share: float) -> str:
+    """Draw a share of the width."""
     eighths = round(max(0.0, share) * WIDTH * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+import uvloop
+from redis.exceptions import ConnectionError as ConnectionLost
+
 from orchestrator.adapters.redis.client import connect
 
 TIMES = 300
@@ -22,7 +26,39 @@ async def test_a_cancellation_that_comes_while_a_command_is_sent_is_not_forgotte
         assert await redis.ping()
 
 
+async def _ping(connection) -> None:
+    await connection.send_command("PING", check_health=False)
+    await connection.read_response()
+
+
 async def _repeat(redis) -> None:
     for _ in range(100):
         await redis.ping()
     await asyncio.sleep(10)
+
+
+async def _is_lost(connection) -> None:
+    connection._writer.transport.abort()
+
+
+async def _is_dropped_by_its_reader(connection) -> None:
+    connection.dropped = asyncio.ensure_future(
+        connection.disconnect(nowait=True)
+    )  # runs as the sending begins
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+@pytest.mark.parametrize("it", [_is_lost, _is_dropped_by_its_reader])
+def test_a_connection_that_is_closed_is_lost_in_the_words_of_the_driver(it, run, redis_url: str) -> None:
+    """Callers take what the driver raises for "Redis is away"; anything else would be a fault of ours."""
+
+    async def send_on_a_closed_connection() -> bool:
+        async with connect(redis_url, max_connections=1) as redis:
+            connection = await redis.connection_pool.get_connection()
+            await it(connection)
+            with pytest.raises(ConnectionLost):
+                await _ping(connection)
+            await redis.connection_pool.release(connection)
+            return await redis.ping()
+
+    assert run(send_on_a_closed_connection())

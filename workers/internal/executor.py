@@ -6,7 +6,7 @@ Messages come in here and truth is in the store: what cannot be claimed is not d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from internal_flows.catalogue import Catalogue
@@ -25,7 +25,7 @@ from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.task_sender import RunCanvas
-from orchestrator.errors import ConfigurationError, NotFound
+from orchestrator.errors import ConfigurationError, NotFound, Unavailable
 from orchestrator.ports.runs.records import Hint, NewRun, Started
 from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus
 from orchestrator.ports.runs.work import (
@@ -41,7 +41,7 @@ from orchestrator.ports.turns import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span
-from orchestrator.types import Json, JsonObject, SessionId
+from orchestrator.types import Json, SessionId
 from workers.internal.backpressure import Backpressure
 from workers.internal.dispatch import Dispatcher
 from workers.internal.progress import ProgressEvents
@@ -64,7 +64,6 @@ class RunExecutor:
         backpressure: when housekeeping is deferred for turns.
         live: gets the progress of sessions' runs, besides their logs.
         max_attempts: a run or item that ended its worker so often is given up.
-        freed: sessions whose worker died; a look at them is started, which empties it.
     """
 
     def __init__(
@@ -78,10 +77,9 @@ class RunExecutor:
         max_attempts: int = 3,
         backpressure: Backpressure | None = None,
         live: LiveEvents | None = None,
-        freed: list[SessionId] | None = None,
     ) -> None:
         self.catalogue = catalogue
-        self._freed = [] if freed is None else freed
+        self._freed: list[SessionId] = []
         self.backpressure = backpressure
         self._runs = runs
         self._work = work
@@ -127,6 +125,11 @@ class RunExecutor:
         self._dispatcher.send(self._dispatcher.carry_out_urgent(hints))
         return len(hints)
 
+    def repair_later(self, sessions: Sequence[SessionId]) -> None:
+        """Have sessions whose worker died looked through for what must not be, from the next sweep on."""
+        if REPAIR_STATE in self.catalogue.graphs:
+            self._freed += sessions
+
     def stop(self) -> None:
         """Take nothing more; shares of items end after the present one."""
         self._stopping = True
@@ -139,11 +142,14 @@ class RunExecutor:
             await asyncio.wait({*self._at_work.values()}, timeout=grace_s)
 
     async def _repair_after_crash(self) -> None:
-        """Have the sessions of a worker that died looked through for what must not be."""
-        if self._freed and REPAIR_STATE in self.catalogue.graphs:
-            parameters: JsonObject = {"sessions": [*self._freed]}
-            self._freed.clear()
-            await self.start(self.catalogue.new_graph(REPAIR_STATE, parameters=parameters))
+        if not self._freed:
+            return
+        freed, self._freed = self._freed, []
+        try:
+            await self.start(self.catalogue.new_graph(REPAIR_STATE, parameters={"sessions": [*freed]}))
+        except Unavailable:  # the next sweep tries again
+            self._freed += freed
+            raise
 
     @property
     def _waited_s(self) -> float:

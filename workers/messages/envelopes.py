@@ -21,7 +21,7 @@ from orchestrator.ports.tasks import SUBMISSIONS
 from workers.messages.refused import note_refused
 from workers.messages.unacknowledged import BOOK, taken_by
 
-DROPPED: Final = "A message that is none was dropped."
+DROPPED: Final = "A malformed message was dropped."
 
 # Errors from messages whose parts are missing, or of another type; kombu takes some for a lost connection.
 MALFORMED: Final = (

@@ -172,9 +172,9 @@ class PostgresHousekeeping:
             " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
             " WHERE sessions.tenant_id = :tenant AND sessions.user_id = :user"
             " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
-            " AND NOT EXISTS (SELECT FROM preferences AS gone WHERE gone.tenant_id = :tenant AND gone.user_id = :user"
-            " AND gone.source IN ('forgotten', 'erased') AND gone.updated_at >= archive.at AND gone.key IN"
-            " ('*', '*.' || slot.key, archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
+            " AND NOT EXISTS (SELECT FROM forgotten_preferences AS gone WHERE gone.tenant_id = :tenant"
+            " AND gone.user_id = :user AND gone.at >= archive.at AND gone.key IN ('*', '*.' || slot.key,"
+            " archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
             " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
         )
         rows = await self._database.read_all(query, {"tenant": tenant_id, "user": user_id})
@@ -233,6 +233,6 @@ def _state(row: Any) -> SessionState:
 
 
 async def _delete_user(connection: AsyncConnection, tenant_id: TenantId, user_id: UserId) -> None:
-    for table in ("preferences", "documents"):
+    for table in ("preferences", "forgotten_preferences", "documents"):
         deletion = f"DELETE FROM {table} WHERE user_id = :user AND tenant_id = :tenant"  # noqa: S608
         await connection.execute(text(deletion), {"user": user_id, "tenant": tenant_id})

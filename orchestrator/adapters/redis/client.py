@@ -14,7 +14,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from redis.exceptions import ConnectionError, RedisError  # noqa: A004  # the driver's own name for it
 
 from orchestrator.adapters.redis.address import Watched, is_socket, read_watched
 from orchestrator.errors import Unavailable
@@ -24,10 +24,11 @@ REPLY_TIMEOUT_S = 2.0
 HEALTH_CHECK_EVERY_S = 5
 
 
-class _Cancellable(AbstractConnection):
-    """Can be cancelled while it sends.
+class _Sending(AbstractConnection):
+    """Can be cancelled while it sends, and says so in the driver's terms when the server is gone.
 
     The driver sends within `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes as it ends.
+    On a connection that was closed meanwhile it fails with whatever the event loop or a missing stream raises.
     """
 
     async def send_packed_command(
@@ -39,6 +40,11 @@ class _Cancellable(AbstractConnection):
         if task is not None and task.cancelling() > earlier:
             await self.disconnect(nowait=True)  # the answer is nobody's any more
             raise asyncio.CancelledError
+
+    async def _send_packed_command(self, command: Iterable[bytes]) -> None:
+        if self._writer is None or self._writer.transport.is_closing():
+            raise ConnectionError("The connection was closed before the command was sent.")
+        await super()._send_packed_command(command)
 
 
 class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
@@ -98,7 +104,7 @@ def _connect_to_master(watched: Watched, options: dict[str, Any]) -> Redis:
 
 def _from_pool(pool: BlockingConnectionPool) -> Redis:
     untyped: Any = pool
-    untyped.connection_class = type("Connection", (_Cancellable, untyped.connection_class), {})
+    untyped.connection_class = type("Connection", (_Sending, untyped.connection_class), {})
     return Redis.from_pool(pool)
 
 

@@ -31,6 +31,7 @@ from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, f
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers, find_ranges
 from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.extract.times import find_times
+from orchestrator.nlu.linear import LinearModel
 from orchestrator.nlu.text import Utterance
 
 _BY_TYPE: dict[str, tuple[str, ...]] = {
@@ -143,7 +144,7 @@ _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 
 
 class Extractor:
-    """Finds the candidates of a message for the slots of a domain. `tagger`: finds names, where that was learnt."""
+    """Finds the candidates of a message for the slots of a domain."""
 
     def __init__(
         self,
@@ -151,10 +152,11 @@ class Extractor:
         entities: Mapping[str, Entity],
         common: frozenset[str],
         patterns: Mapping[str, re.Pattern[str]] | None = None,
+        spans: LinearModel | None = None,
     ) -> None:
         """`common`: words written in small letters in the examples; they do not begin names.
 
-        `patterns`: the forms of the domain's own slot types, by type.
+        `patterns`: the forms of the domain's own slot types, by type. `spans`: where names stand, if that was learnt.
         """
         slots = [slot for flow in flows for slot in flow.slots.values()]
         kinds = {kind for slot in slots for kind in kinds_of(slot)}
@@ -168,7 +170,7 @@ class Extractor:
         self._dates = DATE in kinds
         self._units = [find for kind, find in _UNITS if kind in kinds]
         self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
-        self.tagger: SpanTagger | None = None
+        self._tagger = None if spans is None else SpanTagger(spans)
         self._latest: tuple[str, date, list[Candidate]] = ("", date.min, [])
         add_entities(self.gazetteer, entities.values())
         for slot in slots:
@@ -201,9 +203,9 @@ class Extractor:
     def _find_names(self, utterance: Utterance, typed: list[Found]) -> list[Found]:
         """Find names by what was learnt of them, and elsewhere by their capitals."""
         capitals = find_names(utterance, self.common, typed)
-        if self.tagger is None:
+        if self._tagger is None:
             return capitals
-        names = self.tagger.find(utterance)
+        names = self._tagger.find(utterance)
         return names + [
             one for one in capitals if all(one.end <= name.start or name.end <= one.start for name in names)
         ]

@@ -17,7 +17,6 @@ from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.gazetteer import Gazetteer
-from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
@@ -68,8 +67,6 @@ class System1:
         self.decider = Decider(extractor, likely)
         self.reader = reader
         self.rows = rows or {}
-        for flow in flows.values():
-            slots.know(flow)
 
     @classmethod
     def train(
@@ -95,19 +92,17 @@ class System1:
         texts += [text for answer in known.values() for text in answer.examples]
         texts += [text for _kind, text in kind_texts()]
         common = lower_words([*texts, *(without_spans(example) for example in extra)])
-        extractor = Extractor(specs.values(), entities, common, patterns)
+        extractor = Extractor(specs.values(), entities, common, patterns, learn_spans(extra, specs))
         learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
 
         version = key_of(specs, entities, known, patterns, extra)
-        spans = learn_spans(extra, specs)
-        extractor.tagger = None if spans is None else SpanTagger(spans)
         labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
         assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
         return cls(
             specs,
             extractor,
             Classifier(labelling),
-            SlotAssigner(assigning, extractor),
+            SlotAssigner(assigning, extractor, specs.values()),
             known,
             likely,
             reader,

@@ -38,10 +38,9 @@ _SAMPLES: dict[str, tuple[str, ...]] = {
 class Example:
     """A message and what it means.
 
-    `label`: what the classifier should say (see `classifier`), None when only the slots of its
-    values are taught. `spans`: (start, end, slot) in characters. `asked`: the slot whose question it
-    answers. `dact`: the
-    flow whose slots the spans name. `said`: a user said it, rather than that it was written or made up.
+    `label`: what the classifier should say (see `classifier`), None when only the slots of its values are taught.
+    `spans`: (start, end, slot) in characters. `asked`: the slot whose question it answers. `dact`: the flow whose
+    slots the spans name. `said`: a user said it, rather than that it was written or made up.
     """
 
     text: str

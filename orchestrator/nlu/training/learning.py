@@ -34,7 +34,7 @@ def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearMod
             utterance = tokenize(clean(example.text))
             rows.append(features_of(delexicalize(utterance, extractor.find(utterance, _TRAINING_DAY))))
             labels.append(example.label)
-    return fit(Examples(rows, labels), _LABELS_STRENGTH)
+    return fit(Examples(rows, labels, balanced=True), _LABELS_STRENGTH)
 
 
 def learn_slots(
@@ -99,7 +99,7 @@ def learn_spans(examples: Iterable[Example], flows: Mapping[Dact, FlowSpec]) -> 
         for features, tag, before in zip(token_features(utterance), tags, previous(tags), strict=True):
             rows.append(dict.fromkeys([*features, after(before)], 1.0))
             labels.append(tag)
-    return fit(Examples(rows, labels, importance=[1.0] * len(rows)), _SPANS_STRENGTH)
+    return fit(Examples(rows, labels), _SPANS_STRENGTH)
 
 
 def _mark_candidates(

@@ -38,12 +38,14 @@ def cases(
     """Make cases for `parley eval` of feedback and corrections: each conversation up to the turn that was rated."""
     from parley.evaluation.cases import add_cases, make_case, write_cases  # noqa: PLC0415  # slow to import
 
-    made: list[JsonObject] = []
+    given: dict[str, list[JsonObject]] = {}
     for feedback in client.feedback(session_id=session):
-        if client.session(feedback["session_id"])["domain"] != domain:
-            continue
-        case = make_case(feedback, _read_turns(client, feedback["session_id"]))
-        made += [case] if case is not None else []
+        given.setdefault(feedback["session_id"], []).append(feedback)
+    made: list[JsonObject] = []
+    for session_id, feedbacks in given.items():
+        if client.session(session_id)["domain"] == domain:
+            turns = _read_turns(client, session_id)
+            made += [case for one in feedbacks if (case := make_case(one, turns)) is not None]
     if into is None:
         return Answer(made, f"conversations:\n{write_cases(made)}" if made else "none")
     return Answer(made, f"{add_cases(made, into)} of {len(made)} are new in {into}.")

@@ -29,7 +29,7 @@ def forget(
     keys: Annotated[list[str] | None, typer.Argument(help="What is to be forgotten, by key.")] = None,
     everything: Annotated[bool, typer.Option("--everything", help="All, and all that was said.")] = False,
 ) -> Answer:
-    """Forget it for good: within minutes it is in no conversation, note or document either."""
+    """Forget for good: within minutes it is gone from conversations, notes and documents."""
     if everything == bool(keys):
         raise InvalidInput("Name keys of what is to be forgotten, or say --everything.", field="keys")
     known = client.preferences(user)["preferences"]

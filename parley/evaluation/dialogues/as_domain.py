@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from orchestrator.types import JsonObject
-from parley.evaluation.dialogues.compile import compile_slot, dact_of, known_values, snake
+from parley.evaluation.dialogues.compile import compile_slot, dact_of, known_values, part_words, snake
 from parley.evaluation.dialogues.dataset import Dialogue, SchemaIntent, Service
 from parley.evaluation.dialogues.equivalence import find_equivalents
 
@@ -101,7 +100,7 @@ def _flow(
     entities: JsonObject,
     own: Container[str],
 ) -> JsonObject:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", intent.name).lower()
+    words = part_words(intent.name).lower()
     return {
         "dax": dax,
         "intent": "Do" if intent.is_transactional else "Find",
@@ -173,7 +172,7 @@ def _tool(service: Service, intent: SchemaIntent) -> JsonObject:
     ]
     columns: JsonObject = {name: {"type": "string"} for name in intent.result_slots}
     entry: JsonObject = {
-        "name": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", intent.name),
+        "name": part_words(intent.name),
         "description": intent.description,
         "service": f"{SERVICE_CLASS}.{dact_of(service.name, intent.name)}",
         "input_schema": {

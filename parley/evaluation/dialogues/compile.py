@@ -112,8 +112,13 @@ def dact_of(service: str, intent: str) -> Dact:
     return Dact(f"{snake(intent)}_{snake(service)}")
 
 
+def part_words(name: str) -> str:
+    """Write a name of words in capitals, such as FindTable, with blanks between them."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+
+
 def snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return part_words(name).replace(" ", "_").lower()
 
 
 Values = dict[str, dict[str, Counter[str]]]
@@ -146,7 +151,7 @@ def compile_flows(service: Service, values: Mapping[str, Counter[str]]) -> list[
             service.name,
             Family.TRANSFORM if intent.is_transactional else Family.READ,
             intent.description,
-            (intent.description or intent.name, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", intent.name).lower()),
+            (intent.description or intent.name, part_words(intent.name).lower()),
             slots,
         )
         for index, intent in enumerate(service.intents.values(), 1)
@@ -167,11 +172,11 @@ def user_examples(service: Service, dialogues: Iterable[Dialogue]) -> Iterator[E
         if frame is not None:
             spans = annotated_spans(service, frame, turn.text)
             yield Example(
-                turn.text, label_of(service, frame), spans, _asked_slot(before, service), dact, said=True
+                turn.text, _label_of(service, frame), spans, _asked_slot(before, service), dact, said=True
             )
 
 
-def label_of(service: Service, frame: Frame) -> str | None:
+def _label_of(service: Service, frame: Frame) -> str | None:
     """Label a user's frame as the classifier should."""
     for act in frame.acts:
         if act.name == "INFORM_INTENT" and act.values:

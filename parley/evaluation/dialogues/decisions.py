@@ -6,18 +6,17 @@ Learnt from annotated dialogues; at measure time only what was understood of the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp
 
 from orchestrator.nlu.classifier import delexicalize, features_of
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import Candidate
-from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, score
+from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, probabilities, score
 from orchestrator.nlu.text import clean, fold, tokenize
 from parley.evaluation.dialogues.compile import TODAY
-from parley.evaluation.dialogues.dataset import NO_INTENT, Dialogue, Frame, Service, Turn
-from parley.evaluation.dialogues.offers import NOTHING, SystemTurn, chief_act
+from parley.evaluation.dialogues.dataset import NO_INTENT, Act, Dialogue, Frame, Service
+from parley.evaluation.dialogues.offers import NOTHING, TAKING, SystemTurn, annotated_turn
 
 _STRENGTH = 10.0
 _STAYING = 1.0
@@ -25,7 +24,6 @@ _NAMED = 1.0
 """What speaks for the intent that there is, whatever is said, and for one that the message names."""
 _LEAST_WISHES = 3
 _SURE = 0.5
-_TAKING = frozenset({"SELECT", "AFFIRM"})
 _TAKEN = "taken"
 
 
@@ -62,10 +60,10 @@ class Moment:
     def possible(self, text: str) -> dict[str, float]:
         """The labels of the intents that there may be now, with the scores that they begin with."""
         joined = "".join(char for char in fold(text) if char.isalpha())
-        first = {label_of(self.service, NO_INTENT): _STAYING * (self.intent == NO_INTENT)}
+        first = {_label_of(self.service, NO_INTENT): _STAYING * (self.intent == NO_INTENT)}
         for name in self.service.intents:
             named = any(word in joined for word in self.service.telling_words(name))
-            first[label_of(self.service, name)] = _STAYING * (name == self.intent) + _NAMED * named
+            first[_label_of(self.service, name)] = _STAYING * (name == self.intent) + _NAMED * named
         return first
 
     def _family(self, intent: str) -> str:
@@ -73,32 +71,41 @@ class Moment:
         return "none" if known is None else "changes" if known.is_transactional else "finds"
 
 
-def label_of(service: Service, intent: str) -> str:
+def _label_of(service: Service, intent: str) -> str:
     return intent if intent == NO_INTENT else f"{service.name}:{intent}"
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A user's message as features, by one extractor."""
+    """Users' messages as features, by one extractor; each is looked at once."""
 
     extractor: Extractor
-    _latest: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
+    _known: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
 
     def features(self, text: str) -> dict[str, float]:
-        found = self._latest.get(text)
-        if found is None:
+        if text not in self._known:
             utterance = tokenize(clean(text))
             candidates = self.extractor.find(utterance, TODAY)
-            found = features_of(delexicalize(utterance, [_without_lists(one) for one in candidates]))
-            self._latest.clear()
-            self._latest[text] = found
-        return found
+            tokens = delexicalize(utterance, [_without_lists(one) for one in candidates])
+            self._known[text] = features_of(tokens)
+        return self._known[text]
 
 
 def _without_lists(candidate: Candidate) -> Candidate:
     """Name a find that several lists hold just a value: so many services have lists that hardly two finds are alike."""
     form, several, _names = candidate.kind.partition("|")
     return replace(candidate, kind=form.partition(":")[0]) if several else candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What is annotated of a user's turn for a service. `intent`: after it. `alone`: it is about no other service."""
+
+    moment: Moment
+    text: str
+    intent: str
+    acts: Sequence[Act]
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,36 +116,32 @@ class IntentModel:
     words: Words
 
     @classmethod
-    def learn(
-        cls, services: Mapping[str, Service], dialogues: Sequence[Dialogue], words: Words
-    ) -> IntentModel:
+    def learn(cls, services: Mapping[str, Service], lessons: Sequence[Lesson], words: Words) -> IntentModel:
         rows: list[Features] = []
         labels: list[str] = []
         allowed: list[Mapping[str, float]] = []
-        for moment, turn, frame in _moments(services, dialogues):
-            assert frame.state is not None
-            if frame.state.active_intent in {*moment.service.intents, NO_INTENT}:
-                named = {act.slot for act in frame.acts if act.name == "INFORM"}
-                rows.append(words.features(turn.text) | moment.features(named))
-                labels.append(label_of(moment.service, frame.state.active_intent))
-                allowed.append(moment.possible(turn.text))
+        for one in lessons:
+            moment = one.moment
+            if one.intent in {*moment.service.intents, NO_INTENT}:
+                named = {act.slot for act in one.acts if act.name == "INFORM"}
+                rows.append(words.features(one.text) | moment.features(named))
+                labels.append(_label_of(moment.service, one.intent))
+                allowed.append(moment.possible(one.text))
         parts = {
-            label_of(service, name): {"changes" if intent.is_transactional else "finds"}
+            _label_of(service, name): {"changes" if intent.is_transactional else "finds"}
             for service in services.values()
             for name, intent in service.intents.items()
         }
-        return cls(fit(Examples(rows, labels, allowed, parts, [1.0] * len(rows)), _STRENGTH), words)
+        return cls(fit(Examples(rows, labels, allowed, parts), _STRENGTH), words)
 
     def decide(self, moment: Moment, text: str, named: Collection[str]) -> tuple[str, float]:
         """The likeliest intent, and how likely it is."""
         scores = score(self.model, self.words.features(text) | moment.features(named))
         possible = moment.possible(text)
         first = {label: one for label, one in possible.items() if label in scores} or possible
-        powers = {
-            label: exp(self.model.sharpness * (scores.get(label, 0.0) + first[label])) for label in first
-        }
-        best = max(powers, key=lambda label: (powers[label], label))
-        return best.partition(":")[2] or NO_INTENT, powers[best] / sum(powers.values())
+        shares = probabilities(self.model, {label: scores.get(label, 0.0) + first[label] for label in first})
+        best = max(shares, key=lambda label: (shares[label], label))
+        return best.partition(":")[2] or NO_INTENT, shares[best]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +152,10 @@ class AcceptanceModel:
     words: Words
 
     @classmethod
-    def learn(
-        cls, services: Mapping[str, Service], dialogues: Sequence[Dialogue], words: Words
-    ) -> AcceptanceModel:
-        rows: list[Features] = []
-        labels: list[str] = []
-        for moment, turn, frame in _moments(services, dialogues):
-            assert frame.state is not None
-            intent = frame.state.active_intent
-            rows.append(words.features(turn.text) | _after(moment, intent, alone=len(turn.frames) == 1))
-            labels.append(_TAKEN if {act.name for act in frame.acts} & _TAKING else NOTHING)
-        return cls(fit(Examples(rows, labels, importance=[1.0] * len(rows)), _STRENGTH), words)
+    def learn(cls, lessons: Sequence[Lesson], words: Words) -> AcceptanceModel:
+        rows = [words.features(one.text) | _after(one.moment, one.intent, alone=one.alone) for one in lessons]
+        labels = [_TAKEN if {act.name for act in one.acts} & TAKING else NOTHING for one in lessons]
+        return cls(fit(Examples(rows, labels), _STRENGTH), words)
 
     def accepts(self, moment: Moment, text: str, intent: str, *, alone: bool) -> bool:
         """Decide for a turn after which `intent` is active; `alone`: it is about no other service."""
@@ -180,20 +176,19 @@ class WishModel:
     words: Words
 
     @classmethod
-    def learn(cls, services: Mapping[str, Service], dialogues: Sequence[Dialogue], words: Words) -> WishModel:
-        rows: dict[str, list[Features]] = {name: [] for name in services}
+    def learn(cls, lessons: Sequence[Lesson], words: Words) -> WishModel:
+        rows: dict[str, list[Features]] = {}
         said: dict[tuple[str, str], list[str]] = {}
-        for moment, turn, frame in _moments(services, dialogues):
-            service = moment.service
-            rows[service.name].append(_wish_features(words, turn.text, moment.system.asked))
-            acts = {
-                act.slot: act.canonical[0] for act in frame.acts if act.name == "INFORM" and act.canonical
-            }
+        for one in lessons:
+            service = one.moment.service
+            features = _wish_features(words, one.text, one.moment.system.asked)
+            rows.setdefault(service.name, []).append(features)
+            acts = {act.slot: act.canonical[0] for act in one.acts if act.name == "INFORM" and act.canonical}
             for slot in service.tracked:
                 if slot.categorical:
                     said.setdefault((service.name, slot.name), []).append(acts.get(slot.name, NOTHING))
         models = {
-            key: fit(Examples(rows[key[0]], labels, importance=[1.0] * len(labels)), _STRENGTH)
+            key: fit(Examples(rows[key[0]], labels), _STRENGTH)
             for key, labels in said.items()
             if len(labels) - labels.count(NOTHING) >= _LEAST_WISHES
         }
@@ -207,9 +202,9 @@ class WishModel:
             model = self.models.get((service.name, slot.name))
             if model is None:
                 continue
-            powers = {label: exp(model.sharpness * value) for label, value in score(model, features).items()}
-            best = max(powers, key=lambda label: (powers[label], label))
-            if best in slot.values and powers[best] > _SURE * sum(powers.values()):
+            shares = probabilities(model, score(model, features))
+            best = max(shares, key=lambda label: (shares[label], label))
+            if best in slot.values and shares[best] > _SURE:
                 found[slot.name] = best
         return found
 
@@ -218,10 +213,9 @@ def _wish_features(words: Words, text: str, asked: str | None) -> dict[str, floa
     return words.features(text) | {f"asked:{asked}": 1.0}
 
 
-def _moments(
-    services: Mapping[str, Service], dialogues: Sequence[Dialogue]
-) -> Iterator[tuple[Moment, Turn, Frame]]:
-    """Each annotated frame of a user's turn, in the moment as it is annotated."""
+def read_lessons(services: Mapping[str, Service], dialogues: Sequence[Dialogue]) -> list[Lesson]:
+    """Read what there is to learn from: each annotated frame of a user's turn, in the moment as it is annotated."""
+    lessons: list[Lesson] = []
     for dialogue in dialogues:
         intents: dict[str, str] = {}
         said: dict[str, Frame] = {}
@@ -233,16 +227,8 @@ def _moments(
                 service = services.get(frame.service)
                 if service is None or frame.state is None:
                     continue
-                intent = intents.get(service.name, NO_INTENT)
-                yield Moment(service, intent, _annotated(said.get(service.name), intent)), turn, frame
-                intents[service.name] = frame.state.active_intent
-
-
-def _annotated(frame: Frame | None, intent: str) -> SystemTurn:
-    """A system turn as it is annotated."""
-    if frame is None:
-        return SystemTurn()
-    act = chief_act(frame)
-    offered = next((one.values[0] for one in frame.acts if one.name == "OFFER_INTENT" and one.values), None)
-    asked = next((one.slot for one in frame.acts if one.name == "REQUEST"), None)
-    return SystemTurn(act, asked, offered if act == "OFFER_INTENT" else intent if act == "CONFIRM" else None)
+                before, after = intents.get(service.name, NO_INTENT), frame.state.active_intent
+                moment = Moment(service, before, annotated_turn(said.get(service.name), before))
+                lessons.append(Lesson(moment, turn.text, after, frame.acts, alone=len(turn.frames) == 1))
+                intents[service.name] = after
+    return lessons

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import Example
@@ -38,7 +37,8 @@ _ACTS = (
     "REQ_MORE",
     "GOODBYE",
 )
-_PROPOSING = frozenset({"OFFER_INTENT", "CONFIRM"})
+TAKING = frozenset({"SELECT", "AFFIRM"})
+"""The acts of a user's turn that take an offer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class SystemReader:
         services: Mapping[str, Service],
         spoken: Mapping[str, FlowSpec],
         dialogues: Sequence[Dialogue],
-        extractor: Extractor,
+        common: frozenset[str],
     ) -> SystemReader:
-        """Learn from the system's turns."""
+        """Learn from the system's turns. `common`: words that do not begin names."""
         examples: list[Example] = []
         acts: list[Example] = []
         asked: list[Example] = []
@@ -87,23 +87,20 @@ class SystemReader:
             service = services.get(frame.service)
             if service is None:
                 continue
-            act, slot, intent = _label(frame)
-            acts.append(Example(turn.text, act))
-            asked.append(Example(turn.text, slot if slot in service.slots else NOTHING))
+            meant = annotated_turn(frame, current)
+            acts.append(Example(turn.text, meant.act))
+            asked.append(Example(turn.text, meant.asked if meant.asked in service.slots else NOTHING))
             spans = annotated_spans(service, frame, turn.text)
             examples.append(Example(turn.text, None, spans, dact=spoken[service.name].dact, said=True))
-            if act in _PROPOSING:
-                chosen = intent if act == "OFFER_INTENT" else current
-                if chosen in service.intents:
-                    intents.setdefault((service.name, act), Counter())[chosen] += 1
+            if meant.intent in service.intents:
+                intents.setdefault((service.name, meant.act), Counter())[meant.intent] += 1
         flows = {flow.dact: flow for flow in spoken.values()}
-        spans = learn_spans(examples, flows)
-        extractor.tagger = None if spans is None else SpanTagger(spans)
+        extractor = Extractor(flows.values(), {}, common, spans=learn_spans(examples, flows))
         return cls(
             services,
             spoken,
             extractor,
-            slots=SlotAssigner(learn_slots(examples, extractor, flows), extractor),
+            slots=SlotAssigner(learn_slots(examples, extractor, flows), extractor, flows.values()),
             acts=Classifier(learn_labels(acts, extractor)),
             asked=Classifier(learn_labels(asked, extractor)),
             questions=Classifier(learn_labels(_questions(dialogues), extractor)),
@@ -121,8 +118,8 @@ class SystemReader:
         for name, mention in mentions.items():
             if mention.invalid is None:
                 values[name] = str(mention.value) if service.slots[name].categorical else mention.text
-        act = best(self.acts, tokens) or NOTHING
-        asked = best(self.asked, tokens, {slot.name for slot in service.tracked})
+        act = _best(self.acts, tokens) or NOTHING
+        asked = _best(self.asked, tokens, {slot.name for slot in service.tracked})
         return SystemTurn(act, asked, self.proposed.get((service.name, act)), values)
 
     def requested(self, service: Service, text: str) -> frozenset[str]:
@@ -131,7 +128,7 @@ class SystemReader:
         for part in _PARTS.split(clean(text)):
             utterance = tokenize(part)
             tokens = delexicalize(utterance, self.extractor.find(utterance, TODAY))
-            found.add(best(self.questions, tokens, service.slots.keys()))
+            found.add(_best(self.questions, tokens, service.slots.keys()))
         return frozenset(slot for slot in found if slot is not None)
 
 
@@ -150,7 +147,7 @@ def _lasting_slots(services: Iterable[Service], dialogues: Sequence[Dialogue]) -
                     offered[frame.service] = offered.get(frame.service, set()) | slots
                 elif frame.state is not None:
                     state, before = set(frame.state.slot_values), known.get(frame.service, set())
-                    if acts & {"SELECT", "AFFIRM"}:
+                    if acts & TAKING:
                         news = offered.pop(frame.service, set()) - before
                         kept.update((frame.service, slot) for slot in news & state)
                         dropped.update((frame.service, slot) for slot in news - state)
@@ -173,7 +170,7 @@ def _questions(dialogues: Iterable[Dialogue]) -> Iterator[Example]:
                     yield Example(turn.text, slots[0] if slots else NOTHING)
 
 
-def best(classifier: Classifier, tokens: Sequence[str], among: Collection[str] | None = None) -> str | None:
+def _best(classifier: Classifier, tokens: Sequence[str], among: Collection[str] | None = None) -> str | None:
     """The likeliest label (`among` some of them, or none), if it is likelier than not."""
     shares = {
         label: share
@@ -196,7 +193,7 @@ def _system_frames(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, Frame,
                     yield turn, frame, intents.get(frame.service, "")
 
 
-def chief_act(frame: Frame) -> str:
+def _chief_act(frame: Frame) -> str:
     """The act of a system turn that matters most."""
     names = {act.name for act in frame.acts}
     if any(act.name == "REQUEST" and act.values for act in frame.acts) and "OFFER_INTENT" not in names:
@@ -204,8 +201,11 @@ def chief_act(frame: Frame) -> str:
     return next((name for name in _ACTS if name in names), NOTHING)
 
 
-def _label(frame: Frame) -> tuple[str, str, str]:
-    chief = chief_act(frame)
-    asked = next((act.slot for act in frame.acts if act.name == "REQUEST"), NOTHING)
-    intent = next((act.values[0] for act in frame.acts if act.name == "OFFER_INTENT" and act.values), NOTHING)
-    return chief, asked, intent
+def annotated_turn(frame: Frame | None, intent: str) -> SystemTurn:
+    """A system turn as it is annotated. `intent`: the user's at that time, which is what is to be confirmed."""
+    if frame is None:
+        return SystemTurn()
+    act = _chief_act(frame)
+    asked = next((one.slot for one in frame.acts if one.name == "REQUEST"), None)
+    offered = next((one.values[0] for one in frame.acts if one.name == "OFFER_INTENT" and one.values), None)
+    return SystemTurn(act, asked, offered if act == "OFFER_INTENT" else intent if act == "CONFIRM" else None)

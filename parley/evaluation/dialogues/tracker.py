@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
-from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, score
+from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, probabilities, score
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean, fold
@@ -100,7 +99,7 @@ class CarryModel:
                         heard.note(
                             frame.service, {s: values[0] for s, values in frame.state.slot_values.items()}
                         )
-        return cls(fit(Examples(rows, labels, importance=[1.0] * len(rows)), _STRENGTH), words)
+        return cls(fit(Examples(rows, labels), _STRENGTH), words)
 
     def carry(self, service: Service, text: str, heard: Heard, state: Mapping[str, str]) -> dict[str, str]:
         """Values for slots that have none, from what was said of other services."""
@@ -112,8 +111,7 @@ class CarryModel:
             best = _SURE
             for place, value in heard.elsewhere(service, slot).items():
                 scores = score(self.model, _carry_features(service, slot.name, place, said))
-                powers = {label: exp(self.model.sharpness * one) for label, one in scores.items()}
-                share = powers.get(_CARRIED, 0.0) / sum(powers.values())
+                share = probabilities(self.model, scores).get(_CARRIED, 0.0)
                 if share > best:
                     found[slot.name], best = value, share
         return found
@@ -203,7 +201,7 @@ class Tracker:
             case "NOTIFY_SUCCESS" | "REQ_MORE" | "GOODBYE":
                 self.offered = {}
             case _:
-                self.offered |= {} if self.offered else unknown
+                self.offered = self.offered or unknown
 
     def read_user(self, text: str, heard: Heard, *, alone: bool) -> Prediction:
         """Take in what the user said, and give the state after it.
@@ -218,7 +216,7 @@ class Tracker:
         if self.offered and self.learnt.acceptance.accepts(moment, text, self.intent, alone=alone):
             self.state |= self.offered
             self.offered = {}
-        elif MessageKind.DENIAL in self._kinds(text):
+        elif self.offered and MessageKind.DENIAL in self._kinds(text):
             self.offered = {}
         if alone or before == NO_INTENT or begins:
             self.state |= values

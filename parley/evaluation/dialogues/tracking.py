@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import JsonObject
 from parley.evaluation.dialogues.compile import compile_flows, shared_values, spoken_flow, user_examples
 from parley.evaluation.dialogues.dataset import Dialogue, Service, read_dialogues, read_schema
-from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, Words
+from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, Words, read_lessons
 from parley.evaluation.dialogues.metrics import FrameScore, reliability, score_frame, summarize
 from parley.evaluation.dialogues.offers import SystemReader
 from parley.evaluation.dialogues.tracker import CarryModel, DialogueTracker, Learnt
@@ -108,16 +107,15 @@ def learn(services: Mapping[str, Service], dialogues: Sequence[Dialogue]) -> Lea
     spoken = {name: spoken_flow(service, values[name]) for name, service in services.items()}
     examples = [example for name in flows for example in user_examples(services[name], dialogues)]
     system1 = System1.train([flow for some in flows.values() for flow in some], {}, extra=examples)
-    everything = Extractor(spoken.values(), {}, system1.extractor.common)
-    words = Words(system1.extractor)
+    words, lessons = Words(system1.extractor), read_lessons(services, dialogues)
     return Learnt(
         services,
         {name: dict(zip(services[name].intents, some, strict=True)) for name, some in flows.items()},
         system1,
-        SystemReader.train(services, spoken, dialogues, everything),
-        IntentModel.learn(services, dialogues, words),
-        WishModel.learn(services, dialogues, words),
-        AcceptanceModel.learn(services, dialogues, words),
+        SystemReader.train(services, spoken, dialogues, system1.extractor.common),
+        IntentModel.learn(services, lessons, words),
+        WishModel.learn(lessons, words),
+        AcceptanceModel.learn(lessons, words),
         CarryModel.learn(services, dialogues, words),
     )
 

@@ -18,7 +18,7 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow
-from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, UserId, new_id
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
 from tests.integration.internal.test_memory_flows import eventually, say
@@ -92,9 +92,8 @@ async def test_a_preference_is_learned_used_corrected_forgotten_and_then_nowhere
         assert "nothing about you" in after["reply"]
         for session_id in (first, second, other):
             session = await ports.stores.sessions.get(DEFAULT_TENANT, session_id)
-            for epoch in range(1, session.epoch + 1):
-                state = await ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(epoch))
-            assert state == session.state, "the last state is what its diffs make of it"
+            rebuilt = await ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, session.epoch)
+            assert rebuilt == session.state, "the last state is what its diffs make of it"
     assert [made["seat"][-1] for made in await _bookings(house)] == ["C"], "the seat that was chosen stays"
 
 
@@ -110,16 +109,18 @@ async def _bookings(house: House) -> list[dict[str, Any]]:
 
 async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: UserId) -> None:
     session_id = await house.session(saying("Velvet curtains calm me."), user=anna)
-    wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like velvet curtains")
+    wish = liking("velvet curtains")
     await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
-    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, ("note.x",))
+    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, (wish.key,))
     await house.execute(
         "UPDATE lanes SET lease_owner = 1, lease_until = now() + '1 hour' WHERE session_id = %s", session_id
     )
     [busy] = await house.run("erase_forgotten")
     assert await house.ports.stores.preferences.of_user(DEFAULT_TENANT, anna) == []
     assert await find(house, "elvet curtains")
-    await house.execute("UPDATE lanes SET lease_owner = NULL, lease_until = NULL")
+    await house.execute(
+        "UPDATE lanes SET lease_owner = NULL, lease_until = NULL WHERE session_id = %s", session_id
+    )
     [free] = await house.run("erase_forgotten")
     [idle] = await house.run("erase_forgotten")
 
@@ -133,12 +134,66 @@ async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: Use
 
 async def test_another_users_words_stay(house: House, anna: UserId) -> None:
     theirs = await house.session(saying("Paper lanterns please me."), user="bob")
-    wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like paper lanterns")
-    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
-    await house.ports.stores.preferences.replace(DEFAULT_TENANT, anna, ())
+    own = await house.session(saying("Paper lanterns please me."), user=anna)
+    store = house.ports.stores
+    await store.preferences.remember(DEFAULT_TENANT, anna, (liking("paper lanterns"),))
+    await store.preferences.replace(DEFAULT_TENANT, anna, ())
+    [record] = await house.run("erase_forgotten")
+
+    assert record.closing == {"erased": 1, "left": 0}
+    assert "Paper lanterns" not in str((await store.sessions.get(DEFAULT_TENANT, own)).state)
+    assert "Paper lanterns" in str((await store.sessions.get(DEFAULT_TENANT, theirs)).state)
+
+
+async def test_names_of_what_sessions_are_made_of_stay(house: House, anna: UserId) -> None:
+    """A domain and a task may be called as what was forgotten."""
+    session_id = await house.session(
+        saying("I like to book a flight."), user=anna, archived=(booked("business"),)
+    )
+    store = house.ports.stores
+    before = await store.sessions.get(DEFAULT_TENANT, session_id)
+    for text in ("book a flight", before.domain):
+        wish = liking(text)
+        await store.preferences.remember(DEFAULT_TENANT, anna, (wish,))
+        await store.preferences.forget(DEFAULT_TENANT, anna, (wish.key,))
+        await house.run("erase_forgotten")
+    after = await store.sessions.get(DEFAULT_TENANT, session_id)
+
+    assert (after.domain, after.user_id) == (before.domain, anna)
+    assert "book a flight" not in str(after.state)
+    named = "SELECT dact, state, body #>> '{slots,cabin,value}' FROM flows_archive WHERE session_id = %s"
+    assert await house.execute(named, session_id) == [("book_flight", "Completed", "business")]
+
+
+async def test_what_is_said_instead_is_known_and_the_old_is_erased(house: House, anna: UserId) -> None:
+    session_id = await house.session(saying("My home is in Oslo."), user=anna)
+    store = house.ports.stores
+    old, new = [
+        Preference("*.home", PreferenceKind.RULE, Source.EXPLICIT, city, f"My home is in {city}")
+        for city in ("Oslo", "Berlin")
+    ]
+    await store.preferences.remember(DEFAULT_TENANT, anna, (old,))
+    await store.preferences.forget(DEFAULT_TENANT, anna, (old.key,))
+    await store.preferences.remember(DEFAULT_TENANT, anna, (new,))
     await house.run("erase_forgotten")
 
-    assert "Paper lanterns" in str((await house.ports.stores.sessions.get(DEFAULT_TENANT, theirs)).state)
+    assert [one.value for one in await store.preferences.of_user(DEFAULT_TENANT, anna)] == ["Berlin"]
+    assert "Oslo" not in str((await store.sessions.get(DEFAULT_TENANT, session_id)).state)
+
+
+async def test_what_is_said_after_everything_was_forgotten_stays(house: House, anna: UserId) -> None:
+    before = await house.session(saying("My shoes are green."), user=anna)
+    await house.ports.stores.preferences.forget_everything(DEFAULT_TENANT, anna)
+    after = await house.session(saying("My hat is red."), user=anna)
+    await house.run("erase_forgotten")
+
+    states = [(await house.ports.stores.sessions.get(DEFAULT_TENANT, one)).state for one in (before, after)]
+    assert "shoes" not in str(states[0])
+    assert "My hat is red." in str(states[1])
+
+
+def liking(what: str) -> Preference:
+    return Preference(f"note.{what}", PreferenceKind.NOTE, Source.EXPLICIT, text=f"I like {what}")
 
 
 def booked(cabin: str) -> ArchivedFlow:

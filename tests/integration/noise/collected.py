@@ -22,6 +22,7 @@ HOLDS_CONTENTS = frozenset(
         "events",
         "feedback",
         "flows_archive",
+        "forgotten_preferences",
         "frames",
         "internal_items",
         "internal_runs",

@@ -200,7 +200,7 @@ def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(
     assert answered(sender, "after-envelopes")
     assert worker.process.poll() is None
     log = worker.log.read_text()
-    assert log.count("A message that is none was dropped.") == len(written)
+    assert log.count("A malformed message was dropped.") == len(written)
     assert SAID not in log
     with redis.Redis.from_url(redis_url) as queues:
         assert queues.hlen("unacked") == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.memory.forgetting import FORGOTTEN, REPLACES, Unwanted, collect_unwanted, tells
@@ -14,6 +16,7 @@ def said(text: str, **origin: Json) -> Preference:
 
 
 AISLE = Preference("*.seat_position", PreferenceKind.RULE, Source.EXPLICIT, "aisle", "I prefer aisle seats")
+CLEARED = Preference(EVERYTHING, PreferenceKind.NOTE, Source.EXPLICIT, updated_at=5.0)
 UNWANTED = collect_unwanted((said("I prefer aisle seats"), AISLE))
 
 
@@ -50,6 +53,26 @@ def test_only_the_sentence_goes_and_the_json_around_it_keeps_its_form() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"dact": "book_hotel", "session": "book-hotel-1", "status": "done"},
+        {"slots": {"city": {"value": "New York"}, "diet": {"value": "vegetarian"}}},
+    ],
+)
+def test_names_and_values_of_tasks_stay_whatever_was_forgotten(body: Json) -> None:
+    wishes = map(said, ("I like to book hotel", "I love New York", "I am vegetarian"))
+    assert collect_unwanted(wishes).take_out(body) == body
+
+
+def test_what_was_said_since_everything_was_forgotten_stays() -> None:
+    unwanted = replace(collect_unwanted((CLEARED,)), kept=("Hello again, I am Bo.",))
+    body: Json = {"messages": [{"text": "I am Ada."}, {"text": "Hello again, I am Bo."}]}
+
+    assert unwanted.everything_until == 5.0
+    assert unwanted.take_out(body) == {"messages": [{"text": FORGOTTEN}, {"text": "Hello again, I am Bo."}]}
+
+
 def test_what_is_told_over_several_sentences_goes_as_a_whole() -> None:
     assert UNWANTED.take_out("Which seat? The aisle.") == FORGOTTEN
 
@@ -68,7 +91,7 @@ def test_what_was_said_before_a_correction_is_forgotten_with_it() -> None:
 
 
 def test_everything_is_whatever_was_said_and_no_value_of_a_task() -> None:
-    unwanted = collect_unwanted((Preference(EVERYTHING, PreferenceKind.NOTE, Source.EXPLICIT),))
+    unwanted = collect_unwanted((CLEARED,))
     body: Json = {"text": "I am Ada", "turn": 1, "slots": {"to": {"value": "MAD", "text": "to Madrid"}}}
 
     assert unwanted.take_out(body) == {

@@ -9,9 +9,8 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.classifier import probabilities
 from orchestrator.nlu.extract.spans import SpanTagger
-from orchestrator.nlu.linear import Examples, fit, score
+from orchestrator.nlu.linear import Examples, fit, probabilities, score
 from orchestrator.nlu.readers.readings import Case
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import tokenize
@@ -60,7 +59,7 @@ def test_values_do_not_decide() -> None:
 
 def test_probabilities_sum_to_one() -> None:
     model = system1().classifier.model
-    assert abs(sum(probabilities(model, np.array([3.0, 1.0, -900.0]))) - 1) < 1e-9
+    assert abs(sum(probabilities(model, {"a": 3000.0, "b": 1.0, "c": -900.0}).values()) - 1) < 1e-9
 
 
 def test_a_model_of_one_label_or_none_can_be_asked() -> None:
@@ -114,7 +113,7 @@ def test_a_row_decides_between_the_labels_that_were_possible_for_it() -> None:
     allowed = [{"city": 0.0, "-": 0.0}, {"destination": 0.0, "origin": 0.0}] * 3 + [
         {"origin": 0.0, "destination": 0.0}
     ] * 6
-    scores = score(fit(Examples(rows, labels, allowed, importance=[1.0] * 12), 4.0), {"w:to": 1.0})
+    scores = score(fit(Examples(rows, labels, allowed), 4.0), {"w:to": 1.0})
     assert scores["destination"] > scores["origin"] + 1.0
 
 

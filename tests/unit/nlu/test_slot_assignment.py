@@ -1,8 +1,15 @@
 """Which value fills which slot, by the words around it (NL-2)."""
 
+import numpy as np
 import pytest
 
-from tests.unit.nlu.flights import booking, understand, values
+from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.linear import LinearModel
+from orchestrator.nlu.slot_assignment import SlotAssigner
+from orchestrator.nlu.text import tokenize
+from orchestrator.types import Dact
+from tests.unit.nlu.flights import TODAY, booking, understand, values
 
 
 @pytest.mark.parametrize(
@@ -65,3 +72,19 @@ def test_a_question_about_a_thing_is_no_wish_for_it() -> None:
 
 def test_one_is_not_always_a_number() -> None:
     assert "passengers" not in understand("find the best one", booking()).slots
+
+
+def test_a_number_that_another_flow_takes_is_none_of_this_one() -> None:
+    """Also before a message of that flow has come."""
+    takes = {"fly": "passengers", "pack": "bags"}
+    fly, pack = (
+        FlowSpec(Dact(dact), f"0f{place}", "Do", Family.READ, slots={slot: SlotSpec(slot, "number")})
+        for place, (dact, slot) in enumerate(takes.items())
+    )
+    model = LinearModel(("bags", "passengers"), {"r:bags": np.array([3.0, 0.0])}, np.zeros(2))
+    extractor, utterance = Extractor([fly, pack], {}, frozenset()), tokenize("with two bags")
+    candidates = extractor.find(utterance, TODAY)
+    assigner = SlotAssigner(model, extractor, [fly, pack])
+
+    assert assigner.assign(utterance, candidates, fly, None) == {}
+    assert assigner.assign(utterance, candidates, pack, None)["bags"].value == 2

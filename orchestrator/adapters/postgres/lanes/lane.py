@@ -6,7 +6,7 @@ that came in between) is decided under the lane's lock by `claim_repair`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -26,8 +26,11 @@ from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
+Freed = Callable[[Sequence[SessionId]], None]
+"""Takes sessions whose worker died, as far as a sweep of this process found it."""
+
 SUSPECTED_AFTER = 2
-"""So many crashes beside others, and a turn is run apart from all but its like."""
+"""So many crashes beside others, and a turn is run only beside other suspects."""
 _SWEEP_ROUNDS = 10
 _LOST = "Another worker has taken this session over; the work is discarded."
 
@@ -50,9 +53,10 @@ class PostgresLane:
         max_attempts: int = 3,
         crashes_below: int | None = SUSPECTED_AFTER,
         suspected: claim_repair.Suspected = lambda _session, _crashes: None,
+        freed: Freed = lambda _sessions: None,
     ) -> None:
         """`crashes_below`: turns that have crashed as often are not taken here; `suspected` is told of them.
-        None: any is, and this process has nothing else to do (RT-26).
+        None: any is, and this process has nothing else to do (RT-26). `freed`: is told of sessions of dead workers.
         """
         self.worker = worker
         """In whose name leases are taken."""
@@ -69,8 +73,7 @@ class PostgresLane:
             "crashes_below": crashes_below,
         }
         self._suspected = suspected
-        self.freed: list[SessionId] = []
-        """Sessions whose worker died, as far as this process found it; whoever looks after them takes them out."""
+        self._freed = freed
         self._gap_timeout_s = sequence_gap_timeout_s
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -231,7 +234,7 @@ class PostgresLane:
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
         named = await reap_dead(self._database)
-        self.freed += named
+        self._freed(named)
         left = limit
         for _ in range(_SWEEP_ROUNDS):
             asked = left

@@ -6,7 +6,7 @@ every member of its JSON stays, so that a state can still be rebuilt from its di
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,13 +14,12 @@ from sqlalchemy import (
     JSON,
     Column,
     ColumnElement,
-    Row,
     Select,
     Table,
     Text,
+    false,
     func,
     literal_column,
-    or_,
     select,
     text,
     update,
@@ -29,30 +28,39 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
-from orchestrator.adapters.postgres.memory.preferences import ERASED, TO_BE_ERASED
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import (
+    forgotten_preferences,
     internal_items,
     internal_runs,
+    lanes,
     metadata,
     preferences,
     sessions,
     utterances,
 )
 from orchestrator.memory.forgetting import FORGOTTEN, Unwanted, tells
-from orchestrator.memory.user_memory import SESSION_OWNER
 from orchestrator.ports.memory.preferences import EVERYTHING, Preference, Source
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 _COLUMNS = preferences.c
+_GONE = forgotten_preferences.c
+_FACTS = (sessions, lanes)
+"""Tables that hold nothing of what was said."""
 _LEASED = text("SELECT FROM lanes WHERE session_id = :session AND lease_until >= clock_timestamp()")
 _AT_WORK = text("SELECT FROM internal_runs WHERE session_id = :session AND finished_at IS NULL LIMIT 1")
 _OWN_DOCUMENTS = text(
     "SELECT document_id, concat_ws(E'\\n', title, body) AS words FROM documents WHERE tenant_id = :tenant"
     " AND (user_id = :owner OR origin ->> 'session_id' = ANY(:sessions))"
+    " AND (CAST(:until AS float8) IS NULL OR updated_at <= to_timestamp(:until))"
 )
 _DROP_DOCUMENT = text("DELETE FROM documents WHERE tenant_id = :tenant AND document_id = :document")
+_DROP_MARKS = text(
+    "DELETE FROM forgotten_preferences AS mark WHERE tenant_id = :tenant AND user_id = :owner AND erased AND EXISTS"
+    " (SELECT FROM forgotten_preferences AS newer WHERE newer.tenant_id = mark.tenant_id AND newer.erased"
+    " AND newer.user_id = mark.user_id AND newer.key = mark.key AND newer.id > mark.id)"
+)
 _ROW: ColumnElement[str] = literal_column("ctid::text", Text)
 _HERE = text("ctid = CAST(:row_id AS tid)")
 
@@ -64,23 +72,19 @@ class PostgresForgetting:
         self._database = database
 
     async def owners(self, until: float) -> list[tuple[TenantId, UserId]]:
-        """List whose memory holds something that was forgotten by then and may still stand elsewhere."""
-        query = select(_COLUMNS.tenant_id, _COLUMNS.user_id).where(_forgotten(until)).distinct()
+        """List who had something forgotten by then that may still stand elsewhere."""
+        query = select(_GONE.tenant_id, _GONE.user_id).where(_still_there(until)).distinct()
         return [
             (TenantId(row.tenant_id), UserId(row.user_id)) for row in await self._database.read_all(query)
         ]
 
     async def forgotten(self, tenant_id: TenantId, owner: UserId, until: float) -> list[Preference]:
-        """List what that is."""
-        query = select(preferences).where(*_of(tenant_id, owner), _forgotten(until))
-        return _read(await self._database.read_all(query))
-
-    async def sessions_of(self, tenant_id: TenantId, owner: UserId) -> list[SessionId]:
-        """List the sessions of a user, or the one that a memory without a user belongs to."""
-        facts = sessions.c
-        theirs = or_(facts.user_id == owner, func.concat(SESSION_OWNER, facts.session_id) == owner)
-        query = select(facts.session_id).where(facts.tenant_id == tenant_id, theirs)
-        return [SessionId(row.session_id) for row in await self._database.read_all(query)]
+        """List what that is; `updated_at` is when it was forgotten."""
+        query = select(forgotten_preferences).where(*_of(_GONE, tenant_id, owner), _still_there(until))
+        return [
+            record_of(Preference, row, source=Source.EXPLICIT, updated_at=row.at.timestamp())
+            for row in await self._database.read_all(query)
+        ]
 
     async def take_out(self, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted) -> bool:
         """Rewrite all that a session has left; False, and nothing done, while somebody is at work on it."""
@@ -90,14 +94,13 @@ class PostgresForgetting:
             for question in (_LEASED, _AT_WORK):
                 if (await connection.execute(question, {"session": session_id})).first() is not None:
                     return False
+            if unwanted.everything_until is not None:
+                unwanted = await _forget_conversation(connection, session_id, unwanted)
             for table in metadata.tables.values():
-                if "session_id" in table.c:
+                if "session_id" in table.c and table not in _FACTS:
                     await _rewrite(connection, table, table.c.session_id == session_id, unwanted)
             runs = select(internal_runs.c.run_id).where(internal_runs.c.session_id == session_id)
             await _rewrite(connection, internal_items, internal_items.c.run_id.in_(runs), unwanted)
-            if unwanted.everything:
-                said = utterances.c.session_id == session_id
-                await connection.execute(update(utterances).where(said).values(content=FORGOTTEN))
         return True
 
     async def drop_documents(
@@ -106,43 +109,53 @@ class PostgresForgetting:
         """Delete the documents of a user, and those made of their sessions, that tell it; how many."""
         names = {"tenant": tenant_id, "owner": owner, "sessions": list(sessions)}
         async with self._database.transaction() as connection:
-            found = (await connection.execute(_OWN_DOCUMENTS, names)).all()
-            gone = [one.document_id for one in found if unwanted.everything or unwanted.is_in(one.words)]
+            found = (await connection.execute(_OWN_DOCUMENTS, {**names, "until": None})).all()
+            gone = {one.document_id for one in found if unwanted.is_in(one.words)}
+            if unwanted.everything_until is not None:
+                before = {**names, "until": unwanted.everything_until}
+                gone |= {one.document_id for one in await connection.execute(_OWN_DOCUMENTS, before)}
             for document_id in gone:
                 await connection.execute(_DROP_DOCUMENT, {"tenant": tenant_id, "document": document_id})
         return len(gone)
 
-    async def finish(self, tenant_id: TenantId, owner: UserId, until: float) -> None:
-        """Erase it from the memory as well, with what was inferred that tells the same. Of slots and habits the
-        key is kept, so that old tasks do not bring them back.
-        """
+    async def finish(
+        self, tenant_id: TenantId, owner: UserId, forgotten: list[Preference], until: float
+    ) -> None:
+        """Erase it here as well, with what was inferred that tells the same. Of slots and habits the key is kept."""
+        mine = (*_of(_GONE, tenant_id, owner), _still_there(until))
+        inferred = (*_of(_COLUMNS, tenant_id, owner), _COLUMNS.source.in_((Source.HABIT, Source.INFERRED)))
         async with self._database.transaction() as connection:
-            mine = (*_of(tenant_id, owner), _forgotten(until))
-            gone = _read((await connection.execute(select(preferences).where(*mine))).all())
-            inferred = (*_of(tenant_id, owner), _COLUMNS.source.in_((Source.HABIT, Source.INFERRED)))
-            left = _read((await connection.execute(select(preferences).where(*inferred))).all())
-            same = [one.key for one in left if tells(one, gone)]
+            left = (await connection.execute(select(preferences).where(*inferred))).all()
+            same = [row.key for row in left if tells(record_of(Preference, row, updated_at=0.0), forgotten)]
             await connection.execute(preferences.delete().where(*inferred, _COLUMNS.key.in_(same)))
-            lasting = or_(_COLUMNS.kind != "note", _COLUMNS.key == EVERYTHING)
-            blank: JsonObject = {"source": ERASED, "value": None, "text": "", "labels": [], "origin": {}}
-            await connection.execute(update(preferences).where(*mine, lasting).values(blank))
-            await connection.execute(preferences.delete().where(*mine))
+            await connection.execute(
+                forgotten_preferences.delete().where(*mine, _GONE.kind == "note", _GONE.key != EVERYTHING)
+            )
+            blank: JsonObject = {"erased": True, "value": None, "text": "", "origin": {}}
+            await connection.execute(update(forgotten_preferences).where(*mine).values(blank))
+            await connection.execute(_DROP_MARKS, {"tenant": tenant_id, "owner": owner})
 
 
-def _read(rows: Sequence[Row[Any]]) -> list[Preference]:
-    """Read what was forgotten like what is known: its source says nothing any more."""
-    return [
-        record_of(Preference, row, source=Source.EXPLICIT, updated_at=row.updated_at.timestamp())
-        for row in rows
-    ]
+def _of(columns: Any, tenant_id: TenantId, owner: UserId) -> tuple[Any, Any]:
+    return columns.tenant_id == tenant_id, columns.user_id == owner
 
 
-def _of(tenant_id: TenantId, owner: UserId) -> tuple[Any, Any]:
-    return _COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == owner
+def _still_there(until: float) -> Any:
+    return (_GONE.erased == false()) & (_GONE.at <= func.to_timestamp(until))
 
 
-def _forgotten(until: float) -> Any:
-    return (_COLUMNS.source == TO_BE_ERASED) & (_COLUMNS.updated_at <= func.to_timestamp(until))
+async def _forget_conversation(
+    connection: AsyncConnection, session_id: SessionId, unwanted: Unwanted
+) -> Unwanted:
+    """Blank what was said until everything was to be forgotten; what was said since then stays wherever it stands."""
+    line, until = utterances.c, func.to_timestamp(unwanted.everything_until)
+    begun = select(sessions).where(sessions.c.session_id == session_id, sessions.c.created_at <= until)
+    if (await connection.execute(begun)).first() is None:
+        return replace(unwanted, everything_until=None)
+    said = update(utterances).where(line.session_id == session_id, line.at <= until)
+    await connection.execute(said.values(content=FORGOTTEN))
+    later = select(line.content).where(line.session_id == session_id, line.at > until)
+    return replace(unwanted, kept=tuple((await connection.execute(later)).scalars()))
 
 
 async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwanted: Unwanted) -> None:

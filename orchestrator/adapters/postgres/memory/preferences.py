@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Delete, Update, delete, func, or_, select, text, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Delete, delete, func, insert, or_, select, text
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import preferences
+from orchestrator.adapters.postgres.tables import forgotten_preferences, preferences
 from orchestrator.ports.memory.preferences import (
     EVERYTHING,
     MOST_PREFERENCES,
@@ -20,16 +20,18 @@ from orchestrator.ports.memory.preferences import (
 )
 from orchestrator.types import TenantId, UserId
 
-TO_BE_ERASED = "forgotten"
-"""The source of what is forgotten and may still stand elsewhere."""
-ERASED = "erased"
-"""The source of what was forgotten and stands nowhere: its key alone is left, so that no habit brings it back."""
 _COLUMNS = preferences.c
-_KNOWN = _COLUMNS.source.not_in((TO_BE_ERASED, ERASED))
+_FORGET = text(
+    "WITH gone AS (DELETE FROM preferences WHERE tenant_id = :tenant_id AND user_id = :user_id"
+    " AND (CAST(:keys AS text[]) IS NULL OR key = ANY(CAST(:keys AS text[])))"
+    " RETURNING tenant_id, user_id, key, kind, value, text, origin)"
+    " INSERT INTO forgotten_preferences (tenant_id, user_id, key, kind, value, text, origin) SELECT * FROM gone"
+)
+"""Without keys: all of a user's."""
 _TRIM = text(
     "DELETE FROM preferences WHERE tenant_id = :tenant_id AND user_id = :user_id AND key IN"
-    " (SELECT key FROM preferences WHERE tenant_id = :tenant_id AND user_id = :user_id AND source <> 'forgotten'"
-    " ORDER BY source = 'explicit' DESC, source = 'erased', updated_at DESC, key OFFSET :most)"
+    " (SELECT key FROM preferences WHERE tenant_id = :tenant_id AND user_id = :user_id"
+    " ORDER BY source = 'explicit' DESC, updated_at DESC, key OFFSET :most)"
 )
 
 
@@ -42,7 +44,7 @@ class PostgresPreferences:
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
         query = (
             select(preferences, func.extract("epoch", _COLUMNS.updated_at).label("at"))
-            .where(_COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id, _KNOWN)
+            .where(_COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id)
             .order_by(_COLUMNS.key.collate("C"))
         )
         return [record_of(Preference, row, updated_at=row.at) for row in await self._database.read_all(query)]
@@ -61,18 +63,18 @@ class PostgresPreferences:
             await _write(connection, tenant_id, user_id, preferences)
 
     async def forget(self, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> int:
-        return await self._database.write(_forget(tenant_id, user_id).where(_COLUMNS.key.in_(keys)))
+        async with self._database.transaction() as connection:
+            return await _forget(connection, tenant_id, user_id, keys)
 
     async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
         async with self._database.transaction() as connection:
-            marked: Any = await connection.execute(_forget(tenant_id, user_id))
-            mark = Preference(EVERYTHING, PreferenceKind.NOTE, Source.EXPLICIT)
-            row = {"tenant_id": tenant_id, "user_id": user_id, **_values(mark), "source": TO_BE_ERASED}
-            again = {"source": TO_BE_ERASED, "updated_at": func.clock_timestamp()}
+            count = await _forget(connection, tenant_id, user_id)
+            mark = _values(Preference(EVERYTHING, PreferenceKind.NOTE, Source.EXPLICIT))
+            kept = {name: mark[name] for name in ("key", "kind", "value", "text", "origin")}
             await connection.execute(
-                insert(preferences).values(row).on_conflict_do_update(index_elements=_KEY, set_=again)
+                insert(forgotten_preferences).values(tenant_id=tenant_id, user_id=user_id, **kept)
             )
-        return marked.rowcount
+        return count
 
     async def replace(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
@@ -82,19 +84,20 @@ class PostgresPreferences:
             return
         async with self._database.transaction() as connection:
             await connection.execute(_delete(tenant_id, user_id, tuple(one.key for one in preferences)))
-            await connection.execute(_forget(tenant_id, user_id))
+            await _forget(connection, tenant_id, user_id)
             await _write(connection, tenant_id, user_id, preferences)
 
 
 _KEY = (_COLUMNS.tenant_id, _COLUMNS.user_id, _COLUMNS.key)
 
 
-def _forget(tenant_id: TenantId, user_id: UserId) -> Update:
-    return (
-        update(preferences)
-        .where(_COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id, _KNOWN)
-        .values(source=TO_BE_ERASED, updated_at=func.clock_timestamp())
-    )
+async def _forget(
+    connection: AsyncConnection, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...] | None = None
+) -> int:
+    """Put preferences among the forgotten ones, all without `keys`; how many."""
+    named = {"tenant_id": tenant_id, "user_id": user_id, "keys": None if keys is None else list(keys)}
+    moved: Any = await connection.execute(_FORGET, named)
+    return moved.rowcount
 
 
 def _delete(tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> Delete:
@@ -110,7 +113,7 @@ async def _write(
     rows = {one.key: {**names, **_values(one)} for one in new}
     if not rows:
         return
-    statement = insert(preferences).values(list(rows.values()))
+    statement = upsert(preferences).values(list(rows.values()))
     given = statement.excluded
     statement = statement.on_conflict_do_update(
         index_elements=_KEY,
@@ -118,10 +121,7 @@ async def _write(
             **{name: given[name] for name in ("value", "kind", "source", "text", "labels", "origin")},
             "updated_at": func.clock_timestamp(),
         },
-        where=or_(
-            _COLUMNS.source.not_in((Source.EXPLICIT.value, TO_BE_ERASED)),
-            given.source == Source.EXPLICIT.value,
-        ),
+        where=or_(_COLUMNS.source != Source.EXPLICIT.value, given.source == Source.EXPLICIT.value),
     )
     await connection.execute(statement)
     await connection.execute(_TRIM, {**names, "most": MOST_PREFERENCES})

@@ -14,6 +14,8 @@ from orchestrator.adapters.postgres.pool import Database, HotTransaction
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.runs.ending import add_rerun, end_run
 from orchestrator.adapters.postgres.runs.starting import (
+    ATTEMPTS,
+    STARTED_BY_OTHERS,
     find_graph_waves,
     find_present,
     identify,
@@ -37,7 +39,6 @@ from orchestrator.ports.runs.status import (
 from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 
-ATTEMPTS = 3  # to start a run while others start and end the same
 LOOK_EVERY_S = 0.02
 LOOK_AT_MOST_EVERY_S = 0.2
 
@@ -63,20 +64,19 @@ class PostgresRuns:
             missing = tuple(run for run in runs if run.flow not in present)
             try:
                 async with self._database.hot_transaction() as transaction:
-                    hints = await store_graph(transaction, missing, graph_id, ids, present) if missing else ()
+                    if missing:
+                        hints += await store_graph(transaction, missing, graph_id, ids, present)
                     remembered = not again or await remember_again(transaction, runs, {**ids, **present})
             except psycopg.errors.UniqueViolation:
                 remembered = False
             if remembered and not missing:
-                return Started(present, joined=True)
+                return Started(present, hints, joined=True)
             if remembered:
                 started = {run.flow: ids[run.flow] for run in missing}
                 return Started(started | present, hints, waves=() if present else find_graph_waves(runs, ids))
             async with self._database.hot_transaction() as transaction:
                 present, again = await find_present(transaction, runs, ids)
-        raise Unavailable(
-            "The same runs are started and ended again and again at this moment; try again later."
-        )
+        raise Unavailable(STARTED_BY_OTHERS)
 
     async def fire(self, job: str, due_at: datetime, next_due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
         """Start the runs of a scheduled job, unless this firing was claimed already (IF-15).

@@ -15,6 +15,11 @@ from orchestrator.ports.runs.records import Hint, NewRun
 from orchestrator.ports.runs.status import OnFailure, Phase, RunStatus, Urgency, find_waves
 from orchestrator.types import JsonObject, new_id
 
+ATTEMPTS: Final = 3
+"""To start a run while others start and end the same."""
+STARTED_BY_OTHERS: Final = (
+    "The same runs are started and ended again and again at this moment; try again later."
+)
 GRACE_S: Final = 1.0
 """How long a message may take before the reconciler sends another."""
 

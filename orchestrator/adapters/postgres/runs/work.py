@@ -13,8 +13,9 @@ from psycopg.rows import TupleRow
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, free_claims
 from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.runs.ending import end_run
-from orchestrator.adapters.postgres.runs.starting import GRACE_S
+from orchestrator.adapters.postgres.runs.starting import ATTEMPTS, GRACE_S, STARTED_BY_OTHERS
 from orchestrator.adapters.postgres.statements import statement
+from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.records import Hint, Progress
 from orchestrator.ports.runs.status import Phase, Urgency
 from orchestrator.ports.runs.work import (
@@ -126,12 +127,12 @@ class PostgresRunWork:
     async def finish(self, claim: RunClaim, end: RunEnd) -> tuple[Hint, ...] | None:
         """End a run under its claim. None: the claim is no longer current, nothing was written."""
         self.give_up(claim.token)
-        while True:
-            with suppress(
-                psycopg.errors.UniqueViolation
-            ):  # what is to start again was started at this moment
+        for _ in range(ATTEMPTS):
+            # What is to start again may have been started at this moment.
+            with suppress(psycopg.errors.UniqueViolation):
                 async with self._database.hot_transaction() as transaction:
                     return await end_run(transaction, claim.facts.run_id, end, token=claim.token)
+        raise Unavailable(STARTED_BY_OTHERS)
 
     async def log_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
         """Append how far a run has come to its session's log; the number and payload of that event.

@@ -26,6 +26,22 @@ CREATE TABLE preferences (
 );
 COMMENT ON TABLE preferences IS 'Preferences of users: rules and habits, with their provenance (CO-4).';
 
+CREATE TABLE forgotten_preferences (
+    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id text NOT NULL,
+    user_id   text NOT NULL,
+    key       text NOT NULL,
+    kind      text NOT NULL,
+    value     json NOT NULL,
+    text      text NOT NULL,
+    origin    json NOT NULL,
+    at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    erased    boolean NOT NULL DEFAULT false
+);
+COMMENT ON TABLE forgotten_preferences IS
+    'What users had forgotten, until it stands nowhere else; then the key alone, so that no old task brings it back.';
+CREATE INDEX forgotten_preferences_user_id_idx ON forgotten_preferences (tenant_id, user_id);
+
 CREATE TABLE documents (
     tenant_id   text,
     document_id text,

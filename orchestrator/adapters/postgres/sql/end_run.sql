@@ -3,10 +3,11 @@
 -- Arguments: run_id, tenant_id (null: any), token (null: whoever holds it is fenced), status, closing, reason, error,
 --            redo
 -- Effect:    one row with what successors and reruns need, none when the claim is no longer current or the run
---            has ended. The flight key is free for another run. What a worker held of it is taken away.
+--            has ended. The flight key is free for another run. What a worker held of it is taken away. The graph that
+--            was asked for meanwhile is given once: only a rerun that is scheduled takes it over.
 -- A worker that freezes within the transaction loses it, and with it the lock, after a short while.
 WITH before AS (
-    SELECT run_id, flight_key FROM internal_runs
+    SELECT run_id, flight_key, again FROM internal_runs
     WHERE run_id = %(run_id)s
       AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
       AND CASE WHEN %(token)s::bigint IS NULL THEN status IN ('waiting', 'ready', 'running')
@@ -21,11 +22,12 @@ SET status = %(status)s,
     reason = %(reason)s,
     error = %(error)s,
     redo = %(redo)s,
+    again = CASE WHEN %(redo)s = 'scheduled' THEN run.again END,
     token = NULL,
     hint_at = NULL,
     flight_key = NULL,
     finished_at = clock_timestamp()
 FROM before
 WHERE run.run_id = before.run_id
-RETURNING run.flow, run.successors, run.on_failure, before.flight_key, run.again,
+RETURNING run.flow, run.successors, run.on_failure, before.flight_key, before.again,
           set_config('idle_in_transaction_session_timeout', '4s', true)

@@ -13,8 +13,12 @@ import sys
 from functools import partial
 from typing import Any
 
+from celery import Celery
+
+from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
+from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.agent.build import build_agent
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.services import ServiceContext
@@ -24,7 +28,7 @@ from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.processes.dying import DyingAgent
 from workers.fork_server import ForkServer
 from workers.isolation import run_suspects
-from workers.process import WorkerProcess
+from workers.process import InternalWork, WorkerProcess
 
 SETTINGS = load_settings()
 LOADED = load_domain(SETTINGS.domain)
@@ -46,7 +50,11 @@ def build(name: str, ports: Ports) -> DyingAgent:
 
 def work() -> None:
     """Take sessions until killed."""
-    process = WorkerProcess(SETTINGS, build, forks=ForkServer(partial(run_suspects, SETTINGS, build)))
+    forks = ForkServer(partial(run_suspects, SETTINGS, build))
+    without_flows = InternalWork(
+        RunCanvas(Celery(set_as_current=False), joins=False), lambda _: Catalogue([]), carries_out=False
+    )
+    process = WorkerProcess(SETTINGS, build, forks=forks, internal=without_flows)
     while True:
         process.run_session(SessionId("nobody"))
 

@@ -78,6 +78,21 @@ async def test_a_good_answer_becomes_a_case_that_holds(tmp_path: Path) -> None:
     assert await evaluate(case, tmp_path) == []
 
 
+async def test_a_name_or_a_price_that_an_answer_tells_is_no_reference() -> None:
+    turns = await converse()
+    turns[0]["frame"] = {"data": {"airline": "Norwegian", "price": 12500}}
+    held = {"airline": "Norwegian", "most": "12500"}
+    turns[2] |= {
+        "text": "with Norwegian, for 12500",
+        "flows": [{"dact": "search_flights", "slots": held}],
+    }
+    case = make_case(say_of(turns[2], rating="up"), turns)
+
+    assert case is not None
+    assert case["turns"][2]["user"] == "with Norwegian, for 12500"
+    assert case["turns"][2]["expect"]["slots"] == held
+
+
 async def test_a_correction_is_what_must_come(tmp_path: Path) -> None:
     turns = await converse()
     right = {"dact": "check_booking", "slots": {"booking_ref": "ABC123"}, "reply": "You have one booking."}

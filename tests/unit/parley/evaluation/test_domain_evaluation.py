@@ -15,6 +15,7 @@ from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from parley.evaluation.conversations import Outcome, TurnOutcome, find_faults
+from parley.evaluation.report import write_report
 from parley.evaluation.rubric import judge_answer
 from parley.evaluation.runs import find_shortfalls, read_bounds
 from parley.evaluation.scores import Scores, measure
@@ -262,6 +263,31 @@ def test_a_folder_without_prompts_is_said(
 
     assert run(["eval", str(domain), *tried]) == 1
     assert "name one with --model" in capsys.readouterr().err
+
+
+def test_an_empty_folder_of_prompts_is_said_before_anything_is_run(
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "none").mkdir()
+    tried = ("--data-dir", str(tmp_path), "--model", "small", "--prompts", str(tmp_path / "none"))
+
+    with ScriptedModel(Script(rules=())) as model, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OPENAI_BASE_URL", model.base_url)
+        assert run(["eval", str(domain), *tried]) == 1
+        assert not model.requests_for("nlu_think")
+    assert "holds no prompts" in capsys.readouterr().err
+
+
+def test_a_run_that_was_kept_without_a_name_is_reported_by_its_model() -> None:
+    older = {
+        "run": "1",
+        "domain": "trips",
+        "model": "small",
+        "figures": {},
+        "confusion": [],
+        "outcomes": [],
+    }
+    assert "small<br>" in write_report([older, {**older, "name": "large"}], [])
 
 
 def test_answers_are_judged_by_their_rubric(
