@@ -65,7 +65,7 @@ def plan_dark(here: Visit) -> None:
 
 
 def turn(here: Visit) -> None:
-    here.say("show the card", ".")
+    here.say("tell me the story", "In room 16")
     call = here.panel("Turn").get_by_role("listitem").filter(has_text="Model call")
     call.get_by_text("Prompt", exact=True).click()
     expect(call.get_by_role("region", name="Prompt: user")).to_be_visible()
