@@ -16,6 +16,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import orjson
+
 from benchmarks.environment import Report, open_stores, parse, settings_of
 from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
 from orchestrator.runtime.lane import LaneRunner
@@ -101,10 +103,8 @@ class Bench:
         return time.process_time() - began
 
     async def _size(self, session: SessionId) -> int:
-        query = "SELECT octet_length(body) FROM states WHERE session_id = %(session)s"
-        row = await self._ports.stores.database.fetch_one(query, {"session": session})
-        assert row is not None
-        return row[0]
+        record = await self._ports.stores.sessions.get(DEFAULT_TENANT, session)
+        return len(orjson.dumps(record.state))
 
 
 async def main() -> int:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-from sqlalchemy import func, select, text, true
+from sqlalchemy import func, or_, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import parse, statement
+from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionRows, SessionState, SlotUse
@@ -53,18 +53,12 @@ class PostgresHousekeeping:
                 lanes.c.updated_at < _ago(quiet_for_s),
                 sessions.c.session_id > after,
                 true() if among is None else sessions.c.session_id.in_(among),
-                text(
-                    "(json_array_length(states.body::json -> 'stack') > 0"
-                    " OR json_array_length(states.body::json -> 'approvals') > 0)"
-                ),
+                or_(func.cardinality(states.c.flows) > 0, states.c.approvals > 0),
             )
             .order_by(sessions.c.session_id)
             .limit(limit)
         )
-        return [
-            record_of(SessionState, row, state=orjson.loads(row.body))
-            for row in await self._database.read_all(query)
-        ]
+        return [_state(row) for row in await self._database.read_all(query)]
 
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
@@ -184,10 +178,6 @@ class PostgresHousekeeping:
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
         """Open sessions at rest for so long with at least so many turns that no summary covers."""
-        uncovered = text(
-            "(states.body::json ->> 'turn')::int"
-            " - coalesce((states.body::json -> 'summary' ->> 'through_turn')::int, 0) >= :least"
-        ).bindparams(least=least_turns)
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id, lanes.c.epoch)
             .join(states, states.c.session_id == lanes.c.session_id)
@@ -196,7 +186,7 @@ class PostgresHousekeeping:
                 lanes.c.pending == 0,
                 # Older ones were looked at before; what failed then is not tried for ever.
                 lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
-                uncovered,
+                states.c.unsummarised >= least_turns,
             )
             .order_by(lanes.c.updated_at)
             .limit(limit)
@@ -222,6 +212,7 @@ def _with_state() -> Any:
             sessions.c.domain,
             states.c.epoch,
             states.c.body,
+            DIFFS,
         )
         .join(lanes, lanes.c.session_id == sessions.c.session_id)
         .join(states, states.c.session_id == sessions.c.session_id)
@@ -229,7 +220,7 @@ def _with_state() -> Any:
 
 
 def _state(row: Any) -> SessionState:
-    return record_of(SessionState, row, state=orjson.loads(row.body))
+    return record_of(SessionState, row, state=read_whole(row.body, row.diffs))
 
 
 async def _delete_user(connection: AsyncConnection, tenant_id: TenantId, user_id: UserId) -> None:
