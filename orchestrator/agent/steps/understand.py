@@ -17,13 +17,11 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.memory.quoting import ABOUT, share_of
-from orchestrator.nlu.leftovers import unexplained
 from orchestrator.nlu.readers.actions import Action
-from orchestrator.nlu.text import tokenize
 from orchestrator.pex.documents import QUESTION
 from orchestrator.pex.skills.components import search_documents
 from orchestrator.telemetry import SignalType
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Dact, JsonObject
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
@@ -48,20 +46,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
         kind=understood.kind.value,
         source=understood.source.value,
         flows=[{"dact": flow.dact, "score": round(flow.score, 4)} for flow in understood.flows],
-        unexplained=_list_unexplained(turn, understood),
-    )
-
-
-def _list_unexplained(turn: RunningTurn, understood: Understanding) -> list[Json]:
-    """List the things that a request names and that neither its flow nor its values explain."""
-    flows = turn.context.world.domain.flows
-    if understood.kind is not MessageKind.TASK or not understood.flows or not understood.text:
-        return []
-    found = flows.get(understood.flows[0].dact)
-    return (
-        []
-        if found is None
-        else [*unexplained(tokenize(understood.text), understood.slots.values(), found.spec)]
+        unexplained=list(understood.unexplained),
     )
 
 

@@ -275,7 +275,13 @@ def _task(base: Understanding, case: Case) -> Understanding:
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     left = unexplained(case.utterance, mentions.values(), spec)
-    return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
+    return replace(
+        base,
+        intent=spec.intent,
+        slots=mentions,
+        assumed=(name_untaken(left),) if left else (),
+        unexplained=tuple(left),
+    )
 
 
 def _correction(base: Understanding, case: Case) -> Understanding:
