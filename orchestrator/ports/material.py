@@ -64,6 +64,8 @@ class History:
 
 
 class SessionMaterial(Protocol):
+    """Where material is read, with rights that flows do not have."""
+
     async def collect(
         self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]
     ) -> Mapping[str, Any]:

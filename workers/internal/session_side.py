@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from internal_flows.stages import InternalFlow, RunContext
-from orchestrator.errors import NotFound, SessionClosed
+from orchestrator.errors import NotFound, Refused
 from orchestrator.ports.material import SessionMaterial
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.telemetry import get_logger
@@ -92,12 +92,12 @@ class SessionSide:
         return replace(context, material=material)
 
     async def hand_over(self, context: RunContext) -> None:
-        """Leave in the lanes what was proposed; safe to repeat. Raises InboxFull, Unavailable."""
+        """Leave in the lanes what was proposed; safe to repeat. What a lane refuses is dropped. Raises Unavailable."""
         proposals = context.tools.get(PROPOSALS)
         while isinstance(proposals, NotedProposals) and proposals.noted:
             one = proposals.noted[0]
             try:
                 await self._lanes.submit(one.tenant_id, one.session_id, _PROPOSAL, one.payload, key=one.key)
-            except (SessionClosed, NotFound) as error:
-                _log.info("A proposal came too late.", session=one.session_id, error=error)
+            except (Refused, NotFound) as error:  # closed, gone, or too busy to be told
+                _log.info("A session does not take a proposal.", session=one.session_id, error=error)
             proposals.noted.pop(0)
