@@ -44,7 +44,7 @@ def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
 def enter(turn: RunningTurn, flow: BaseFlow) -> None:
     """Note that a flow came onto the stack."""
     turn.changes.state.note_origin(natural=True)
-    if isinstance(flow, PlanFlow):
+    if isinstance(flow, PlanFlow) and not flow.goal:
         flow.pursue(turn.context.text[:LONGEST_GOAL])
     turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
 

@@ -6,7 +6,7 @@ What every flow can do is in `base_flow`; here are the families, and how classes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -60,6 +60,12 @@ class PlanFlow(BaseFlow):
     def pursue(self, goal: str) -> None:
         """Keep the request, in the user's words."""
         self.goal = goal
+
+    def take_up(self, ended: PlanFlow) -> None:
+        """Go on from where a plan has ended: with its goal, its steps and what they have found."""
+        self.goal, self.rounds = ended.goal, 1
+        self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
+        self.notes = {**ended.notes, **self.notes}
 
     def begin_round(self) -> None:
         """Count another stacking of sub-flows."""

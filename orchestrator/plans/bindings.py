@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import same_value
-from orchestrator.dialogue.records import PlanStep
+from orchestrator.dialogue.records import EffectNote, PlanStep
 from orchestrator.dialogue.specification import Binding, Condition, FlowSpec
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import FlowId, Json, JsonObject
+
+_DONE_WITH = "done_with"
+"""In a plan's notes: what the plan had for each step that did something for good, by the step's flow."""
 
 
 def look_up(plan: PlanFlow, binding: Binding) -> Json:
@@ -91,3 +94,42 @@ def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagr
         for slot, wanted in resolve(plan, step).items()
         if (held := flow.value(slot)) is not None and not same_value(held, wanted)
     ]
+
+
+def settle(plan: PlanFlow, step: PlanStep) -> None:
+    """Note that what a step has done agrees with what the plan has for it now, or is to stay all the same."""
+    rules = {str(rule): holds(plan, rule) for rule in _rules_of(plan, step)}
+    plan.notes[_DONE_WITH] = {**plan.notes.get(_DONE_WITH, {}), step.flow_id: resolve(plan, step) | rules}
+
+
+def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
+    """Find what steps have done for good and the plan no longer has such values for, or calls for, by the step's flow.
+
+    What the user chose for the step, in place of what the plan had, is no disagreement.
+    """
+    settled: JsonObject = plan.notes.get(_DONE_WITH, {})
+    found: dict[FlowId, list[Disagreement]] = {}
+    for note in effects:
+        step = plan.step_of(note.flow_id)
+        if step is None or not note.stands or plan.step_named(step.name) is not step:
+            continue
+        given, held = settled.get(step.flow_id, {}), note.slots
+        differing = [
+            Disagreement(step.name, slot, held[slot], wanted)
+            for slot, wanted in resolve(plan, step).items()
+            if held.get(slot) is not None
+            and not same_value(held[slot], wanted)
+            and same_value(held[slot], given.get(slot, held[slot]))
+        ]
+        differing += [
+            Disagreement(step.name, str(rule), True, False)
+            for rule in _rules_of(plan, step)
+            if holds(plan, rule) is False and given.get(str(rule)) is not False
+        ]
+        if differing:
+            found[step.flow_id] = differing
+    return found
+
+
+def _rules_of(plan: PlanFlow, step: PlanStep) -> tuple[Condition, ...]:
+    return next((declared.when for declared in plan.spec.recipe if declared.name == step.name), ())

@@ -60,10 +60,8 @@ def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
-    """Record where flows at work, or those that had an effect, hold other values than their plan."""
-    acted = {note.flow_id for note in context.changes.state.effects}
-    done = [flow for flow in context.changes.state.completed if flow.flow_id in acted]
-    found = find_disagreements(plan, [*done, *context.changes.state.stack.flows])
+    """Record where flows at work hold other values than their plan."""
+    found = find_disagreements(plan, context.changes.state.stack.flows)
     if found:
         why = "; ".join(str(one) for one in found)
         context.log.failed_check("plans", "plan_consistency", why, plan.flow_id)

@@ -11,8 +11,9 @@ from orchestrator.dialogue.records import BOUND
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.pex.calls.compensate import UNDO
-from orchestrator.plans.bindings import inherit, resolve
+from orchestrator.plans.bindings import inherit, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind, note_revision, stack_plan
+from orchestrator.plans.edits import ask_about_outdated
 from orchestrator.plans.findings import find_news
 from orchestrator.plans.planner import Planner
 from orchestrator.res.module import clear_stack
@@ -30,14 +31,16 @@ async def look_after_plan(context: TurnContext, planner: Planner, plan: PlanFlow
     noted.seen = len(context.changes.finished)
     for flow in own:
         _take_in(context, plan, flow)
-    news = await find_news(context, plan) if plan.rounds else []
-    if not plan.rounds or not (own or noted.edited or noted.in_doubt or news):
+    if not plan.rounds:
         return False
-    went_wrong = not noted.edited and any(flow.state is not FlowState.COMPLETED for flow in own)
-    trouble = bool(news) or noted.in_doubt or went_wrong
-    noted.edited = noted.in_doubt = False
-    await _check(context, planner, plan, trouble=trouble, news=news)
-    return not _asks(context)
+    news = await find_news(context, plan)
+    due = bool(own or noted.edited or noted.in_doubt or news)
+    if due:
+        went_wrong = not noted.edited and any(flow.state is not FlowState.COMPLETED for flow in own)
+        trouble = bool(news) or noted.in_doubt or went_wrong
+        noted.edited = noted.in_doubt = False
+        await _check(context, planner, plan, trouble=trouble, news=news)
+    return not ask_about_outdated(context, plan) and due and not _asks(context)
 
 
 def _asks(context: TurnContext) -> bool:
@@ -57,7 +60,9 @@ def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
         return
     step.keep_outputs({name: flow.outputs.get(name, flow.value(name)) for name in flow.spec.outputs})
     acted = any(note.flow_id == flow.flow_id for note in context.changes.state.effects)
-    if not step.tell and not acted:
+    if acted:
+        settle(plan, step)
+    elif not step.tell:
         context.changes.silent.add(flow.flow_id)
 
 

@@ -165,7 +165,7 @@ def test_a_terminated_chat_cleans_up(tmp_path: Path, conversation: Conversation)
 
 
 def test_what_a_user_said_is_known_in_the_next_chat(tmp_path: Path) -> None:
-    """Also without a running `up`; who gives no name leaves nothing."""
+    """Also without a running `up`."""
     converse(tmp_path, b"remember that I prefer aisle seats\n", "--user", "anna")
     told = converse(tmp_path, b"what do you know about me?\n", "--user", "anna")
 

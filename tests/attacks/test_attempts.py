@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.tools.addresses import SPECIAL
 from tests.attacks import test_addresses, test_gateway, test_python, test_sql
 from tests.integration import test_openapi
 from tests.integration.workers import test_workers_hardened, test_workers_rabbitmq
@@ -16,16 +14,9 @@ from tests.unit.tools.guardrail_samples import read_hostile
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text()
 ROW = re.compile(r"^\| (?P<area>[^|]+) \| (?P<short>[\d,]+) \| (?P<long>[\d,]+) \| 0 \|$", re.MULTILINE)
-
-
-def count_addresses() -> int:
-    """Three of each special block, those of the old kind in all their forms; and those that are named."""
-    forms = len(test_addresses.forms(ipaddress.IPv4Address("10.0.0.1")))
-    of_blocks = sum(3 * (forms if block.version == 4 else 1) for block in SPECIAL)
-    return of_blocks + len(test_addresses.NEAR) + len(test_addresses.METADATA)
-
-
-ADDRESSES = count_addresses()
+ADDRESSES = sum(
+    len(each) for each in (*test_addresses.OF_BLOCKS.values(), test_addresses.NEAR, test_addresses.METADATA)
+)
 ENVELOPES = len(test_workers_hardened.ENVELOPES) + len(test_workers_hardened.BYTES)
 MESSAGES = len(test_workers_hardened.SHAPES) + len(test_workers_rabbitmq.ODD)
 SAMPLES = len(read_hostile("sql")) + len(read_hostile("python"))

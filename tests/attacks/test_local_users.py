@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
-import psutil
 import psycopg
 import pytest
 import redis
@@ -27,6 +26,7 @@ from parley.data_folder import hold
 from parley.embedded import Stores, stores
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import fleet
+from tests.processes.stores import connections_of_stores
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
@@ -125,14 +125,7 @@ def test_a_stranger_connects_to_no_store(running: Stores, folder: Path) -> None:
 
 
 def test_the_stores_listen_on_no_port(running: Stores) -> None:
-    servers = {
-        process.pid
-        for process in psutil.Process().children(recursive=True)
-        if process.name() in {"postgres", "valkey-server", "redis-server"}
-    }
-    assert len(servers) >= 2
-
-    assert [each for each in psutil.net_connections("inet") if each.pid in servers] == []
+    assert connections_of_stores() == []
 
 
 def test_who_has_no_password_gets_into_no_store(running: Stores) -> None:

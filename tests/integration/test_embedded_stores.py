@@ -25,6 +25,7 @@ from parley.embedded import Stores, stores
 from parley.embedded.postgres import find_binaries, running_database
 from parley.embedded.redis import running_redis
 from parley.processes import has_ended
+from tests.processes.stores import connections_of_stores
 
 _HOLDER = """
 import signal, sys
@@ -95,14 +96,7 @@ def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
         pytest.raises(redis.AuthenticationError),
     ):
         stranger.ping()
-    servers = {
-        process.pid
-        for process in psutil.Process().children(recursive=True)
-        if process.name() in {"postgres", "valkey-server", "redis-server"}
-    }
-    assert len(servers) >= 2
-    listening = [each for each in psutil.net_connections("inet") if each.pid in servers]
-    assert listening == []
+    assert connections_of_stores() == []
 
 
 def test_sockets_have_a_place_where_the_folder_has_a_long_path(tmp_path: Path) -> None:

@@ -119,9 +119,9 @@ async def _examine(database_url: str, redis_url: str, folder: Path, options: tup
         )
         output, _ = await process.communicate()
     report = output.decode()
-    assert process.returncode == 0, report[-80000:]
+    assert process.returncode == 0, report[-8000:]
     generated = re.search(r"(\d+) generated", report)
-    assert generated is not None, report[-80000:]
+    assert generated is not None, report[-8000:]
     return int(generated[1])
 
 

@@ -37,14 +37,25 @@ async def _repeat(redis) -> None:
     await asyncio.sleep(10)
 
 
+async def _is_lost(connection) -> None:
+    connection._writer.transport.abort()
+
+
+async def _is_dropped_by_its_reader(connection) -> None:
+    connection.dropped = asyncio.ensure_future(
+        connection.disconnect(nowait=True)
+    )  # runs as the sending begins
+
+
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
-def test_a_connection_that_the_server_closed_is_lost_in_the_words_of_the_driver(run, redis_url: str) -> None:
+@pytest.mark.parametrize("it", [_is_lost, _is_dropped_by_its_reader])
+def test_a_connection_that_is_closed_is_lost_in_the_words_of_the_driver(it, run, redis_url: str) -> None:
     """Callers take what the driver raises for "Redis is away"; anything else would be a fault of ours."""
 
     async def send_on_a_closed_connection() -> bool:
         async with connect(redis_url, max_connections=1) as redis:
             connection = await redis.connection_pool.get_connection()
-            connection._writer.transport.abort()
+            await it(connection)
             with pytest.raises(ConnectionLost):
                 await _ping(connection)
             await redis.connection_pool.release(connection)

@@ -182,6 +182,76 @@ async def test_after_a_step_was_booked_a_correction_asks_and_undoes(words: str) 
     assert "Your trip to Paris (CDG) is planned and booked" in turn["reply"]
 
 
+async def test_a_correction_leaves_alone_what_was_booked_without_the_value() -> None:
+    """PL-7: the way there does not depend on the day of the return; it is neither asked about nor undone."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+
+    offer = await talk.say("actually come back on 7 december")
+
+    assert "Monday 7 December" in offer["reply"]
+    assert offer["ambiguity"]["level"] == "confirmation"
+    await talk.say("yes")
+    assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "passengers"), [("undo it", [2, 2]), ("leave it as it is", [1, 1]), ("stop", [1])]
+)
+async def test_a_value_that_the_plan_gets_late_asks_about_what_was_done_without_it(
+    answer: str, passengers: list[int]
+) -> None:
+    """PL-7, RT-12: nobody had named it when the way there was booked."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+
+    asked = await talk.say("plan a trip for two people")
+
+    assert "already booked your flight" in asked["reply"]
+    turn = await talk.say(answer)
+    while turn["ambiguity"] is not None:
+        turn = await talk.say("yes")
+    kept = await talk.simulator.records[DEFAULT_TENANT].find("bookings", {"status": "confirmed"}, limit=9)
+    assert sorted(one["passengers"] for one in kept) == passengers
+
+
+@pytest.mark.parametrize(("answer", "left"), [("undo it", []), ("leave it", [("OSL", "FCO")])])
+async def test_a_booking_that_a_rule_of_the_plan_no_longer_allows_is_asked_about(
+    answer: str, left: list[tuple[str, str]]
+) -> None:
+    """PL-7: with 200 euros to spend nothing would have been booked."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+
+    asked = await talk.say("plan a trip under 200 euros")
+
+    assert "already booked your flight" in asked["reply"]
+    assert "but now the flights cost more than you want to spend" in asked["reply"]
+    assert "compensate_effect" in {action["name"] for action in asked["actions"]}
+    turn = await talk.say(answer)
+    assert "could not finish planning your trip" in turn["reply"]
+    assert await booked(talk) == left
+
+
+async def test_after_a_plan_has_ended_only_what_a_correction_concerns_is_done_anew() -> None:
+    """PL-7, IR-4: the way back stays booked."""
+    talk = begin()
+    for words in (TRIP.format("rome"), "yes", "yes"):
+        await talk.say(words)
+
+    asked = await talk.act("change_slot", {"dact": "plan_trip", "slot": "date", "value": "2026-12-02"})
+
+    assert asked["reply"].count("booked your flight") == 1
+    offer = await talk.say("undo it and do it again")
+    assert "changed the day you leave from Tuesday 1 December to Wednesday 2 December" in offer["reply"]
+    turn = await talk.say("yes")
+    assert "Your trip to Rome (FCO) is planned and booked" in turn["reply"]
+    assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
+
+
 async def test_what_was_booked_may_be_kept() -> None:
     talk = begin()
     await talk.say(TRIP.format("rome"))

@@ -28,7 +28,7 @@ class _Sending(AbstractConnection):
     """Can be cancelled while it sends, and says so in the driver's terms when the server is gone.
 
     The driver sends within `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes as it ends.
-    It expects an OSError of a connection that the server closed; uvloop raises a RuntimeError.
+    On a connection that was closed meanwhile it fails with whatever the event loop or a missing stream raises.
     """
 
     async def send_packed_command(
@@ -36,16 +36,15 @@ class _Sending(AbstractConnection):
     ) -> None:
         task = asyncio.current_task()
         earlier = 0 if task is None else task.cancelling()
-        writer = self._writer
-        try:
-            await super().send_packed_command(command, check_health)
-        except RuntimeError as error:
-            if writer is None or not writer.transport.is_closing():
-                raise
-            raise ConnectionError("The connection was closed before the command was sent.") from error
+        await super().send_packed_command(command, check_health)
         if task is not None and task.cancelling() > earlier:
             await self.disconnect(nowait=True)  # the answer is nobody's any more
             raise asyncio.CancelledError
+
+    async def _send_packed_command(self, command: Iterable[bytes]) -> None:
+        if self._writer is None or self._writer.transport.is_closing():
+            raise ConnectionError("The connection was closed before the command was sent.")
+        await super()._send_packed_command(command)
 
 
 class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):

@@ -12,17 +12,23 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.changes.correction import Correction, apply_changes, correct, find_changes, reopen
 from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
-from orchestrator.dialogue.records import EffectNote, EffectStatus
+from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.pex.calls.compensate import undo_before
-from orchestrator.plans.edits import bound_names, effects_of, follow_correction
-from orchestrator.res.wording import name_doing, name_slot_of
-from orchestrator.types import FlowId, JsonObject
-
-KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
-
+from orchestrator.plans.bindings import settle
+from orchestrator.plans.edits import (
+    COMPENSATE,
+    KEEP,
+    REPEAT,
+    ask_what_should_happen,
+    bound_names,
+    effects_of,
+    follow_correction,
+)
+from orchestrator.res.wording import name_slot_of
+from orchestrator.types import JsonObject
 
 DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
 
@@ -34,11 +40,12 @@ def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
 
 
 def _plan_of(turn: RunningTurn, flow: BaseFlow) -> PlanFlow | None:
-    """Find the plan that a flow is, or serves, or has served."""
+    """Find the plan that a flow is, or serves, or has served; one that was taken up again before the ended one."""
     if isinstance(flow, PlanFlow):
         return flow
-    known = [*turn.changes.state.stack.flows, *turn.changes.state.completed]
-    return next((one for one in known if isinstance(one, PlanFlow) and one.flow_id == flow.plan_id), None)
+    known = [*reversed(turn.changes.state.stack.flows), *reversed(turn.changes.state.completed)]
+    plans = [one for one in known if isinstance(one, PlanFlow)]
+    return next((one for one in plans if one.flow_id == flow.plan_id or one.step_of(flow.flow_id)), None)
 
 
 def _effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str]) -> list[EffectNote]:
@@ -59,27 +66,17 @@ def _effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str]
 def _ask_what_should_happen(
     turn: RunningTurn, flow: BaseFlow, values: JsonObject, effects: list[EffectNote]
 ) -> None:
-    """Tell what was done with the old values; nothing is changed until the user decides (RT-12)."""
+    """Ask before anything is changed what should become of what was done with the old values (RT-12)."""
     wished = " and ".join(str(shown(turn, flow, name, value)) for name, value in values.items())
     payload: JsonObject = {"flow_id": flow.flow_id, "changes": values}
-    options = [Option("Leave it as it is", KEEP, payload)]
-    if all(note.compensation is not None for note in effects):
-        options.append(Option(f"Undo it and do it again with {wished}", COMPENSATE, payload))
-    plan = turn.changes.state.stack.plan
-    if plan is not None and plan is _plan_of(turn, flow):
-        options.append(Option(f"Stop {name_doing(plan)}", "cancel_flow", {"flow_id": plan.flow_id}))
-    else:
-        options.append(Option(f"Do it once more with {wished}", REPEAT, payload))
-    asked: JsonObject = {
-        "done": [note.summary for note in effects if note.status is not EffectStatus.UNKNOWN],
-        "unknown": [note.summary for note in effects if note.status is EffectStatus.UNKNOWN],
-        "changes": _show_changes(turn, flow, values),
-    }
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        options=options,
-        turn_id=turn.work.turn_id,
-        metadata={"about": "correction", "shown": asked},
+    changes = _show_changes(turn, flow, values)
+    ask_what_should_happen(
+        turn.context,
+        payload,
+        effects,
+        changes,
+        again=f" and do it again with {wished}",
+        once_more=f" with {wished}",
     )
     turn.carry_on = False
 
@@ -96,33 +93,44 @@ def _show_changes(turn: RunningTurn, flow: BaseFlow, values: JsonObject) -> list
 
 
 def decide(turn: RunningTurn, name: str) -> None:
-    """Carry out one of the three; which changes were wanted, the open question remembers."""
+    """Carry out what the user chose about what was done; which changes were wanted, the open question remembers."""
     payload = _find_payload(turn, name)
     if payload is None:
         turn.changes.remark(RemarkKind.OVER)
         leave_open(turn)
         return
     flow = _find(turn, payload["flow_id"])
+    plan = None if flow is None else _plan_of(turn, flow)
     if name == KEEP or flow is None:
+        for step in [plan.step_of(done) for done in payload.get("steps", ())] if plan is not None else ():
+            if plan is not None and step is not None:
+                settle(plan, step)
         turn.changes.remark(RemarkKind.STAYS)
         turn.carry_on = turn.changes.state.stack.active is not None
+    elif "steps" in payload and plan is not None:
+        undo_before(plan, *payload["steps"])
+        turn.carry_on = follow_correction(turn.context, plan, {}, redo=payload["steps"])
+    elif plan is not None and name == COMPENSATE:
+        _redo_in_plan(turn, plan, flow, payload["changes"])
     else:
         done = _effects_made_from(turn, flow, payload["changes"].keys())
-        flow_ids = [note.flow_id for note in done]
-        plan = _plan_of(turn, flow)
-        if plan is not None and plan is turn.changes.state.stack.plan:
-            _redo_in_plan(turn, plan, flow, payload["changes"], flow_ids)
-            return
         fresh = repeat_with_changes(turn, flow, payload["changes"])
-        if name != REPEAT:
-            undo_before(fresh, *flow_ids)
+        if name == COMPENSATE:
+            undo_before(fresh, *(note.flow_id for note in done))
 
 
-def _redo_in_plan(
-    turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: JsonObject, done: list[FlowId]
-) -> None:
-    """Undo what steps of a plan at work have done, and do it again with other values."""
+def _redo_in_plan(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
+    """Undo what steps of a plan have done with the old values, and do it again with others; the rest stays as it is."""
+    done = [note.flow_id for note in _effects_made_from(turn, flow, values)]
+    turn.changes.remark(RemarkKind.CORRECTED, changes=_show_changes(turn, flow, values))
     names = bound_names(plan, flow, values)
+    if turn.changes.state.stack.get(plan.flow_id) is None:
+        plan = _take_up(turn, plan)
+    for step in [step for step in plan.steps if step.flow_id in done]:
+        for slot in (
+            values.keys() - names.keys()
+        ):  # the plan has nothing for it: it is the step's own from now on
+            step.bind(slot, {"value": values[slot]})
     held = {
         names[slot]: SlotValue(value, SlotSource.USER, turn.work.turn_id)
         for slot, value in values.items()
@@ -130,6 +138,14 @@ def _redo_in_plan(
     }
     undo_before(plan, *done)
     turn.carry_on = follow_correction(turn.context, plan, held, redo=done)
+
+
+def _take_up(turn: RunningTurn, ended: PlanFlow) -> PlanFlow:
+    """Put a plan that has ended on the stack once more, with what its steps have done."""
+    plan = _reopen(turn, ended)
+    assert isinstance(plan, PlanFlow)
+    plan.take_up(ended)
+    return plan
 
 
 def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
@@ -155,15 +171,18 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     """
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
     plan = _plan_of(turn, flow)
-    if effects := _effects_made_from(turn, flow, values):
-        names = bound_names(plan, flow, values) if plan is not None else {}
-        if plan is not None and len(names) == len(values):  # it concerns the whole plan
-            flow, values = plan, {names[slot]: value for slot, value in values.items()}
+    names = bound_names(plan, flow, values) if plan is not None else {}
+    is_over = turn.changes.state.stack.get(flow.flow_id) is None
+    effects = _effects_made_from(turn, flow, values)
+    if plan is not None and len(names) == len(values) and (effects or is_over):  # it concerns the whole plan
+        flow, values = plan, {names[slot]: value for slot, value in values.items()}
+        labels = {**values}
+        is_over = turn.changes.state.stack.get(plan.flow_id) is None
+    if effects:
         _ask_what_should_happen(turn, flow, values, effects)
         return
-    if turn.changes.state.stack.get(flow.flow_id) is None:
-        at_work = turn.changes.state.stack.plan
-        flow = plan if plan is not None and plan is at_work else _reopen(turn, flow)
+    if is_over:
+        flow = _take_up(turn, flow) if isinstance(flow, PlanFlow) else _reopen(turn, flow)
     result = correct(flow, labels, turn_id=turn.work.turn_id)
     if result.changed:
         stop_waiting(turn, flow)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.correction import ask_what_to_change, correct_flow
+from orchestrator.agent.messages.correction import ask_what_to_change, correct_flow, decide
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
@@ -12,6 +12,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.pex.calls.consent import drop_candidate
+from orchestrator.plans.edits import ABOUT_DONE, KEEP
 
 
 def deny(turn: RunningTurn, understood: Understanding) -> None:
@@ -25,10 +26,8 @@ def deny(turn: RunningTurn, understood: Understanding) -> None:
             nothing_open(turn)
         return
     about = entry.metadata.get("about")
-    if about == "correction":
-        turn.changes.state.ambiguity.resolve(entry)
-        turn.changes.remark(RemarkKind.STAYS)
-        turn.carry_on = flow is not None
+    if about == ABOUT_DONE:
+        decide(turn, KEEP)
     elif flow is None or entry.flow_id != flow.flow_id:
         turn.changes.state.ambiguity.resolve(entry)
         turn.changes.remark(RemarkKind.DECLINED)

@@ -7,7 +7,7 @@ from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import enter, fill, plain_values, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.flow import Labels
+from orchestrator.dialogue.flow import Labels, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.remark import RemarkKind
@@ -54,10 +54,9 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
         case Existing(flow):
             if not was_active:
                 context.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
-            if changed_slots(flow, plain_values(labels)) & flow.slots.keys():
-                correct_flow(
-                    turn, flow, labels
-                )  # asked for once more with other values: what changes is said
+            changed = changed_slots(flow, plain_values(labels))
+            if changed & flow.slots.keys() or (changed and isinstance(flow, PlanFlow) and flow.rounds):
+                correct_flow(turn, flow, labels)  # with other values, or one more: what it changes is said
                 return
         case LimitReached() as reached:
             _refuse(turn, reached, dact, labels)

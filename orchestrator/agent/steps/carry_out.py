@@ -7,7 +7,9 @@ from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
+from orchestrator.plans.edits import ABOUT_DONE
 from orchestrator.plans.replanning import begin_step, look_after_plan
 from orchestrator.res.module import clear_stack
 from orchestrator.telemetry import SignalType
@@ -28,7 +30,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         plan = state.stack.plan
         if plan is not None and await look_after_plan(context, modules.planner, plan):
             going = True
-        if not going or state.stack.active is None:
+        if not going or state.stack.active is None or _must_decide(state):
             break
     else:
         context.log.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
@@ -38,6 +40,11 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
+
+
+def _must_decide(state: DialogueState) -> bool:
+    """Say whether the user is asked what should become of something that was done for good (RT-12)."""
+    return state.ambiguity.current is not None and state.ambiguity.current.metadata.get("about") == ABOUT_DONE
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> Ending:

@@ -19,7 +19,7 @@ from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.ports.runs.records import ItemRecord, NewRun, RunRecord, Started
-from orchestrator.ports.runs.status import ENDED, RedoStatus
+from orchestrator.ports.runs.status import ENDED, RedoStatus, RunStatus
 from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
 from tests.contract.internal.flows import make_catalogue
@@ -120,6 +120,13 @@ class OnWorkers:
                 return chain
             assert time.monotonic() < ends_at, f"not ended within {within_s} s: {chain[-1]}"
             await asyncio.sleep(0.01)
+
+    async def is_at_work(self, run_id: str, within_s: float = 40) -> None:
+        """Wait until a run is at work; fails when it has ended."""
+        async with asyncio.timeout(within_s):
+            while (record := await self.runs.get(DEFAULT_TENANT, run_id)).status is not RunStatus.RUNNING:
+                assert record.status not in ENDED, record
+                await asyncio.sleep(0.02)
 
     async def _tell(self, started: Started) -> None:
         await self._canvas.send(started)

@@ -117,7 +117,7 @@ class Doubling(InternalFlow):
         return item
 
     async def work(self, run, item, data):
-        await asyncio.sleep(run.parameters.get("takes_s", 0))
+        await _take(run.parameters)
         return 2 * data
 
 
@@ -139,6 +139,13 @@ class Late(InternalFlow):
         await asyncio.sleep(30)
 
 
+async def _take(told: dict[str, Any]) -> None:
+    """Take as long as is told; `until`: until this file is there."""
+    await asyncio.sleep(told.get("takes_s", 0))
+    while _lacks(told.get("until")):
+        await asyncio.sleep(0.02)
+
+
 def _lacks(path: str | None) -> bool:
     return path is not None and not Path(path).exists()
 
@@ -151,7 +158,7 @@ class Node(InternalFlow):
     async def before_all(self, run):
         began = time.time()
         told = run.parameters.get(self.name, {})
-        await asyncio.sleep(told.get("takes_s", 0))
+        await _take(told)
         if told.get("fail") or _lacks(told.get("needs")):
             raise RuntimeError("told to fail")
         if told.get("skip"):

@@ -23,9 +23,9 @@ from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
 from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
 from tests.integration.chaos.fleet import Fleet, fleet
 
+WITHIN_S = 40
 CARRIED = ("chain", "fan_in", "diamond")
 """Shapes that go out as one message."""
-SLOW = {f"n{number}": {"takes_s": 0.4} for number in range(4)}
 _AUDIT = """
 CREATE TABLE IF NOT EXISTS audit (kind text, run_id text, position bigint, status text);
 CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -71,8 +71,9 @@ def recorded(crew: Fleet, run_id: str) -> int:
 
 async def progress_of(on_workers: OnWorkers, run_id: str, wanted: int) -> None:
     """Wait until so many items have ended."""
-    while (await on_workers.runs.get(DEFAULT_TENANT, run_id)).progress.ended < wanted:
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(WITHIN_S):
+        while (await on_workers.runs.get(DEFAULT_TENANT, run_id)).progress.ended < wanted:
+            await asyncio.sleep(0.02)
 
 
 async def test_killed_workers_repeat_nothing_that_was_recorded(crew: Fleet, on_workers: OnWorkers) -> None:
@@ -100,8 +101,7 @@ async def test_a_graph_goes_on_when_workers_are_killed(crew: Fleet, on_workers: 
     shape, told = random_shape(7, size=30)
     nodes = make_nodes(on_workers.catalogue, shape, **told)
     started = await on_workers.start(nodes)
-    while (await on_workers.runs.get(DEFAULT_TENANT, started.runs["n8"])).status not in ENDED:
-        await asyncio.sleep(0.01)
+    await on_workers.chain_ended(started.runs["n8"])
     crew.workers[0].kill()
     ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
 
@@ -127,21 +127,23 @@ async def test_lost_messages_are_replaced(crew: Fleet, on_workers: OnWorkers) ->
 
 
 @pytest.mark.parametrize("fault", ["flushed", "killed"])
-async def test_chains_and_chords_are_healed(fault: str, crew: Fleet, on_workers: OnWorkers) -> None:
+async def test_chains_and_chords_are_healed(
+    fault: str, crew: Fleet, on_workers: OnWorkers, tmp_path: Path
+) -> None:
     """IF-9: a link that is lost, a chord's body that never comes: Redis is emptied, or a worker dies, in the midst."""
     start(crew, 2)
-    shapes = {name: make_nodes(on_workers.catalogue, SHAPES[name], **SLOW) for name in CARRIED}
+    may_end = tmp_path / "may-end"
+    told = {f"n{number}": {"takes_s": 0.4} for number in range(4)} | {"n1": {"until": str(may_end)}}
+    shapes = {name: make_nodes(on_workers.catalogue, SHAPES[name], **told) for name in CARRIED}
     started = {name: await on_workers.start(nodes) for name, nodes in shapes.items()}
     assert all(one.waves for one in started.values())
-    while (
-        await on_workers.runs.get(DEFAULT_TENANT, started["chain"].runs["n1"])
-    ).status != RunStatus.RUNNING:
-        await asyncio.sleep(0.02)
+    await on_workers.is_at_work(started["chain"].runs["n1"])
     if fault == "killed":
         crew.workers[0].kill()
     else:
         with redis.Redis.from_url(crew.redis_url) as store:
             store.flushdb()
+    may_end.touch()
 
     for name, nodes in shapes.items():
         runs = started[name].runs
@@ -219,9 +221,10 @@ async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) 
     send(kwargs={**wanted, "inputs": [6]}, task_id="message-2")
     sender.close()
     found: list[RunRecord] = []
-    while len(found) < 2 or not all(run.status in ENDED for run in found):
-        found = await on_workers.runs.list(TenantId("sender"))
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(WITHIN_S):
+        while len(found) < 2 or not all(run.status in ENDED for run in found):
+            found = await on_workers.runs.list(TenantId("sender"))
+            await asyncio.sleep(0.02)
 
     assert sorted(run.closing for run in found) == [[8, 10], [12]]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.status import RunStatus
 from tests.contract.internal.conftest import OnWorkers, Runner
 from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
-from tests.integration.chaos.fleet import Fleet
+from tests.integration.chaos.fleet import Fleet, wait_until
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -136,8 +135,9 @@ async def test_chains_and_chords_are_seen_as_such(on_workers: OnWorkers, crew: F
     nodes = make_nodes(on_workers.catalogue, shape, n0={"takes_s": 0.1}, n1={"takes_s": 0.1})
     with received_tasks(crew.redis_url) as received:
         ended = await on_workers.run_graph(nodes)
-        while len(received) < len(nodes):
-            await asyncio.sleep(0.02)
+        await asyncio.to_thread(
+            wait_until, lambda: len(received) >= len(nodes), within_s=40, what="each task is received"
+        )
 
     assert early_starts(nodes, ended) == []
     assert sorted(task["name"] for task in received) == [f"n{number}.advance" for number in shape]
@@ -153,8 +153,9 @@ def received_tasks(broker: str) -> Iterator[list[dict]]:
     """The tasks that workers receive meanwhile, as Flower is told of them."""
     received: list[dict] = []
     with Celery(set_as_current=False, broker=for_celery(broker)) as app, app.connection() as connection:
-        receiver = app.events.Receiver(connection, handlers={"task-received": received.append})
-        stop = threading.Event()
+        stop, listens = threading.Event(), threading.Event()
+        handlers = {"task-received": received.append, "task-probe": lambda _event: listens.set()}
+        receiver = app.events.Receiver(connection, handlers=handlers)
 
         def listen() -> None:
             while not stop.is_set():
@@ -163,8 +164,13 @@ def received_tasks(broker: str) -> Iterator[list[dict]]:
 
         listening = threading.Thread(target=listen)
         listening.start()
-        time.sleep(0.5)  # until it listens
         try:
+            with app.events.default_dispatcher() as dispatcher:
+                wait_until(
+                    lambda: dispatcher.send("task-probe") or listens.is_set(),
+                    within_s=40,
+                    what="the receiver listens",
+                )
             yield received
         finally:
             stop.set()

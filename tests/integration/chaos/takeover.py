@@ -30,6 +30,9 @@ HELD = """
     JOIN turns ON turns.session_id = lanes.session_id AND turns.status = 'running'
     WHERE workers.pid = %s AND turns.finished_at IS NULL"""
 
+COMMITTED_WITHIN_S = 0.5
+"""Of a kill: no turn that is begun again afterwards ends so soon."""
+
 
 @dataclass(frozen=True, order=True)
 class Recovery:
@@ -100,14 +103,24 @@ class Takeovers:
             )
             self.interrupted += [(turn, row[0]) for (turn,) in left]
 
+    def unfinished(self) -> list[tuple[str, datetime]]:
+        """List the interruptions but for those whose turn was committed at the time of the kill."""
+        with psycopg.connect(self.database_url) as connection:
+            ended = dict(connection.execute("SELECT turn_id, finished_at FROM turns").fetchall())
+        return [
+            (turn, killed_at)
+            for turn, killed_at in self.interrupted
+            if ended[turn] is None or (ended[turn] - killed_at).total_seconds() > COMMITTED_WITHIN_S
+        ]
+
     def recoveries(self) -> list[Recovery]:
-        """Of each interruption, shortest first; one whose turn had just been committed is none."""
+        """Of each interruption, shortest first."""
         taken: dict[str, list[tuple[datetime, bool]]] = defaultdict(list)
         with psycopg.connect(self.database_url) as connection:
             for turn, at, apart in connection.execute("SELECT * FROM takeovers ORDER BY at"):
                 taken[turn].append((at, apart))
         found: list[Recovery] = []
-        for turn, killed_at in self.interrupted:
+        for turn, killed_at in self.unfinished():
             after = next(((at, apart) for at, apart in taken[turn] if at > killed_at), None)
             if after is not None:
                 found.append(Recovery((after[0] - killed_at).total_seconds(), after[1]))

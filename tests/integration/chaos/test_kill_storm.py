@@ -67,12 +67,14 @@ async def test_killed_workers_lose_repeat_and_reorder_nothing(
             await all_finished(database, within_s=300)
             history = read_history(database, client.accepted)
 
-    recoveries = takeovers.recoveries()
+    recoveries, interrupted = takeovers.recoveries(), len(takeovers.unfinished())
     with capsys.disabled():
         print(
-            f"\n{len(history.turns)} turns of {sessions} sessions, {takeovers.kills} kills; {describe(recoveries)}"
+            f"\n{len(history.turns)} turns of {sessions} sessions, {takeovers.kills} kills,"
+            f" {interrupted} interruptions; {describe(recoveries)}"
         )
     assert recoveries, "no kill met a running turn, so nothing was shown"
+    assert len(recoveries) >= 0.9 * interrupted
     assert Counter(turn.status for turn in history.turns) == {"done": len(client.accepted)}
     assert check(history) == []
     assert percentile([recovery.seconds for recovery in recoveries], 99) <= machine.bar_s

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,8 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.tables import metadata
-from orchestrator.bootstrap import Ports, open_lane, open_ports
+from orchestrator.bootstrap import Ports
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.diff import diff
 from orchestrator.memory.user_memory import owner_of
@@ -23,7 +21,6 @@ from orchestrator.ports.memory.preferences import Preference, PreferenceKind, So
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import RunStatus
-from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow, TurnCommit
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, Epoch, Json, JsonObject, SessionId, UserId, new_id
@@ -87,14 +84,6 @@ class House:
         async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
             cursor = await connection.execute(statement, arguments or None)
             return await cursor.fetchall() if cursor.description else []
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    migrate(database_url)
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
-    async with open_ports(settings) as ports, open_lane(ports) as lane:
-        yield House(ports, lane, {})
 
 
 def spoken(turns: int, summary: JsonObject | None = None) -> JsonObject:

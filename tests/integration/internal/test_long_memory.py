@@ -48,7 +48,9 @@ class Talk:
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-async def test_without_a_model(database_url: str, redis_url: str, tmp_path: Path, length: int) -> None:
+async def test_what_is_told_early_serves_late_without_a_model(
+    database_url: str, redis_url: str, tmp_path: Path, length: int
+) -> None:
     """A rule fills its slot; what was said in passing is noticed, and told when it is asked for."""
     migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
@@ -87,7 +89,9 @@ def summarise(request: Request) -> Reply:
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-async def test_with_a_model(database_url: str, redis_url: str, tmp_path: Path, length: int) -> None:
+async def test_a_summary_serves_late_and_prompts_do_not_grow(
+    database_url: str, redis_url: str, tmp_path: Path, length: int
+) -> None:
     migrate(database_url)
     rules = (
         Rule(prompt="nlu_think", replies=(Computed(understand),)),

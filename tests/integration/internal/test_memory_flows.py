@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
@@ -36,14 +34,6 @@ from workers.internal.tools import make_session_side, make_tools
 WITHIN_S = 90
 LOUNGE = "The lounge in Lisbon closes at nine in the evening on Sundays."
 T = TypeVar("T")
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    migrate(database_url)
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
-    async with open_ports(settings) as ports, open_lane(ports) as lane:
-        yield House(ports, lane, {})
 
 
 async def run_graph(house: House, session_id: SessionId) -> dict[str, RunRecord]:

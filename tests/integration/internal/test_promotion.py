@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
-from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.bootstrap import open_lane, open_ports
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.ports.memory.preferences import Source
-from orchestrator.settings import Settings
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from tests.integration.internal.test_housekeeping import House, spoken
 from tests.integration.internal.test_memory_flows import note, run_graph
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    migrate(database_url)
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
-    async with open_ports(settings) as ports, open_lane(ports) as lane:
-        yield House(ports, lane, {})
 
 
 async def test_what_tools_returned_or_was_looked_up_is_no_statement_and_is_not_promoted(house: House) -> None:

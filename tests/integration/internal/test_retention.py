@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.tables import metadata
-from orchestrator.bootstrap import open_lane, open_ports
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.status import RunStatus
-from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
 from tests.contract.factories import commit_of
@@ -60,14 +56,6 @@ LEFT_OUT = """
           WHERE conrelid = kept.oid AND contype = 'f' AND confdeltype = 'c'
             AND confrelid IN ('sessions'::regclass, 'lanes'::regclass, 'turns'::regclass, 'internal_runs'::regclass))
     ORDER BY 1"""
-
-
-@pytest.fixture
-async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    migrate(database_url)
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
-    async with open_ports(settings) as ports, open_lane(ports) as lane:
-        yield House(ports, lane, {})
 
 
 async def test_every_table_of_a_session_goes_with_it(house: House) -> None:

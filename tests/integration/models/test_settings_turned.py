@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from orchestrator.models.config import ModelChoice, Timeouts, read_model_config
@@ -103,6 +104,24 @@ async def test_only_supported_languages_are_understood() -> None:
     assert turn["reply"] == "I am sorry, I only understand German."
 
 
+@pytest.mark.parametrize(("likely", "begun"), [(0.35, ["book_flight"]), (0.9999, [])])
+async def test_what_is_less_likely_than_the_settings_say_is_not_begun(
+    likely: float, begun: list[str]
+) -> None:
+    simulator = Simulator.of(travel()[0], sections={"thresholds": {"likely": likely}})
+    turn = await simulator.converse().say("Book a flight")
+    assert [flow["dact"] for flow in turn["flows"]] == begun
+
+
+async def test_a_model_is_told_in_which_tone_it_puts_things() -> None:
+    shown = rules(res_naturalize=Answer(text="You have no bookings yet."))
+    tone = {"persona": {"tone": "like a pirate"}, "generation": {"naturalize": "on"}}
+    async with staged(shown, **tone) as stage:
+        await stage.simulator.converse().say("Show my bookings")
+    [request] = stage.model.requests_for("res_naturalize")
+    assert "like a pirate" in str(request.body["messages"])
+
+
 @pytest.mark.parametrize(("rounds", "is_cut"), [(1, True), (12, False)])
 async def test_a_turn_goes_round_so_often(rounds: int, *, is_cut: bool) -> None:
     simulator = simulated(flow_management={"keep_going_budget": rounds})
@@ -110,6 +129,17 @@ async def test_a_turn_goes_round_so_often(rounds: int, *, is_cut: bool) -> None:
     await talk.say("Book a flight from Oslo to Madrid")
     await talk.say("Show my bookings")  # which uncovers the flow below
     assert any(s.payload.get("check") == "keep_going_budget" for s in simulator.signals) is is_cut
+
+
+@pytest.mark.parametrize(("most", "kept"), [(2, 2), (50, 6)])
+async def test_so_many_messages_of_a_conversation_are_kept(most: int, kept: int) -> None:
+    simulator = simulated(memory={"max_history_messages": most})
+    talk = simulator.converse()
+    for _ in range(3):
+        await talk.say("Show my bookings")
+    [session] = simulator.store.sessions.values()
+    assert session.state is not None
+    assert len(orjson.loads(session.state)["messages"]) == kept
 
 
 @pytest.mark.parametrize(("every", "kept"), [(1, 4), (20, 1)])

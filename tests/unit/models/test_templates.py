@@ -101,8 +101,14 @@ def test_nlu_think_lists_flows_slots_and_choices():
     cabin = {"name": "cabin", "type": "category", "options": ["economy", "business"]}
     flow = {"dact": "book_flight", "intent": "Transform", "description": "Book a flight", "slots": [cabin]}
     variables = {"assistant": "Travel", "today": "Monday", "flows": [flow]}
-    data = {"utterance": "book it", "history": [], "stack": [], "question": None, "shown": [], "plan": []} | {
-        "remembered": []
+    data = {
+        "utterance": "book it",
+        "history": [],
+        "stack": [],
+        "question": None,
+        "shown": [],
+        "plan": [],
+        "remembered": [],
     }
 
     system, user = load_prompts().get("nlu_think").render(variables | data)

@@ -172,7 +172,7 @@ def commands_of(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - WITHOUT_JSON))
-def test_every_answer_can_be_had_as_json(name: str) -> None:
+def test_every_command_takes_json(name: str) -> None:
     for words, command in commands_of(name, load_command(name)):
         assert any("--json" in option.opts for option in command.params), words
 

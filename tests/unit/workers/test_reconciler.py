@@ -6,8 +6,8 @@ from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.store import MemoryStore
-from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.contract.factories import submission
 from workers.session_pool import Reconciler
 
 SESSION = SessionId("forgotten")
@@ -22,9 +22,7 @@ class CutOff(MemoryWakeup):
 
 async def test_who_runs_no_turns_leaves_them_to_others_while_nobody_can_be_woken() -> None:
     store = MemoryStore()
-    await MemoryInbox(store).submit(
-        Submission(SESSION, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True, domain="any")
-    )
+    await MemoryInbox(store).submit(submission(DEFAULT_TENANT, SESSION, create_session=True, domain="any"))
     lane = MemoryLane(store)
     without_turns = Reconciler(lane, CutOff(), None, grace_s=0.0)
 
@@ -35,9 +33,7 @@ async def test_who_runs_no_turns_leaves_them_to_others_while_nobody_can_be_woken
 
 async def test_who_can_wake_somebody_looks_each_time() -> None:
     store = MemoryStore()
-    await MemoryInbox(store).submit(
-        Submission(SESSION, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True, domain="any")
-    )
+    await MemoryInbox(store).submit(submission(DEFAULT_TENANT, SESSION, create_session=True, domain="any"))
     without_turns = Reconciler(MemoryLane(store), MemoryWakeup(), None, grace_s=0.0)
 
     assert [await without_turns.sweep() for _ in range(2)] == [1, 1]

@@ -30,6 +30,10 @@ class Cutter:
         """Break the next commit: ``before`` the server has it, or ``after``."""
         self._asked.append(moment)
 
+    def withdraw(self) -> None:
+        """Break no commit that is still to come."""
+        self._asked.clear()
+
     async def serve(self, client_reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         """Pass one connection on, both ways, until either side ends."""
         with closing(client), suppress(OSError):

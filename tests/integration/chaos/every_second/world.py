@@ -34,6 +34,8 @@ REDIS_FROZEN_S = 4.0
 DOWN_S = 60.0
 CHOICES = 8
 """So many faults are thought of each second, of which the first is caused that breaks nothing broken."""
+CUT_WITHIN_S = 10.0
+EACH_ONCE_WITHIN_S = 120
 LEAST_WORKERS = 2
 """So many are at work before another is killed or frozen, so that the run gets on."""
 
@@ -135,12 +137,19 @@ class World:
         return self._restart(self.database, signal.SIGQUIT)
 
     def cut_before_commit(self) -> bool:
-        self.cutter.cut("before")
-        return True
+        return self._cut("before")
 
     def cut_after_commit(self) -> bool:
-        self.cutter.cut("after")
-        return True
+        return self._cut("after")
+
+    def _cut(self, moment: str) -> bool:
+        """Wait until a commit has come and was broken; asking for it alone breaks nothing."""
+        before, ends_at = self.cutter.cuts[moment], time.monotonic() + CUT_WITHIN_S
+        self.cutter.cut(moment)
+        while self.cutter.cuts[moment] == before and time.monotonic() < ends_at:
+            time.sleep(0.02)
+        self.cutter.withdraw()
+        return self.cutter.cuts[moment] > before
 
     def _restart(self, store: Store, ending: signal.Signals, *, pause_s: float = 0.0) -> bool:
         psutil.Process(store.child.pid).send_signal(ending)
@@ -162,7 +171,10 @@ class Fault:
 
 
 DOWN: Final = "Redis down for a minute"
+# The cuts are the first, because they need turns that are at work.
 FAULTS: Final[Mapping[str, Fault]] = {
+    "cut before COMMIT": Fault(World.cut_before_commit, "cut", 3),
+    "cut after COMMIT": Fault(World.cut_after_commit, "cut", 3),
     "worker killed": Fault(World.kill_worker, "killed", 8),
     "worker frozen": Fault(World.freeze_worker, "frozen", 3),
     "Redis emptied": Fault(World.flush_redis, "redis", 4),
@@ -171,8 +183,6 @@ FAULTS: Final[Mapping[str, Fault]] = {
     DOWN: Fault(World.take_redis_down, "redis", 0),
     "PostgreSQL restarted": Fault(World.restart_database, "postgres", 1),
     "PostgreSQL crashed": Fault(World.crash_database, "postgres", 1),
-    "cut before COMMIT": Fault(World.cut_before_commit, "cut", 3),
-    "cut after COMMIT": Fault(World.cut_after_commit, "cut", 3),
 }
 
 
@@ -183,21 +193,23 @@ async def break_again_and_again(world: World, stopping: asyncio.Event, *, down_a
     """
     names, weights = zip(*((name, fault.often) for name, fault in FAULTS.items()), strict=True)
     async with asyncio.TaskGroup() as lasting:
-        while missing := [name for name, fault in FAULTS.items() if fault.often and not world.happened[name]]:
-            await _after_a_second(world, lasting, missing, stopping)
+        for _ in range(EACH_ONCE_WITHIN_S):
+            await asyncio.sleep(1.0)
+            missing = [name for name, fault in FAULTS.items() if fault.often and not world.happened[name]]
+            if not missing:
+                break
+            _cause_one(world, lasting, missing)
         while not stopping.is_set():
             chosen = world.chance.choices(names, weights, k=CHOICES)
             if down_after is not None and world.happened.total() >= down_after and "redis" not in world.busy:
                 chosen, down_after = [DOWN], None
-            await _after_a_second(world, lasting, chosen, stopping)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), 1.0)
+            _cause_one(world, lasting, chosen)
 
 
-async def _after_a_second(
-    world: World, lasting: asyncio.TaskGroup, names: Sequence[str], stopping: asyncio.Event
-) -> None:
+def _cause_one(world: World, lasting: asyncio.TaskGroup, names: Sequence[str]) -> None:
     """Cause the first of these faults that breaks nothing that is broken now."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(stopping.wait()), 1.0)
     name = next((name for name in names if FAULTS[name].target not in world.busy), None)
     if name is not None:
         world.busy.add(FAULTS[name].target)

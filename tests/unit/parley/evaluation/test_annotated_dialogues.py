@@ -9,7 +9,6 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.agent.messages import confirmation
 from orchestrator.nlu.grounding import Grounding
 from parley.evaluation.dialogues.drive import drive
 from parley.evaluation.dialogues.telling import By, Telling
@@ -234,11 +233,10 @@ async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path,
 async def test_a_wrong_understanding_books_nothing_unasked(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_planted: bool
 ) -> None:
-    """PX-18: and it would, if a model could name what nobody has said, and say yes for the user."""
+    """PX-18: and it would, if a model could name what nobody has said."""
     several = [{**REFERRING, "dialogue_id": f"{place}_{place}"} for place in range(16)]
     (data / "dialogues.jsonl").write_bytes(b"\n".join(orjson.dumps(one) for one in several))
     if is_planted:
-        monkeypatch.setattr(confirmation, "is_plain", lambda _turn, _understood: True)
         monkeypatch.setattr(Grounding, "is_founded", lambda *_given: True)
     figures = await measure(data, tmp_path, mistaken=0.5)
     assert figures["exact_ever"] < 1.0

@@ -1,4 +1,4 @@
-"""Which graphs are a sequence or have fan-ins, and which messages carry them (IF-9)."""
+"""Which graphs are a sequence or have fan-ins, and in which waves (IF-9)."""
 
 from __future__ import annotations
 

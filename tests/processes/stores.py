@@ -1,0 +1,18 @@
+"""The store processes that a test has started."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psutil
+
+SERVERS = {"postgres", "valkey-server", "redis-server"}
+
+
+def connections_of_stores() -> list[Any]:
+    """Every connection over a network of the stores below this process; fails when there are none."""
+    servers = {
+        process.pid for process in psutil.Process().children(recursive=True) if process.name() in SERVERS
+    }
+    assert len(servers) >= 2
+    return [each for each in psutil.net_connections("inet") if each.pid in servers]
