@@ -23,10 +23,9 @@ _HABITS = text(
     " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
     " WHERE asking.tenant_id = :tenant AND asking.session_id = :session"
     " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
-    " AND NOT EXISTS (SELECT FROM preferences AS gone"
-    " WHERE gone.tenant_id = asking.tenant_id AND gone.user_id = asking.user_id"
-    " AND gone.source IN ('forgotten', 'erased') AND gone.updated_at >= archive.at AND gone.key IN"
-    " ('*', '*.' || slot.key, archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
+    " AND NOT EXISTS (SELECT FROM forgotten_preferences AS gone WHERE gone.tenant_id = asking.tenant_id"
+    " AND gone.user_id = asking.user_id AND gone.at >= archive.at AND gone.key IN ('*', '*.' || slot.key,"
+    " archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
     " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
 )
 """Nothing of before it was forgotten."""

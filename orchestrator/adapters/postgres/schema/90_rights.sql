@@ -10,5 +10,6 @@ SELECT parley_guard('webhook_secrets', runtime => 'SELECT',
 -- What session flows work on: notes, and what is remembered beyond a session. Nothing of a session itself (IF-17).
 SELECT parley_guard(name, flows => 'SELECT, INSERT, UPDATE, DELETE')
 FROM unnest('{scratchpad_entries,preferences,documents,document_chunks}'::regclass[]) AS name;
+SELECT parley_guard('forgotten_preferences', flows => 'INSERT');
 SELECT parley_guard('records', flows => 'SELECT');
 SELECT parley_guard_all();
