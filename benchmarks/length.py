@@ -15,6 +15,8 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+import orjson
+
 from benchmarks.environment import open_stores, parse, settings_of, verdict
 from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
 from orchestrator.runtime.lane import LaneRunner
@@ -99,10 +101,8 @@ class Bench:
         return time.process_time() - began
 
     async def _size(self, session: SessionId) -> int:
-        query = "SELECT octet_length(body) FROM states WHERE session_id = %(session)s"
-        row = await self._ports.stores.database.fetch_one(query, {"session": session})
-        assert row is not None
-        return row[0]
+        record = await self._ports.stores.sessions.get(DEFAULT_TENANT, session)
+        return len(orjson.dumps(record.state))
 
 
 async def main() -> int:

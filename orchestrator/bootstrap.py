@@ -24,7 +24,6 @@ from orchestrator.adapters.postgres.memory.preferences import PostgresPreference
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import ping_schema
-from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import SESSION_FLOWS
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
@@ -34,6 +33,7 @@ from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect

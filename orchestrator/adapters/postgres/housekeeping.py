@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-from sqlalchemy import func, select, text, true
+from sqlalchemy import func, or_, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import parse, statement
+from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionRows, SessionState
@@ -41,7 +41,7 @@ class PostgresHousekeeping:
         `among`: look at no others.
         """
         query = (
-            select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body)
+            select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body, DIFFS)
             .join(lanes, lanes.c.session_id == sessions.c.session_id)
             .join(states, states.c.session_id == sessions.c.session_id)
             .where(
@@ -49,16 +49,13 @@ class PostgresHousekeeping:
                 lanes.c.updated_at < _ago(quiet_for_s),
                 sessions.c.session_id > after,
                 true() if among is None else sessions.c.session_id.in_(among),
-                text(
-                    "(json_array_length(states.body::json -> 'stack') > 0"
-                    " OR json_array_length(states.body::json -> 'approvals') > 0)"
-                ),
+                or_(func.cardinality(states.c.flows) > 0, states.c.approvals > 0),
             )
             .order_by(sessions.c.session_id)
             .limit(limit)
         )
         return [
-            record_of(SessionState, row, state=orjson.loads(row.body))
+            record_of(SessionState, row, state=read_whole(row.body, row.diffs))
             for row in await self._database.read_all(query)
         ]
 
@@ -164,10 +161,6 @@ class PostgresHousekeeping:
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
         """Open sessions at rest for so long with at least so many turns that no summary covers."""
-        uncovered = text(
-            "(states.body::json ->> 'turn')::int"
-            " - coalesce((states.body::json -> 'summary' ->> 'through_turn')::int, 0) >= :least"
-        ).bindparams(least=least_turns)
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id, lanes.c.epoch)
             .join(states, states.c.session_id == lanes.c.session_id)
@@ -176,7 +169,7 @@ class PostgresHousekeeping:
                 lanes.c.pending == 0,
                 # Older ones were looked at before; what failed then is not tried for ever.
                 lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
-                uncovered,
+                states.c.unsummarised >= least_turns,
             )
             .order_by(lanes.c.updated_at)
             .limit(limit)

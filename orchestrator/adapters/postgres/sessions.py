@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.states import DIFFS, fold, read_whole
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
@@ -26,6 +28,7 @@ from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.records import keep_labels
 from orchestrator.dialogue.storage.diff import diff, rebuild
 from orchestrator.errors import NotFound, SessionBusy
+from orchestrator.turns.lease import outline_of
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
@@ -69,14 +72,16 @@ class PostgresSessions:
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         query = (
             _joined()
-            .add_columns(states.c.body)
+            .add_columns(states.c.body, DIFFS)
             .outerjoin(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
         row = await self._database.read_one(query)
         if row is None:
             raise NotFound("session", session_id)
-        return record_of(SessionRecord, row, state=None if row.body is None else orjson.loads(row.body))
+        return record_of(
+            SessionRecord, row, state=None if row.body is None else read_whole(row.body, row.diffs)
+        )
 
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
@@ -177,7 +182,9 @@ class PostgresSessions:
             await connection.execute(
                 update(states)
                 .where(states.c.session_id == session_id)
-                .values(epoch=lane.epoch + 1, body=body)
+                .values(
+                    epoch=lane.epoch + 1, base_epoch=lane.epoch + 1, body=body, **asdict(outline_of(wanted))
+                )
             )
             await connection.execute(
                 insert(state_history).values(
@@ -215,13 +222,14 @@ async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: Se
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:
     """Keep the whole state with its epoch, so that the session can be taken up without its diffs (CO-1)."""
-    body = select(states.c.body).where(states.c.session_id == session_id).scalar_subquery()
+    state = await fold(connection, session_id)
     kept = state_history.c
-    await connection.execute(
-        update(state_history)
-        .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
-        .values(snapshot=body)
-    )
+    if state is not None:
+        await connection.execute(
+            update(state_history)
+            .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
+            .values(snapshot=state.decode())
+        )
 
 
 async def _rebuild(

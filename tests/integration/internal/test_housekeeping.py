@@ -312,6 +312,7 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
     await house.execute(
         "UPDATE state_history SET snapshot = %s WHERE session_id = %s AND epoch = 4", body, session_id
     )
+    await house.execute("UPDATE states SET base_epoch = 4, body = %s WHERE session_id = %s", body, session_id)
     house.config["prune_archive"] = {"keep_epochs": 2}
     await house.run("prune_archive")
 
@@ -320,6 +321,7 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
     for epoch in (4, 5, 6, 7):
         found = await house.ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(epoch))
         assert found == states[epoch - 1]
+    assert (await house.ports.stores.sessions.get(DEFAULT_TENANT, session_id)).state == states[-1]
 
 
 async def test_old_events_and_journal_entries_go(house: House) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from sqlalchemy import desc, select, text
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import flows_archive, frames, records, sessions, states, utterances
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
@@ -47,14 +47,14 @@ class PostgresSessionMaterial:
     async def _conversation(self, tenant_id: TenantId, session_id: SessionId) -> Conversation | None:
         """Read one state: what was said and the epoch that it belongs to fit together."""
         query = (
-            select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body)
+            select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body, DIFFS)
             .join(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
         row = await self._database.read_one(query)
         if row is None:
             return None
-        state = orjson.loads(row.body)
+        state = read_whole(row.body, row.diffs)
         earlier: JsonObject = state.get("summary") or {"text": "", "through_turn": 0}
         lines = [line for line in state["messages"] if line["turn"] > earlier["through_turn"]]
         return Conversation(
