@@ -6,7 +6,7 @@ Whoever reads a message without a model is sure only of what is explained; the r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -21,9 +21,9 @@ _BEFORE_THINGS = word_set("a an the my our your with without near by via no anot
 _POLITE = word_set("""
     please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
     maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
-    lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague colleagues
-    mother father sister brother son daughter friends people persons person place thing week weekend day night
-    morning evening afternoon
+    different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
+    colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
+    night morning evening afternoon
 """)
 
 
@@ -46,6 +46,25 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
     return found
 
 
+def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
+    """Say whether all things that a request names are left: "book a hotel" asks for none of the tasks."""
+    words = utterance.words
+    begins = [place for place, word in enumerate(words, start=1) if word in _ARTICLES and place < len(words)]
+    things = {words[_end_of_thing(words, first)] for first in begins} - _POLITE
+    return bool(things) and things <= set(left)
+
+
+def _end_of_thing(words: Sequence[str], first: int) -> int:
+    """Find the noun behind an article: "a new note about work" is about a note."""
+    stops = (
+        place
+        for place in range(first + 1, len(words))
+        if words[place] in STOP_WORDS or not words[place].isalpha()
+    )
+    return next(stops, len(words)) - 1
+
+
+_ARTICLES = word_set("a an the some another")
 _COUNTS = word_set("two three four five six seven eight nine ten")
 
 
@@ -76,6 +95,11 @@ def _general() -> frozenset[str]:
 def name_untaken(words: Iterable[str]) -> str:
     """Tell the user what was not taken into account."""
     return f"I have not taken this into account: {', '.join(f'“{word}”' for word in words)}."
+
+
+def name_unknown(words: Iterable[str]) -> str:
+    """Tell the user why nothing of a request was done."""
+    return f"I cannot help with {', '.join(f'“{word}”' for word in words)}, so I have done nothing."
 
 
 def name_request(text: str) -> str:

@@ -18,7 +18,14 @@ from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
+from orchestrator.nlu.leftovers import (
+    is_about_another_thing,
+    name_request,
+    name_unknown,
+    name_untaken,
+    split_requests,
+    unexplained,
+)
 from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, is_uncued, replace_old, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
@@ -26,7 +33,7 @@ from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.slot_assignment import SlotAssigner, fits
-from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
 
@@ -238,9 +245,9 @@ def _conclude(case: Case) -> Reading:
             understanding = _correction(base, case)
             share = max(share, 0.8) if understanding.slots else share
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
-            understanding = replace(base, target=target_of(evidence.utterance))
+            understanding = replace(base, target=withdrawals.target_of(evidence.utterance))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
-            understanding = _digression(base, evidence.weighed.label, case.system1.answers)
+            understanding = _digression(base, case)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
             understanding = replace(base, slots=evidence.mentions)
             share = min(share, case.system1.likely)
@@ -275,6 +282,8 @@ def _task(base: Understanding, case: Case) -> Understanding:
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     left = unexplained(case.utterance, mentions.values(), spec)
+    if left and is_about_another_thing(case.utterance, left):
+        return replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(left),))
     return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
 
 
@@ -322,24 +331,15 @@ def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
     return tuple(latest if len(latest) == 1 else fitting)
 
 
-def _digression(base: Understanding, label: str, answers: Mapping[str, Answer]) -> Understanding:
+def _digression(base: Understanding, case: Case) -> Understanding:
+    label, answers = case.evidence.weighed.label, case.system1.answers
     if label.startswith("answer:"):
         answer = answers[label[7:]]
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
-    is_digression = base.kind is MessageKind.DIGRESSION
-    return replace(base, digression=Digression(label.removeprefix("kind:")) if is_digression else None)
-
-
-def target_of(utterance: Utterance) -> str | None:
-    """Take the words of a resumption or cancellation that describe which one."""
-    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
-    return " ".join(words) or None
-
-
-_GENERAL = word_set(
-    "a an the to back go let's let us me my i i'd want like would please can could we you return "
-    "continue with resume cancel stop forget about that this it never mind nevermind carry on pick up "
-    "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
-    "thing other one previous earlier first last task request and for what doing"
-)
+    digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
+    if (
+        digression is Digression.STATUS and case.evidence.is_grounded
+    ):  # how far we are is asked without values
+        digression = Digression.QUESTION
+    return replace(base, digression=digression)
