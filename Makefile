@@ -106,7 +106,7 @@ faults: faults-stops faults-storm faults-idle faults-poison faults-every-second 
 		tests/integration/internal/test_retention.py
 
 faults-stops: $(VENV)/.installed-dev
-	$(LONG) tests/unit/agent/test_stopped_turns.py
+	$(LONG) tests/unit/agent/test_stopped_turns.py $(CHAOS)/test_stopped_workers.py
 
 faults-storm: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_kill_storm.py
