@@ -288,8 +288,15 @@ def _task(base: Understanding, case: Case) -> Understanding:
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     left = unexplained(case.utterance, mentions.values(), spec)
     if left and is_about_another_thing(case.utterance, left):
-        return replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(left),))
-    return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
+        said = (name_unknown(left),)
+        return replace(base, kind=MessageKind.UNKNOWN, assumed=said, unexplained=tuple(left))
+    return replace(
+        base,
+        intent=spec.intent,
+        slots=mentions,
+        assumed=(name_untaken(left),) if left else (),
+        unexplained=tuple(left),
+    )
 
 
 def _correction(base: Understanding, case: Case) -> Understanding:
