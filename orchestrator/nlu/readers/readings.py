@@ -290,13 +290,8 @@ def _task(base: Understanding, case: Case) -> Understanding:
     if left and is_about_another_thing(case.utterance, left):
         said = (name_unknown(left),)
         return replace(base, kind=MessageKind.UNKNOWN, assumed=said, unexplained=tuple(left))
-    return replace(
-        base,
-        intent=spec.intent,
-        slots=mentions,
-        assumed=(name_untaken(left),) if left else (),
-        unexplained=tuple(left),
-    )
+    said = (name_untaken(left),) if left else ()
+    return replace(base, intent=spec.intent, slots=mentions, assumed=said, unexplained=tuple(left))
 
 
 def _correction(base: Understanding, case: Case) -> Understanding:
@@ -350,8 +345,6 @@ def _digression(base: Understanding, case: Case) -> Understanding:
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
     digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
-    if (
-        digression is Digression.STATUS and case.evidence.is_grounded
-    ):  # how far we are is asked without values
-        digression = Digression.QUESTION
+    if digression is Digression.STATUS and case.evidence.is_grounded:
+        digression = Digression.QUESTION  # how far we are is asked without values
     return replace(base, digression=digression)
