@@ -57,6 +57,23 @@ def test_a_domain_is_measured_and_its_run_is_kept(
     assert "http" not in page
 
 
+def test_more_examples_are_seen_to_help(
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs that learn from some of the examples are drawn, and neither kept nor held to bounds."""
+    monkeypatch.setattr("parley.evaluation.runs.CURVE", (1,))
+    kept = tmp_path / "evaluations" / "trips"
+    code, found = evaluate(
+        capsys, str(domain), "--curve", "--data-dir", str(tmp_path), "--fail-under", "flow_accuracy=1"
+    )
+    page = Path(found["report"]).read_text(encoding="utf-8")
+
+    assert code == 0
+    assert "1 example a flow" in page
+    assert page.count("<polyline") == 3
+    assert [json.loads(one.read_bytes())["examples"] for one in kept.glob("*.json")] == [None]
+
+
 def test_a_planted_regression_is_caught(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
