@@ -43,9 +43,12 @@ def evaluate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
 
 
 def test_a_domain_is_measured_and_its_run_is_kept(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, found = evaluate(capsys, str(domain), "--data-dir", str(tmp_path), "--fail-under", "1")
+    """What learns from fewer examples is drawn beside it, and neither kept nor held to bounds."""
+    monkeypatch.setattr("parley.evaluation.runs.CURVE", (1,))
+    place = ("--data-dir", str(tmp_path), "--fail-under", "1", "--curve")
+    code, found = evaluate(capsys, str(domain), *place)
 
     assert code == 0
     assert found["findings"] == []
@@ -53,25 +56,11 @@ def test_a_domain_is_measured_and_its_run_is_kept(
     kept = tmp_path / "evaluations" / "trips" / f"{found['run']}.json"
     assert json.loads(kept.read_text(encoding="utf-8"))["outcomes"] == found["outcomes"]
     page = Path(found["report"]).read_text(encoding="utf-8")
-    assert page.count("<svg") == len(found["figures"]) + 1
-    assert "http" not in page
-
-
-def test_more_examples_are_seen_to_help(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The runs that learn from some of the examples are drawn, and neither kept nor held to bounds."""
-    monkeypatch.setattr("parley.evaluation.runs.CURVE", (1,))
-    kept = tmp_path / "evaluations" / "trips"
-    code, found = evaluate(
-        capsys, str(domain), "--curve", "--data-dir", str(tmp_path), "--fail-under", "flow_accuracy=1"
-    )
-    page = Path(found["report"]).read_text(encoding="utf-8")
-
-    assert code == 0
-    assert "1 example a flow" in page
+    assert page.count("<svg") == len(found["figures"]) + 1 + page.count("<polyline")
     assert page.count("<polyline") == 3
-    assert [json.loads(one.read_bytes())["examples"] for one in kept.glob("*.json")] == [None]
+    assert "1 example a flow" in page
+    assert list(kept.parent.glob("*.json")) == [kept]
+    assert "http" not in page
 
 
 def test_a_planted_regression_is_caught(
