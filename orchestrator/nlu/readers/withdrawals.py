@@ -40,7 +40,7 @@ _STOP = re.compile(
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
 
 
-_PERSON = re.compile(
+PERSON = re.compile(
     r"\b(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me|give me"
     r"|want|need|call)"
     r"\s*(?:to|with|for)?\s*(?:an?|the|some|your)?\s*(?:real|live|actual|other)?\s*"
@@ -49,11 +49,7 @@ _PERSON = re.compile(
     r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
     re.IGNORECASE,
 )
-
-
-def asks_for_person(text: str) -> bool:
-    """Say whether a message asks for a person: "can I talk to somebody?"."""
-    return _PERSON.search(text) is not None and _NEGATED.search(text) is None
+"""The wish to talk to a person: "can I talk to somebody?"."""
 
 
 def stop_now(text: str, context: NluContext) -> Understanding | None:
