@@ -101,10 +101,14 @@ def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
     ]
 
 
+def _ask_person(turn: RunningTurn) -> None:
+    hand_over(turn, "The user asks for a person.")
+
+
 _DIGRESSIONS = {
     Digression.QUESTION: _say_unknown,
     Digression.CLARIFICATION: _explain,
     Digression.HELP: _help,
     Digression.STATUS: _tell_status,
-    Digression.PERSON: lambda turn: hand_over(turn, "The user asks for a person."),
+    Digression.PERSON: _ask_person,
 }

@@ -145,7 +145,7 @@ def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> l
         values = slot.values if slot is not None and not entry.options else ()
         options += [Option(value, "fill_slot", {**payload, "value": value}) for value in values]
         simpler = flow.spec.fallback
-        if simpler in flows:
+        if simpler is not None and simpler in flows:
             options.append(Option(name_task(flows[simpler]), "start_flow", {"dact": simpler}))
         options.append(Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id}))
     return [*options, Option("Help", "help", {}), Option("Talk to a person", "person", {})]
