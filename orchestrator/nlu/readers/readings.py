@@ -275,11 +275,8 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    for attempt in READINGS:
-        reading = attempt(case)
-        if reading is not None:
-            return reading
-    raise AssertionError("the last of them always has one")
+    readings = (attempt(case) for attempt in READINGS)
+    return next(reading for reading in readings if reading is not None)
 
 
 def _task(base: Understanding, case: Case) -> Understanding:
@@ -287,16 +284,10 @@ def _task(base: Understanding, case: Case) -> Understanding:
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     left = unexplained(case.utterance, mentions.values(), spec)
+    base = replace(base, unexplained=tuple(left))
     if left and is_about_another_thing(case.utterance, left):
-        said = (name_unknown(left),)
-        return replace(base, kind=MessageKind.UNKNOWN, assumed=said, unexplained=tuple(left))
-    return replace(
-        base,
-        intent=spec.intent,
-        slots=mentions,
-        assumed=(name_untaken(left),) if left else (),
-        unexplained=tuple(left),
-    )
+        return replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(left),))
+    return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
 
 
 def _correction(base: Understanding, case: Case) -> Understanding:
