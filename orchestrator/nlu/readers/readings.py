@@ -275,8 +275,11 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    readings = (attempt(case) for attempt in READINGS)
-    return next(reading for reading in readings if reading is not None)
+    for attempt in READINGS:
+        reading = attempt(case)
+        if reading is not None:
+            return reading
+    raise AssertionError("the last of them always has one")
 
 
 def _task(base: Understanding, case: Case) -> Understanding:
@@ -284,10 +287,11 @@ def _task(base: Understanding, case: Case) -> Understanding:
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     left = unexplained(case.utterance, mentions.values(), spec)
-    base = replace(base, unexplained=tuple(left))
     if left and is_about_another_thing(case.utterance, left):
-        return replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(left),))
-    return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
+        said = (name_unknown(left),)
+        return replace(base, kind=MessageKind.UNKNOWN, assumed=said, unexplained=tuple(left))
+    said = (name_untaken(left),) if left else ()
+    return replace(base, intent=spec.intent, slots=mentions, assumed=said, unexplained=tuple(left))
 
 
 def _correction(base: Understanding, case: Case) -> Understanding:
@@ -341,8 +345,6 @@ def _digression(base: Understanding, case: Case) -> Understanding:
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
     digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
-    if (
-        digression is Digression.STATUS and case.evidence.is_grounded
-    ):  # how far we are is asked without values
-        digression = Digression.QUESTION
+    if digression is Digression.STATUS and case.evidence.is_grounded:
+        digression = Digression.QUESTION  # how far we are is asked without values
     return replace(base, digression=digression)
