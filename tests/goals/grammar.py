@@ -74,7 +74,7 @@ class Grammar:
 @cache
 def _load(name: str) -> dict[str, tuple[str, ...]]:
     path = PHRASES / f"{name}.yaml"
-    stock = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    stock = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if path.exists() else {}
     return {act: tuple(patterns) for act, patterns in stock.items()}
 
 
