@@ -14,7 +14,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-times test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults faults-stops faults-storm faults-idle \
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs screenshots faults faults-stops faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
@@ -91,6 +91,10 @@ bench-workers: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m parley.settings_page
+
+# The pictures of docs/inspector.md, from a real stack in a headless Chromium.
+screenshots: $(VENV)/.installed-dev
+	PARLEY_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -m slow tests/browser/test_pictures.py
 
 # The faults at the scale that is promised, with the defaults that ship; each form prints its figures and a verdict.
 # All of them take an hour; one alone: `make faults-storm`, `faults-idle`, `faults-poison`, `faults-every-second`,

@@ -241,6 +241,7 @@ def _open_models(
         breaker=BreakerPolicy(settings.model_failures, settings.model_cooling_s),
         spending=RedisSpending(redis),
         record=record,
+        keep_prompts=settings.keep_prompts,
     )
     stack.push_async_callback(models.aclose)
     return models

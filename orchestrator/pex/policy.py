@@ -30,6 +30,7 @@ class BasePolicy(Choices):
     check_slots = steps.check_slots
     invoke = steps.invoke
     results = steps.results
+    verify_results = steps.verify_results
     complete = steps.complete
     verify = steps.verify
     recover = steps.recover
