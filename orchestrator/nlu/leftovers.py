@@ -10,14 +10,21 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention
+from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.domain.model import Answer
 from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.message_kind import Evidence, kind_of_label
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.nlu.training.examples import kind_texts
 
 _PARTS = re.compile(r"(?:,? and then |,? then |; ?|\. |,? and (?:also|after that) )", re.IGNORECASE)
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
 """Behind these a word names a thing: one that is not known was asked for and is not had."""
+SURE_OF_VALUES = 0.8
+"""How sure it is that values which fit answer or correct, where nothing speaks against it."""
+_OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
+"""What only says that there are values, which have been found or not."""
 _POLITE = word_set("""
     please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
     maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
@@ -44,6 +51,30 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
         if before in _BEFORE_THINGS or before in found or before.isdecimal() or before in _COUNTS:
             found.append(word)
     return found
+
+
+def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -> float:
+    """Tell how sure it is that a message answers or corrects, which values and the open question may decide alone.
+
+    What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
+    text was asked for, may be one or not.
+    """
+    weighed, active = evidence.weighed, context.active
+    taken_for = kind_of_label(weighed.label)
+    if taken_for is kind:
+        return max(weighed.share, SURE_OF_VALUES) if evidence.mentions else weighed.share
+    against = 0.0 if taken_for in _OF_VALUES else weighed.share
+    if taken_for is MessageKind.TASK:
+        best = weighed.flows[0]
+        against = 0.0 if active is not None and best.dact == active.dact else best.score
+    odds = SURE_OF_VALUES * (1.0 - against)
+    return min(SURE_OF_VALUES, odds / (odds + (1.0 - SURE_OF_VALUES) * against))
+
+
+def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
+    """Tell whether each word of a message says nothing about any task, or is one of an answer's examples."""
+    known = _general() | _words_of(answer.examples if answer is not None else ())
+    return all(len(word) < 3 or not word.isalpha() or _is_known(word, known) for word in utterance.words)
 
 
 def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:

@@ -15,7 +15,6 @@ from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.plain_yes import puts_off
-from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -332,19 +331,3 @@ def is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
 _UNCUED = word_set(
     "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
 )
-
-
-def replace_old(
-    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
-) -> dict[str, Mention]:
-    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
-    old = {
-        name
-        for candidate in evidence.candidates
-        if is_negated(evidence.utterance, candidate)
-        for name, value in values.items()
-        if any(reading.value == value for reading in candidate.readings.values())
-    }
-    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
-        return {old.pop(): next(iter(mentions.values()))}
-    return mentions

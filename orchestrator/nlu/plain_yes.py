@@ -20,7 +20,8 @@ _AROUND = word_set(
     "'s sorry a an and the i we you me us it its it's that that's this these those them all one is are am be "
     "was i'd i'll i'm we'd we'll let's lets would like love want will to for of on in at from by with do "
     "does go ahead let just so then now thing thank thanks much very really please my our your everything "
-    "looks sounds works work good great as asked shown agree can right away way oh ah well there here"
+    "looks sounds works work good great as asked shown agree can right away way oh ah well there here "
+    "reservation booking"
 )
 _NO_PLAIN_YES = word_set(
     "not no nope never don't dont doesn't isn't won't can't but though however maybe perhaps possibly if "
@@ -63,7 +64,8 @@ _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")
 _ASIDE = re.compile(
     r"(?:,| and\b)(?:\W*(?:and|oh|please|also))*\W+"
     r"(?:(?:what|where|when(?! (?:i|we|he|she|they|my|our|the)\b)|who|which|how)(?:'s|'re)?\b"
-    r"|(?:can|could|would) you (?:please )?(?:tell|give|send)\b|do you know\b|tell me\b)"
+    r"|(?:can|could|would) you (?:please )?(?:tell|give|send)\b|do you know\b|tell me\b"
+    r"|(?:get|give|send|show) me (?:the|its|all) (?:\w+ )?(?:details|costs?|price|total|address|(?:phone )?number)\b)"
 )
 """How a question begins that asks for more about what is agreed to, and not whether to agree."""
 
