@@ -54,6 +54,7 @@ BENEATH = "event loop"
 """The layer of samples in which nothing of ours was called."""
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
+WAL_BYTES = "bytes of WAL"
 CALLS = "function calls"
 COUNTED = {
     ("orjson", "loads"): "JSON decoded",
@@ -85,7 +86,7 @@ async def main() -> None:
     _report(samples, arguments.sessions * arguments.turns, arguments.lines)
     for name, count in calls.of_one(arguments.sessions * len(BOOKING)).items():
         print(f"{name + ' a turn':28}{count:9.1f}")
-    print(f"{'bytes of WAL a turn':28}{logged:9.0f}")
+    print(f"{WAL_BYTES + ' a turn':28}{logged:9.0f}")
 
 
 @asynccontextmanager
