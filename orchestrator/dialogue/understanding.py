@@ -36,6 +36,8 @@ class Digression(StrEnum):
     HELP = "help"
     STATUS = "status"
     """About the task: "what do you still need?"."""
+    PERSON = "person"
+    """The user wants to talk to a person."""
 
 
 class Source(StrEnum):
@@ -122,6 +124,8 @@ class Understanding:
     """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[str, ...] = ()
     """What was taken for something else, for the user: “I took “orgin” for origin.”"""
+    unexplained: tuple[str, ...] = ()
+    """The things that a request names and that neither its flow nor its values explain."""
 
     def agrees_with(self, other: Understanding) -> bool:
         """Say whether another reader has understood the same task, with the same values."""

@@ -6,24 +6,31 @@ Whoever reads a message without a model is sure only of what is explained; the r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention
+from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.domain.model import Answer
 from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.message_kind import Evidence, kind_of_label
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.nlu.training.examples import kind_texts
 
 _PARTS = re.compile(r"(?:,? and then |,? then |; ?|\. |,? and (?:also|after that) )", re.IGNORECASE)
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
 """Behind these a word names a thing: one that is not known was asked for and is not had."""
+SURE_OF_VALUES = 0.8
+"""How sure it is that values which fit answer or correct, where nothing speaks against it."""
+_OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
+"""What only says that there are values, which have been found or not."""
 _POLITE = word_set("""
     please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
     maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
-    lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague colleagues
-    mother father sister brother son daughter friends people persons person place thing week weekend day night
-    morning evening afternoon
+    different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
+    colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
+    night morning evening afternoon
 """)
 
 
@@ -46,6 +53,49 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
     return found
 
 
+def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -> float:
+    """Tell how sure it is that a message answers or corrects, which values and the open question may decide alone.
+
+    What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
+    text was asked for, may be one or not.
+    """
+    weighed, active = evidence.weighed, context.active
+    taken_for = kind_of_label(weighed.label)
+    if taken_for is kind:
+        return max(weighed.share, SURE_OF_VALUES) if evidence.mentions else weighed.share
+    against = 0.0 if taken_for in _OF_VALUES else weighed.share
+    if taken_for is MessageKind.TASK:
+        best = weighed.flows[0]
+        against = 0.0 if active is not None and best.dact == active.dact else best.score
+    odds = SURE_OF_VALUES * (1.0 - against)
+    return min(SURE_OF_VALUES, odds / (odds + (1.0 - SURE_OF_VALUES) * against))
+
+
+def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
+    """Tell whether each word of a message says nothing about any task, or is one of an answer's examples."""
+    known = _general() | _words_of(answer.examples if answer is not None else ())
+    return all(len(word) < 3 or not word.isalpha() or _is_known(word, known) for word in utterance.words)
+
+
+def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
+    """Say whether all things that a request names are left: "book a hotel" asks for none of the tasks."""
+    words = utterance.words
+    begins = [place for place, word in enumerate(words, start=1) if word in _ARTICLES and place < len(words)]
+    things = {words[_end_of_thing(words, first)] for first in begins} - _POLITE
+    return bool(things) and things <= set(left)
+
+
+def _end_of_thing(words: Sequence[str], first: int) -> int:
+    """Find the noun behind an article: "a new note about work" is about a note."""
+    stops = (
+        place
+        for place in range(first + 1, len(words))
+        if words[place] in STOP_WORDS or not words[place].isalpha()
+    )
+    return next(stops, len(words)) - 1
+
+
+_ARTICLES = word_set("a an the some another")
 _COUNTS = word_set("two three four five six seven eight nine ten")
 
 
@@ -76,6 +126,11 @@ def _general() -> frozenset[str]:
 def name_untaken(words: Iterable[str]) -> str:
     """Tell the user what was not taken into account."""
     return f"I have not taken this into account: {', '.join(f'“{word}”' for word in words)}."
+
+
+def name_unknown(words: Iterable[str]) -> str:
+    """Tell the user why nothing of a request was done."""
+    return f"I cannot help with {', '.join(f'“{word}”' for word in words)}, so I have done nothing."
 
 
 def name_request(text: str) -> str:

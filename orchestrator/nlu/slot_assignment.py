@@ -186,16 +186,9 @@ class SlotAssigner:
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
                 possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
-                named = named_slot(utterance, candidate, possible)
-                if named is not None:
-                    guesses.append(Guess(1.0, candidate, named))
-                elif possible:
-                    odds = self._weigh(context_features(utterance, candidates, position, asked))
-                    for place, slot in enumerate(possible):
-                        first = self._model.sharpness * first_score(candidate, slot.name, asked)
-                        first -= _LATER * place * (candidate.kind == DATE)
-                        odds[slot.name] = odds.get(slot.name, _UNSEEN) * math.exp(first)
-                    guesses += _rate(candidate, possible, odds, self._numbers)
+                guesses += self._guess(utterance, candidates, position, possible, asked)
+                # Once the question is answered, what else is said is for another slot.
+                asked = None if any(slot.name == asked for slot in possible) else asked
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}
@@ -212,6 +205,26 @@ class SlotAssigner:
             mentions.setdefault(name, mention)
             used.add(first)
         return mentions | {name: _in_order(parts) for name, parts in lists.items()}
+
+    def _guess(
+        self,
+        utterance: Utterance,
+        candidates: Sequence[Candidate],
+        position: int,
+        possible: list[SlotSpec],
+        asked: str | None,
+    ) -> list[Guess]:
+        """Rate the slots that a candidate may be for; `asked`: that of the open question."""
+        candidate = candidates[position]
+        named = named_slot(utterance, candidate, possible)
+        if named is not None or not possible:
+            return [] if named is None else [Guess(1.0, candidate, named)]
+        odds = self._weigh(context_features(utterance, candidates, position, asked))
+        for place, slot in enumerate(possible):
+            first = self._model.sharpness * first_score(candidate, slot.name, asked)
+            first -= _LATER * place * (candidate.kind == DATE)
+            odds[slot.name] = odds.get(slot.name, _UNSEEN) * math.exp(first)
+        return _rate(candidate, possible, odds, self._numbers)
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
         """Read a candidate as a value of a slot; None when it is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from orchestrator.types import JsonObject, SessionId, TurnId
 
@@ -23,7 +24,8 @@ class Event:
     live events (tokens), which are never stored.
 
     `type` is one of accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token,
-    block, approval_requested, approval_decided, answer, failed, run_progress, proposal_decided, plan.
+    block, approval_requested, handover_requested, approval_decided, answer, failed, run_progress,
+    proposal_decided, plan.
     """
 
     session_id: SessionId
@@ -31,3 +33,5 @@ class Event:
     turn_id: TurnId | None = None
     payload: JsonObject = field(default_factory=JsonObject)
     number: int | None = None
+    at: datetime | None = field(default=None, compare=False)
+    """When it was written, where it was read from the log."""

@@ -102,6 +102,8 @@ async def test_closing_is_kept_and_may_be_repeated(ports: Ports, tenant: TenantI
 async def test_history_is_in_order_and_bounded(ports: Ports, tenant: TenantId) -> None:
     session = await _lived(ports, tenant)
     history = await ports.sessions.history(tenant, session)
+    (listed,) = await ports.sessions.list(tenant)
+    assert listed.title == (await ports.sessions.get(tenant, session)).title == "turn 1"
     assert [line["content"] for line in history[:3]] == ["turn 1", "you said turn 1", "turn 2"]
     assert [line["seq"] for line in history] == [1, 1, 2, 2, 3, 3, 4, 4]
     assert set(history[0]) == {"turn_id", "seq", "role", "form", "content", "at"}

@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.statements import parse, statement
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
-from orchestrator.ports.housekeeping import SessionRows, SessionState, SlotUse
+from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 _LOOK_BACK_S = 86_400.0
@@ -33,12 +33,6 @@ class PostgresHousekeeping:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def state(self, tenant_id: TenantId, session_id: SessionId) -> SessionState | None:
-        """None: the session is not there, or nothing has happened in it."""
-        query = _with_state().where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
-        row = await self._database.read_one(query)
-        return None if row is None else _state(row)
-
     async def states(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionState]:
@@ -47,7 +41,9 @@ class PostgresHousekeeping:
         `among`: look at no others.
         """
         query = (
-            _with_state()
+            select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body, DIFFS)
+            .join(lanes, lanes.c.session_id == sessions.c.session_id)
+            .join(states, states.c.session_id == sessions.c.session_id)
             .where(
                 lanes.c.closed.is_(False),
                 lanes.c.updated_at < _ago(quiet_for_s),
@@ -58,7 +54,10 @@ class PostgresHousekeeping:
             .order_by(sessions.c.session_id)
             .limit(limit)
         )
-        return [_state(row) for row in await self._database.read_all(query)]
+        return [
+            record_of(SessionState, row, state=read_whole(row.body, row.diffs))
+            for row in await self._database.read_all(query)
+        ]
 
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
@@ -158,22 +157,6 @@ class PostgresHousekeeping:
             total += gone
         return total
 
-    async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]:
-        """The user's values of completed tasks, with how often each was used; not of before they were forgotten."""
-        query = text(
-            "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
-            " FROM flows_archive AS archive JOIN sessions ON sessions.session_id = archive.session_id"
-            " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
-            " WHERE sessions.tenant_id = :tenant AND sessions.user_id = :user"
-            " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
-            " AND NOT EXISTS (SELECT FROM forgotten_preferences AS gone WHERE gone.tenant_id = :tenant"
-            " AND gone.user_id = :user AND gone.at >= archive.at AND gone.key IN ('*', '*.' || slot.key,"
-            " archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
-            " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
-        )
-        rows = await self._database.read_all(query, {"tenant": tenant_id, "user": user_id})
-        return [SlotUse(*row) for row in rows]
-
     async def unsummarised(
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
@@ -201,26 +184,6 @@ class PostgresHousekeeping:
 
 def _ago(seconds: float) -> Any:
     return func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
-
-
-def _with_state() -> Any:
-    return (
-        select(
-            sessions.c.tenant_id,
-            sessions.c.session_id,
-            sessions.c.user_id,
-            sessions.c.domain,
-            states.c.epoch,
-            states.c.body,
-            DIFFS,
-        )
-        .join(lanes, lanes.c.session_id == sessions.c.session_id)
-        .join(states, states.c.session_id == sessions.c.session_id)
-    )
-
-
-def _state(row: Any) -> SessionState:
-    return record_of(SessionState, row, state=read_whole(row.body, row.diffs))
 
 
 async def _delete_user(connection: AsyncConnection, tenant_id: TenantId, user_id: UserId) -> None:

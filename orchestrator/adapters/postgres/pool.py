@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import select
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, LiteralString, Self
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any, LiteralString, Self, TypeAlias
 
 import orjson
 import psycopg
@@ -22,12 +22,13 @@ from sqlalchemy import Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.errors import role_taken, translated
 from orchestrator.adapters.postgres.statements import Statement, parse, statement
 from orchestrator.errors import Unavailable
 from orchestrator.ports.access import acting_tenant
 
 Connection = psycopg.AsyncConnection[TupleRow]
+Query: TypeAlias = Statement | LiteralString
 
 _KEEPALIVE = {
     "connect_timeout": 5,
@@ -42,7 +43,8 @@ LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transactio
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
 _AT_HAND_FOR_S = 600.0
 """So long, a connection is kept at hand; then the pool renews it, or closes what is one too many."""
-_NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(tenant)s, true)"
+_NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(name)s, true)"
+_TAKE_ROLE: LiteralString = "SELECT set_config('role', %(name)s, true)"
 _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
     " -c enable_hashjoin=off -c enable_mergejoin=off"
@@ -104,10 +106,11 @@ class HotConnections:
 
         Raises Unavailable when none comes free in time, and psycopg's errors.
         """
-        if self._room.locked():
-            await self._wait_in_line()
-        else:
-            await self._room.acquire()
+        try:
+            async with asyncio.timeout(self._timeout_s) if self._room.locked() else nullcontext():
+                await self._room.acquire()
+        except TimeoutError as error:
+            raise Unavailable("Every database connection is in use; try again later.") from error
         try:
             return await self._take()
         except BaseException:
@@ -129,13 +132,6 @@ class HotConnections:
         """Give everything back to the pool."""
         while self._idle:
             await self._pool.putconn(self._idle.pop()[0])
-
-    async def _wait_in_line(self) -> None:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._room.acquire()
-        except TimeoutError as error:
-            raise Unavailable("Every database connection is in use; try again later.") from error
 
     async def _take(self) -> tuple[Connection, float]:
         while self._idle:
@@ -165,6 +161,7 @@ class Database:
         pooled: bool = False,
         timeout_s: float = 10.0,
         tenant_bound: bool = False,
+        role: str | None = None,
     ) -> None:
         """Describe the connections; nothing is opened yet.
 
@@ -177,15 +174,20 @@ class Database:
             timeout_s: how long a caller waits for a connection.
             tenant_bound: every transaction says for which tenant it is (see `acting_tenant`), which the
                 policies of the gateway's role ask for.
+            role: every transaction has the rights of this role only. Nothing is opened before it is used.
         """
         self.url = database_url
         options = pooled_options(application) if pooled else connection_options(application)
         hot = {} if pooled else {"options": f"{_LIMITS} {_PLANS}", "prepare_threshold": 0}
-        self._tenant_bound = tenant_bound
+        self._opening: tuple[LiteralString, Callable[[], str]] | None = None
+        if role is not None:
+            self._opening = _TAKE_ROLE, lambda: role
+        elif tenant_bound:
+            self._opening = _NAME_TENANT, acting_tenant.get
         self.pool: psycopg_pool.AsyncConnectionPool[Connection] = psycopg_pool.AsyncConnectionPool(
             database_url,
             open=False,
-            min_size=min(2, size),
+            min_size=0 if role is not None else min(2, size),
             max_size=size,
             timeout=timeout_s,
             kwargs={**options, **hot, "autocommit": True, "cursor_factory": psycopg.AsyncRawCursor},
@@ -227,23 +229,17 @@ class Database:
         async with self._borrowed() as connection:
             await connection.execute("SELECT 1")
 
-    async def fetch_one(
-        self, query: Statement | LiteralString, arguments: Mapping[str, Any]
-    ) -> TupleRow | None:
+    async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row. Raises Unavailable, InvalidInput."""
         return await (await self._run(query, arguments)).fetchone()
 
-    async def fetch_all(
-        self, query: Statement | LiteralString, arguments: Mapping[str, Any]
-    ) -> list[TupleRow]:
+    async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
         """Run one statement of the hot path, committed on return; all its rows. Raises Unavailable, InvalidInput."""
         return await (await self._run(query, arguments)).fetchall()
 
-    async def _run(
-        self, query: Statement | LiteralString, arguments: Mapping[str, Any]
-    ) -> psycopg.AsyncCursor[TupleRow]:
+    async def _run(self, query: Query, arguments: Mapping[str, Any]) -> psycopg.AsyncCursor[TupleRow]:
         """One statement with its rows: of the hot path, so without the layers that `connection` is made of."""
-        if self._tenant_bound:
+        if self._opening is not None:
             async with self.connection() as connection:
                 return await _execute(connection, query, arguments)
         with translated():
@@ -264,13 +260,15 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
-        """A connection of the hot path, in a transaction of the acting tenant where that is asked for."""
+        """A connection of the hot path, in a transaction of the acting tenant or role where that is asked for."""
         async with self._borrowed() as connection:
-            if not self._tenant_bound:
+            if self._opening is None:
                 yield connection
                 return
+            statement, name = self._opening
             async with connection.transaction():
-                await connection.execute(parse(_NAME_TENANT).text, [acting_tenant.get()])
+                with role_taken():
+                    await connection.execute(parse(statement).text, [name()])
                 yield connection
 
     @asynccontextmanager
@@ -284,9 +282,11 @@ class Database:
         """A transaction through SQLAlchemy, committed at the end."""
         with translated():
             async with self.engine.begin() as connection:
-                if self._tenant_bound:
-                    named = text(_NAME_TENANT.replace("%(tenant)s", ":tenant"))
-                    await connection.execute(named, {"tenant": acting_tenant.get()})
+                if self._opening is not None:
+                    statement, name = self._opening
+                    with role_taken():
+                        opening = text(statement.replace("%(name)s", ":name"))
+                        await connection.execute(opening, {"name": name()})
                 yield connection
 
     async def read_one(
@@ -327,7 +327,7 @@ def dump_json(value: Any) -> str:
 
 
 async def _execute(
-    connection: Connection, query: Statement | LiteralString, arguments: Mapping[str, Any]
+    connection: Connection, query: Query, arguments: Mapping[str, Any]
 ) -> psycopg.AsyncCursor[TupleRow]:
     """Text that is in no file is numbered when it is first seen."""
     numbered = query if isinstance(query, Statement) else parse(query)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, Select, desc, insert, select, update
+from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,7 +30,7 @@ from orchestrator.dialogue.storage.diff import diff, rebuild
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.lease import outline_of
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
-from orchestrator.turns.turn import IfBusy, SessionRecord, session_in_use
+from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 
@@ -72,7 +72,7 @@ class PostgresSessions:
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         query = (
             _joined()
-            .add_columns(states.c.body, DIFFS)
+            .add_columns(states.c.body, DIFFS, _TITLE)
             .outerjoin(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
@@ -87,7 +87,11 @@ class PostgresSessions:
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
     ) -> list[SessionRecord]:
         query = (
-            _joined().where(lanes.c.tenant_id == tenant_id).order_by(desc(lanes.c.updated_at)).limit(limit)
+            _joined()
+            .add_columns(_TITLE)
+            .where(lanes.c.tenant_id == tenant_id)
+            .order_by(desc(lanes.c.updated_at))
+            .limit(limit)
         )
         if user_id is not None:
             query = query.where(sessions.c.user_id == user_id)
@@ -196,6 +200,20 @@ class PostgresSessions:
                 )
             )
         return await self.get(tenant_id, session_id)
+
+
+_TITLE = (
+    select(func.left(utterances.c.content, LONGEST_TITLE))
+    .where(
+        utterances.c.session_id == sessions.c.session_id,
+        utterances.c.role == "user",
+        utterances.c.form == "text",
+    )
+    .order_by(utterances.c.epoch, utterances.c.position)
+    .limit(1)
+    .scalar_subquery()
+    .label("title")
+)
 
 
 def _joined() -> Select[*tuple[Any, ...]]:

@@ -1,7 +1,7 @@
 """The working state as it is stored: whole at some epoch, and as diffs since (ST-2).
 
 Whoever reads it gets it whole. A process remembers the states that it wrote or read last, each under the version of
-its row, which any change makes another one.
+its row, which any change and any restart of the server make another one.
 """
 
 from __future__ import annotations

@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.slot_assignment import is_negated
+from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact
 
@@ -20,7 +23,9 @@ _REFUSAL = re.compile(
     r"(?:want|need|wish|feel like|care to|plan|intend|like)\b(?: to\b)?|\b(?:any ?more|any longer)\b",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(r"\b(?:not|no longer|never)\b|n['’]?t\b", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"\b(?:not|no longer|never|(?:do|does|did|wo|ca|is|would|should|could)n['’]?t)\b", re.IGNORECASE
+)
 _ELSE = re.compile(
     r"\b(?:but|rather|instead|want .* want|else|change|only|anything|nothing)\b|\?", re.IGNORECASE
 )
@@ -35,6 +40,18 @@ _STOP = re.compile(
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
+
+
+PERSON = re.compile(
+    r"\b(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me|give me"
+    r"|want|need|call)"
+    r"\s*(?:to|with|for)?\s*(?:an?|the|some|your)?\s*(?:real|live|actual|other)?\s*"
+    r"(?:human|person|people|agent|operator|somebody|someone|representative|employee|colleague|staff|support)"
+    r"(?: (?:being|please|now|instead|about this|there|team))*[.!? ]*$"
+    r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
+    re.IGNORECASE,
+)
+"""The wish to talk to a person: "can I talk to somebody?"."""
 
 
 def stop_now(text: str, context: NluContext) -> Understanding | None:
@@ -95,3 +112,33 @@ def undo_done(
         return None
     best = max(fitting, key=lambda flow: shares.get(flow_label(flow.dact), 0.0))
     return Understanding(MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),))
+
+
+def target_of(utterance: Utterance) -> str | None:
+    """Take the words of a resumption or cancellation that describe which one."""
+    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
+    return " ".join(words) or None
+
+
+_GENERAL = word_set(
+    "a an the to back go let's let us me my i i'd want like would please can could we you return "
+    "continue with resume cancel stop forget about that this it never mind nevermind carry on pick up "
+    "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
+    "thing other one previous earlier first last task request and for what doing"
+)
+
+
+def replace_old(
+    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
+) -> dict[str, Mention]:
+    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
+    old = {
+        name
+        for candidate in evidence.candidates
+        if is_negated(evidence.utterance, candidate)
+        for name, value in values.items()
+        if any(reading.value == value for reading in candidate.readings.values())
+    }
+    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
+        return {old.pop(): next(iter(mentions.values()))}
+    return mentions

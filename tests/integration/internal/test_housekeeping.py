@@ -26,7 +26,7 @@ from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, Epoch, Json, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_of, submission
 from tests.contract.internal.in_process import InProcessRunner
-from workers.internal.tools import make_tools
+from workers.internal.tools import make_session_side, make_tools
 
 DAYS = 86_400.0
 
@@ -69,7 +69,7 @@ class House:
         tools = make_tools(self.ports)
         catalogue = Catalogue(FLOWS, tools=tools, configure=lambda name: self.config.get(name, {}))
         tools["triggers"].bind(catalogue)
-        return await InProcessRunner(catalogue).run(
+        return await InProcessRunner(catalogue, sessions=make_session_side(self.ports)).run(
             catalogue.new_run(flow, session_id=session_id, inputs=inputs)
         )
 

@@ -187,7 +187,7 @@ export class Session extends EventTarget {
   handle(event) {
     if (event.type === "token") return this.takeToken(event);
     if (event.number !== null && ENDING.has(event.type)) this.forgetHints(event.turn_id);
-    this.events.push(event);
+    this.events.push({ ...event, at: event.at ?? new Date().toISOString() }); // live ones have just happened
     if (this.events.length > MOST_EVENTS) this.events.shift();
     this.tell("events", event);
     if (event.type.startsWith("approval")) this.tell("approvals");
@@ -297,6 +297,7 @@ export function describe(event) {
     case "tool_finished": return `${name(about.tool_id)}: ${about.status ?? "done"}`;
     case "flow_pushed": return `Starting ${name(about.dact)}`;
     case "flow_popped": return `Finished ${name(about.dact)}`;
+    case "handover_requested": return "Handed over to a person";
     case "approval_requested": return "Waiting for an approval";
     case "accepted": return "In the queue";
     default: return "Thinking";

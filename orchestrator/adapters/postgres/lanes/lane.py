@@ -203,6 +203,7 @@ class PostgresLane:
             "status": step.status.value,
             "request_hash": step.request_hash,
             "result": orjson.dumps(step.result).decode(),
+            "duration_ms": step.duration_ms,
         }
         name = "record_step"
         if entry is not None:

@@ -25,13 +25,19 @@ WITH lane AS (
 ),
 -- include: parts/next_turn.sql
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain,
-       states.epoch AS state_epoch, states.xmin::text AS version,
-       CASE WHEN states.xmin::text IS DISTINCT FROM %(known)s::text THEN states.body END,
-       CASE WHEN states.xmin::text IS DISTINCT FROM %(known)s::text THEN
+       states.epoch AS state_epoch, state.version,
+       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN states.body END,
+       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN
 -- include: parts/diffs.sql
        END,
        taken.*
 FROM lane
 JOIN sessions ON sessions.session_id = lane.session_id
 LEFT JOIN states ON states.session_id = lane.session_id
+LEFT JOIN LATERAL (
+    SELECT
+-- include: parts/version.sql
+        AS version
+    WHERE states.session_id IS NOT NULL
+) AS state ON true
 LEFT JOIN taken ON true

@@ -53,7 +53,9 @@ WITH lane AS (
         flows = coalesce(%(open_flows)s::text[], states.flows),
         approvals = coalesce(%(open_approvals)s::int, states.approvals),
         unsummarised = coalesce(%(unsummarised)s::int, states.unsummarised)
-    RETURNING xmin::text AS version
+    RETURNING
+-- include: parts/version.sql
+        AS version
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, turn_id, diff, snapshot)
     SELECT %(session_id)s, epoch, %(tenant_id)s, %(turn_id)s, %(diff)s,
@@ -69,7 +71,9 @@ WITH lane AS (
         unsummarised = coalesce(%(unsummarised)s::int, unsummarised)
     FROM lane
     WHERE session_id = %(session_id)s
-    RETURNING xmin::text AS version
+    RETURNING
+-- include: parts/version.sql
+        AS version
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, turn_id, diff)
     SELECT %(session_id)s, epoch, %(tenant_id)s, %(turn_id)s, %(diff)s FROM lane

@@ -2,7 +2,9 @@
 --
 -- Arguments: session_id
 -- Effect:    one row: the epoch and the version of the state, the whole one at some epoch, and the diffs since.
-SELECT states.epoch, states.xmin::text, states.body,
+SELECT states.epoch,
+-- include: parts/version.sql
+       , states.body,
 -- include: parts/diffs.sql
 FROM states
 WHERE states.session_id = %(session_id)s
