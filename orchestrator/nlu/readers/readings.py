@@ -124,10 +124,7 @@ class Case:
 
 
 def _read_choice(case: Case) -> Reading | None:
-    """Take the message for one of the choices that the open question offers.
-
-    It says nothing else, so that no model need be asked: none could say which option it means.
-    """
+    """Take the message for one of the choices that the open question offers; no model could say better which."""
     if not case.context.question.choices:
         return None
     chosen = choose(case.utterance, case.context, case.system1.flows)
@@ -280,8 +277,7 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
     for attempt in READINGS:
-        reading = attempt(case)
-        if reading is not None:
+        if (reading := attempt(case)) is not None:
             return reading
     raise AssertionError("the last of them always has one")
 
@@ -322,12 +318,8 @@ def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
     """Name the slots that a corrected value may be for, where no word says which: the one given last, if it is one."""
     context, evidence = case.context, case.evidence
     active, candidates = context.active, evidence.candidates
-    if (
-        active is None
-        or len(mentions) != 1
-        or len(candidates) != 1
-        or not is_uncued(evidence.utterance, candidates[0])
-    ):
+    is_one = len(mentions) == 1 and len(candidates) == 1
+    if active is None or not is_one or not is_uncued(evidence.utterance, candidates[0]):
         return ()
     kinds = case.system1.slots.know(active).kinds
     fitting = [
