@@ -318,12 +318,8 @@ def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
     """Name the slots that a corrected value may be for, where no word says which: the one given last, if it is one."""
     context, evidence = case.context, case.evidence
     active, candidates = context.active, evidence.candidates
-    if (
-        active is None
-        or len(mentions) != 1
-        or len(candidates) != 1
-        or not is_uncued(evidence.utterance, candidates[0])
-    ):
+    is_one = len(mentions) == 1 and len(candidates) == 1
+    if active is None or not is_one or not is_uncued(evidence.utterance, candidates[0]):
         return ()
     kinds = case.system1.slots.know(active).kinds
     fitting = [
