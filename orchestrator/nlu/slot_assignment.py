@@ -12,6 +12,7 @@ from typing import cast
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import (
     LISTS,
@@ -325,3 +326,22 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
     before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
     compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
     return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}
+
+
+def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]:
+    """List those of several slots that some words speak of: by name, else by a telling word, else by any of its own."""
+    own = {
+        slot.name: word_set(f"{slot.name} {slot.description}".replace("_", " ").lower()) for slot in rivals
+    }
+    weights: dict[str, int] = {}
+    for name, known in own.items():
+        others = frozenset[str]().union(*(words for other, words in own.items() if other != name))
+        told = {word for word in known - others if any(_is_form_of(said, word) for said in words)}
+        weights[name] = bool(told) + bool(told - STOP_WORDS) + (not told.isdisjoint(name.split("_")))
+    best = max(weights.values(), default=0)
+    return [name for name, weight in weights.items() if weight == best > 0]
+
+
+def _is_form_of(said: str, word: str) -> bool:
+    """Say whether a word is another one, or a longer form of it: "leaving" of "leave"."""
+    return said == word or (len(word) > 3 and said.startswith(word[:-1]) and len(said) > len(word))

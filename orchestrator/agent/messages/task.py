@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import enter, fill, plain_values, stop_waiting
+from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import Labels, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
@@ -36,12 +36,13 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
     context, stack = turn.context, turn.changes.state.stack
     flow_type = context.world.domain.flows[dact]
     was_active = stack.active is not None and stack.active.dact == dact
+    _drop_declined(turn, dact)
     match stack.push(
         flow_type(context.now), context.now, reason=f"the user asked for {dact}", limit=_limit(turn)
     ):
         case Pushed(flow, cancelled):
             for other in cancelled:
-                context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
+                context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id, done=done_by(turn, other))
             enter(turn, flow)
         case Existing(flow) if flow.status in PARKED:
             if not changed_slots(flow, plain_values(labels)):
@@ -62,6 +63,15 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             _refuse(turn, reached, dact, labels)
             return
     fill(turn, flow, labels)
+
+
+def _drop_declined(turn: RunningTurn, wanted: Dact) -> None:
+    """Give up what the user has said no to and wants nothing else of: it would only be offered again."""
+    active, question = turn.changes.state.stack.active, turn.changes.state.ambiguity.current
+    if active is None or question is None or active.plan_id is not None or active.dact == wanted:
+        return
+    if question.flow_id == active.flow_id and question.metadata.get("declined"):
+        cancel(turn, active)
 
 
 def _limit(turn: RunningTurn) -> DepthLimit | None:

@@ -11,13 +11,14 @@ from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_plain, leave_open, reject
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import done_by
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.pex.calls.consent import doubt, read_candidate
-from orchestrator.types import JsonObject
+from orchestrator.types import FlowId, JsonObject
 
 _HANDLERS = dict(MESSAGES)
 _ANOTHER = re.compile(r"\b(an?|another|new|some)\b", re.IGNORECASE)
@@ -50,13 +51,23 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     if understood.kind in DECIDING and await take_decision(turn, understood):
         return
     _drop_loose_questions(turn, understood)
+    act_on(turn, understood)
+
+
+def act_on(turn: RunningTurn, understood: Understanding) -> None:
+    """Let an understanding act on the stack, and keep what else was asked for until that is done."""
     for why in understood.assumed:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
     kind = MessageKind.CONFIRMATION if _repeats_the_offer(turn, understood) else understood.kind
     _HANDLERS[kind](turn, understood)
-    active = turn.changes.state.stack.active
+    stack = turn.changes.state.stack
+    active = stack.active
     if active is not None:
         _note_work(turn, active, understood)
+    if understood.later:
+        turn.changes.state.put_off(
+            understood.later, FlowId("") if active is None else stack.root(active).flow_id
+        )
 
 
 def _note_work(turn: RunningTurn, active: BaseFlow, understood: Understanding) -> None:
@@ -115,7 +126,7 @@ def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
         case MessageKind.SLOT_VALUE:
             known = [state.stack.top]
         case MessageKind.CORRECTION:
-            known = [state.stack.top, *state.completed]
+            known = [state.stack.top, state.stack.plan, *state.completed]
         case _:
             known = state.stack.live()
     return all(flow is None or flow.flow_id != flow_id for flow in known)
@@ -149,6 +160,7 @@ def _abandon_stale(turn: RunningTurn) -> None:
     stale = turn.changes.state.stack.find_abandoned(older_than, turn.context.now)
     if stale:
         turn.changes.state.stack.abandon(older_than, turn.context.now)
+        turn.changes.state.forget_later(*(flow.flow_id for flow in stale))
         for flow in stale:
             turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-            turn.changes.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id)
+            turn.changes.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id, done=done_by(turn, flow))

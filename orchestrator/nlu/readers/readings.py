@@ -18,20 +18,22 @@ from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
+from orchestrator.nlu.leftovers import find_rivals, name_untaken, request_verbs, split_request, unexplained
 from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, is_uncued, replace_old, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
+from orchestrator.nlu.readers.plan_changes import read_plan_value
 from orchestrator.nlu.slot_assignment import SlotAssigner, fits
-from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
+_WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
 _SURE_OF_VALUES = 0.8
 _SURE_OF_PART = 0.5
 _UNLISTED = frozenset({NAME, QUOTE})
@@ -184,20 +186,22 @@ def _read_whole(case: Case) -> Reading | None:
 
 
 def _read_two_requests(case: Case) -> Reading | None:
-    """Take the first of two requests for different tasks, and name the other."""
-    parts = split_requests(case.utterance.text)
-    if len(parts) != 2 or case.context.question.slot is not None:
-        return None
+    """Take the first of several requests; the rest is read when it has ended."""
     system1, context = case.system1, case.context
-    cases = [Case(system1, clean(part), context) for part in parts]
-    likely = [one.weighed.flows for one in cases]
-    if any(not flows or flows[0].score < _SURE_OF_PART for flows in likely):
+    parts = split_request(case.utterance.text, request_verbs(system1.flows.values()))
+    if parts is None or context.question.slot is not None:
         return None
-    if likely[0][0].dact == likely[1][0].dact:
+    first, rest, is_certain = parts
+    cases = Case(system1, clean(first), context), Case(system1, clean(rest), context)
+    readings = [read(one) for one in cases]
+    least = _SURE_OF_PART if is_certain else system1.likely
+    shares = [max(one.confidence, part.weighed.share) for one, part in zip(readings, cases, strict=True)]
+    begun, other = (one.understanding for one in readings)
+    if min(shares) < least or {begun.kind, other.kind} != {MessageKind.TASK}:
         return None
-    first = read(cases[0])
-    understood = replace(first.understanding, assumed=(*first.understanding.assumed, name_request(parts[1])))
-    return Reading(understood, system1.likely, is_final=False)
+    if not is_certain and (other.assumed or (begun.flows[0].dact == other.flows[0].dact and not other.slots)):
+        return None
+    return Reading(replace(begun, later=rest), min(one.confidence for one in readings), is_final=False)
 
 
 def _look_up_again(case: Case) -> Reading | None:
@@ -220,6 +224,18 @@ def _look_up_again(case: Case) -> Reading | None:
     return Reading(understanding, _SURE_OF_VALUES, is_final=False)
 
 
+def _read_plan_value(case: Case) -> Reading | None:
+    """Take a value that is said to be the plan's, while one of its steps is at work."""
+    plan, active = case.context.plan, case.context.active
+    if plan is None or active is None or active.dact == plan.dact or case.context.question.slot is not None:
+        return None
+    if case.kind not in _WITH_VALUES or len(case.candidates) != 1:
+        return None
+    takes, found = case.system1.slots.know(plan.spec).kinds, case.find_slots(plan.spec)
+    read = read_plan_value(case.utterance, case.candidates[0], plan, takes, found)
+    return None if read is None else Reading(read, _SURE_OF_VALUES, is_final=False)
+
+
 def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
     evidence, kind, context = case.evidence, case.kind, case.context
@@ -238,7 +254,7 @@ def _conclude(case: Case) -> Reading:
             understanding = _correction(base, case)
             share = max(share, 0.8) if understanding.slots else share
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
-            understanding = replace(base, target=target_of(evidence.utterance))
+            understanding = replace(base, target=withdrawals.target_of(evidence.utterance))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
             understanding = _digression(base, evidence.weighed.label, case.system1.answers)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
@@ -249,13 +265,14 @@ def _conclude(case: Case) -> Reading:
 
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_choice,
+    _read_two_requests,
     _read_reference,
     _read_whole,
     _read_new_text,
     _read_withdrawal,
     _ask_domain,
-    _read_two_requests,
     _look_up_again,
+    _read_plan_value,
     _conclude,
 )
 """What System 1 tries, in order; the last one always has a reading."""
@@ -274,6 +291,8 @@ def _task(base: Understanding, case: Case) -> Understanding:
     spec, active = case.system1.flows[base.flows[0].dact], case.context.active
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
+    kinds = case.system1.slots.know(spec).kinds
+    mentions = {**mentions, **find_rivals(case.utterance, case.candidates, mentions, kinds)}
     left = unexplained(case.utterance, mentions.values(), spec)
     return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
 
@@ -329,17 +348,3 @@ def _digression(base: Understanding, label: str, answers: Mapping[str, Answer]) 
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
     is_digression = base.kind is MessageKind.DIGRESSION
     return replace(base, digression=Digression(label.removeprefix("kind:")) if is_digression else None)
-
-
-def target_of(utterance: Utterance) -> str | None:
-    """Take the words of a resumption or cancellation that describe which one."""
-    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
-    return " ".join(words) or None
-
-
-_GENERAL = word_set(
-    "a an the to back go let's let us me my i i'd want like would please can could we you return "
-    "continue with resume cancel stop forget about that this it never mind nevermind carry on pick up "
-    "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
-    "thing other one previous earlier first last task request and for what doing"
-)

@@ -12,6 +12,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact
 
@@ -95,3 +96,17 @@ def undo_done(
         return None
     best = max(fitting, key=lambda flow: shares.get(flow_label(flow.dact), 0.0))
     return Understanding(MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),))
+
+
+def target_of(utterance: Utterance) -> str | None:
+    """Take the words of a resumption or cancellation that describe which one."""
+    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
+    return " ".join(words) or None
+
+
+_GENERAL = word_set(
+    "a an the to back go let's let us me my i i'd want like would please can could we you return "
+    "continue with resume cancel stop forget about that this it never mind nevermind carry on pick up "
+    "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
+    "thing other one previous earlier first last task request and for what doing"
+)
