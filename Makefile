@@ -7,15 +7,14 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
-# One process per core, each with stores of its own; a file's tests stay together. In the order of their folders,
-# which begin with the long ones, so that no core waits for another at the end.
-PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# As many processes, and in the order, that tests/scheduling.py says; each has stores of its own.
+PYTEST_ARGUMENTS ?= --numprocesses auto
 SOAK_ARGUMENTS ?=
 # A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults faults-stops faults-storm faults-idle \
+.PHONY: run up test test-unit test-times test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs screenshots faults faults-stops faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
@@ -26,6 +25,10 @@ up: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS)
+
+# All of them, and note how long the files took: the next runs begin with the longest.
+test-times: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) --note-times
 
 # What needs no stores and no processes.
 test-unit: $(VENV)/.installed-dev
@@ -89,6 +92,10 @@ bench-workers: $(VENV)/.installed-dev
 docs: $(VENV)/.installed
 	$(BIN)/python -m parley.settings_page
 
+# The pictures of docs/inspector.md, from a real stack in a headless Chromium.
+screenshots: $(VENV)/.installed-dev
+	PARLEY_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -m slow tests/browser/test_pictures.py
+
 # The faults at the scale that is promised, with the defaults that ship; each form prints its figures and a verdict.
 # All of them take an hour; one alone: `make faults-storm`, `faults-idle`, `faults-poison`, `faults-every-second`,
 # `faults-submissions`, `faults-stops`.
@@ -99,7 +106,7 @@ faults: faults-stops faults-storm faults-idle faults-poison faults-every-second 
 		tests/integration/internal/test_retention.py
 
 faults-stops: $(VENV)/.installed-dev
-	$(LONG) tests/unit/agent/test_stopped_turns.py
+	$(LONG) tests/unit/agent/test_stopped_turns.py $(CHAOS)/test_stopped_workers.py
 
 faults-storm: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_kill_storm.py

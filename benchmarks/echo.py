@@ -33,7 +33,11 @@ class EchoAgent:
         state = orjson.loads(lease.state or FIRST)
         text = work.input.text or ""
         reply = advance(state, text)
-        diff = {"turn": state["turn"], "messages": state["messages"][-2:]}
+        said, moved = state["messages"][-2:], state["stack"][-1:]
+        diff = {
+            "=": {"turn": state["turn"]},
+            "~": {"messages": {"<": 2, "+": said}, "stack": {"<": 1, "+": moved}},
+        }
         return TurnCommit(
             status=TurnStatus.DONE,
             state=orjson.dumps(state),

@@ -17,6 +17,7 @@ from psycopg import sql
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.settings import Settings, read_settings
 from parley.embedded import Stores, stores
+from parley.output import print_json, print_table
 from parley.processes import Child, Program, log_says
 from parley.roles import ONE_THREAD_EACH
 
@@ -111,9 +112,40 @@ def run_workers(
         ]
 
 
+class Report:
+    """Prints figures as tables, or all of them at the end as one JSON object."""
+
+    def __init__(self, name: str, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._told: dict[str, Any] = {"benchmark": name}
+
+    def rows(self, what: str, rows: list[dict[str, Any]]) -> None:
+        """Tell a table; all rows have the same columns."""
+        self._told[what] = rows
+        if not self._as_json and rows:
+            print_table(list(rows[0]), [[_show(value) for value in row.values()] for row in rows])
+
+    def verdict(self, name: str, ratio: float, bar: float) -> bool:
+        """Tell a ratio beside its bar; true when it is kept."""
+        judged = {"name": name, "ratio": round(ratio, 4), "bar": bar, "kept": ratio <= bar}
+        self._told.setdefault("verdicts", []).append(judged)
+        return ratio <= bar if self._as_json else verdict(name, ratio, bar)
+
+    def end(self) -> None:
+        if self._as_json:
+            print_json(self._told)
+
+
+def _show(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+
+
 def parse(module: str, description: str | None, **options: tuple[Any, str]) -> argparse.Namespace:
     """Read options of the command line: default and help by name; a tuple's members are the choices."""
     parser = argparse.ArgumentParser(description=description, prog=f"python -m {module}")
+    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
     for name, (default, text) in options.items():
         if isinstance(default, tuple):
             parser.add_argument(f"--{name}", nargs="*", choices=default, default=default, help=text)

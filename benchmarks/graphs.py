@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import statistics
 import sys
+from collections.abc import Callable
 
 from celery import Celery
 
-from benchmarks.environment import open_stores, run_workers, verdict
+from benchmarks.environment import Report, open_stores, parse, run_workers
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.ports.runs.records import NewRun, RunRecord
+from parley.output import progress
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.contract.internal.graphs import make_nodes, random_shape
 
@@ -51,25 +53,24 @@ def measure(
     }
 
 
-async def run_graphs(on_workers: OnWorkers, graphs: int) -> list[dict[str, float]]:
+async def run_graphs(
+    on_workers: OnWorkers, graphs: int, counted: Callable[[int, int], None]
+) -> list[dict[str, float]]:
     results: list[dict[str, float]] = []
     for seed in range(graphs):
+        counted(seed, graphs)
         shape, bodies = random_shape(seed, size=NODES - seed % 20)
         spread = LONGEST_S - SHORTEST_S
         takes_s = {name: SHORTEST_S + spread * body["takes_s"] / 0.08 for name, body in bodies.items()}
         given = {name: {"takes_s": seconds} for name, seconds in takes_s.items()}
         nodes = make_nodes(on_workers.catalogue, shape, **given)
         result = measure(nodes, await on_workers.run_graph(nodes), takes_s)
-        results.append(result)
-        print(
-            f"{len(nodes):3} nodes, critical path {result['critical_s']:5.2f} s over {result['depth']:2.0f} nodes: "
-            f"{result['ratio']:.3f} times, {result['node_ms']:5.1f} ms a node",
-            flush=True,
-        )
+        results.append({"nodes": len(nodes), **result})
     return results
 
 
-async def main(graphs: int = GRAPHS) -> int:
+async def main() -> int:
+    arguments = parse("benchmarks.graphs", __doc__, graphs=(GRAPHS, "random ones"))
     with open_stores() as (running, folder):
         workers = run_workers(
             *(running, folder),
@@ -79,17 +80,21 @@ async def main(graphs: int = GRAPHS) -> int:
             threads=THREADS,
             count=WORKERS,
         )
-        with workers:
+        with workers, progress("graphs") as counted:
             address = for_celery(running.redis_url)
             app = Celery(set_as_current=False, broker=address, backend=address)
             async with Database(running.database_url) as database:
-                results = await run_graphs(OnWorkers(PostgresRuns(database), RunCanvas(app)), graphs)
+                results = await run_graphs(
+                    OnWorkers(PostgresRuns(database), RunCanvas(app)), arguments.graphs, counted
+                )
             app.close()
     ratios = [result["ratio"] for result in results]
-    costs = statistics.median(result["node_ms"] for result in results)
-    print(f"worst {max(ratios):.3f} times the critical path; {costs:.1f} ms a node")
-    return 0 if verdict("median time / critical path", statistics.median(ratios), TARGET) else 1
+    report = Report("graphs", as_json=arguments.json)
+    report.rows("graphs", results)
+    kept = report.verdict("median time / critical path", statistics.median(ratios), TARGET)
+    report.end()
+    return 0 if kept else 1
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else GRAPHS)))
+    sys.exit(asyncio.run(main()))

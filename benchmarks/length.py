@@ -13,13 +13,17 @@ import statistics
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from benchmarks.environment import open_stores, parse, settings_of, verdict
+import orjson
+
+from benchmarks.environment import Report, open_stores, parse, settings_of
 from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.output import progress
 
 ROUND = (
     "Show me flights from Oslo to Rome on Monday",
@@ -99,10 +103,8 @@ class Bench:
         return time.process_time() - began
 
     async def _size(self, session: SessionId) -> int:
-        query = "SELECT octet_length(body) FROM states WHERE session_id = %(session)s"
-        row = await self._ports.stores.database.fetch_one(query, {"session": session})
-        assert row is not None
-        return row[0]
+        record = await self._ports.stores.sessions.get(DEFAULT_TENANT, session)
+        return len(orjson.dumps(record.state))
 
 
 async def main() -> int:
@@ -116,16 +118,20 @@ async def main() -> int:
         async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
             agents = AgentCatalogue(build_agent, ports)
             runner = LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
-            results = await _measure(Bench(ports, runner), arguments.sessions, arguments.turns)
-    return _report(results)
+            with progress("turns of each session") as counted:
+                results = await _measure(Bench(ports, runner), arguments.sessions, arguments.turns, counted)
+    return _report(results, Report("length", as_json=arguments.json))
 
 
-async def _measure(bench: Bench, sessions: int, turns: int) -> dict[int, Place]:
+async def _measure(
+    bench: Bench, sessions: int, turns: int, counted: Callable[[int, int], None]
+) -> dict[int, Place]:
     results = {place: Place() for place in PLACES if place <= turns}
     for _ in range(20):
         await bench.talk(SessionId("warm-up"))
     for begun in range(0, turns + 1, len(ROUND)):
         gc.collect()
+        counted(begun, turns)
         for number in range(sessions):
             old = SessionId(f"old-{number}")
             if begun not in results:
@@ -137,24 +143,30 @@ async def _measure(bench: Bench, sessions: int, turns: int) -> dict[int, Place]:
     return results
 
 
-def _report(results: dict[int, Place]) -> int:
-    print(
-        f"{'at turn':>8}{'CPU us per turn':>18}{'turn 10':>10}{'ratio':>8}{'bytes of state':>17}{'ratio':>8}"
+def _report(results: dict[int, Place], report: Report) -> int:
+    report.rows(
+        "places",
+        [
+            {
+                "at turn": turn,
+                "CPU us per turn": place.old.turn_us,
+                "at turn 10": place.young.turn_us,
+                "ratio": place.ratio,
+                "bytes of state": place.old.bytes,
+                "ratio of bytes": place.old.bytes / place.young.bytes,
+            }
+            for turn, place in results.items()
+        ],
     )
-    for turn, place in results.items():
-        size = place.old.bytes
-        print(
-            f"{turn:8}{place.old.turn_us:18.0f}{place.young.turn_us:10.0f}{place.ratio:8.2f}"
-            f"{size:17.0f}{size / place.young.bytes:8.2f}"
-        )
     turn, last = list(results.items())[-1]
     full_at, full = next((t, p) for t, p in results.items() if t >= min(FULL_AT, turn))
     ratios = {
         f"CPU per turn, turn {turn} / turn 10": last.ratio,
         f"bytes of state, turn {turn} / turn {full_at}": last.old.bytes / full.old.bytes,
     }
-    kept = [verdict(name, ratio, BAR) for name, ratio in ratios.items()]
-    print(f"Until turn {full_at} the state fills up: 50 messages, 100 trace entries, 10 completed flows.")
+    # Until then the state fills up: 50 messages, 100 trace entries, 10 completed flows.
+    kept = [report.verdict(name, ratio, BAR) for name, ratio in ratios.items()]
+    report.end()
     return 0 if all(kept) else 1
 
 

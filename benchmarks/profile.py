@@ -19,7 +19,7 @@ from typing import Any
 
 import uvloop
 
-from benchmarks.environment import open_stores, parse, settings_of
+from benchmarks.environment import Report, open_stores, parse, settings_of
 from benchmarks.turns import BOOKING
 from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
 from orchestrator.runtime.lane import LaneRunner
@@ -82,10 +82,11 @@ async def main() -> None:
             await talk.take(arguments.turns, samples)
             await talk.take(len(BOOKING), calls)
             logged = await talk.log_bytes(arguments.turns)
-    _report(samples, arguments.sessions * arguments.turns, arguments.lines)
-    for name, count in calls.of_one(arguments.sessions * len(BOOKING)).items():
-        print(f"{name + ' a turn':28}{count:9.1f}")
-    print(f"{'bytes of WAL a turn':28}{logged:9.0f}")
+    report = Report("profile", as_json=arguments.json)
+    _report(samples, arguments.sessions * arguments.turns, arguments.lines, report)
+    counted = {**calls.of_one(arguments.sessions * len(BOOKING)), "bytes of WAL": logged}
+    report.rows("counts", [{"counted": name, "a turn": count} for name, count in counted.items()])
+    report.end()
 
 
 @asynccontextmanager
@@ -209,20 +210,25 @@ def _layer_of(module: str) -> str | None:
     return None
 
 
-def _report(samples: Samples, turns: int, lines: int) -> None:
+def _report(samples: Samples, turns: int, lines: int, report: Report) -> None:
     total = samples.layers.total()
     us = 1e6 * samples.cpu_s / turns / total
-    print(f"{'CPU us a turn, by layer':28}{'us':>7}{'share':>8}  of it in libraries")
     by_layer: Counter[str] = Counter()
     for (layer, _), count in samples.layers.items():
         by_layer[layer] += count
+    rows: list[dict[str, Any]] = []
     for layer, count in by_layer.most_common():
         beneath = Counter({one: n for (name, one), n in samples.layers.items() if name == layer and one})
         named = ", ".join(f"{one} {n * us:.0f}" for one, n in beneath.most_common(4))
-        print(f"{layer:28}{count * us:7.0f}{count / total:8.1%}  {named}")
-    print(f"{'in all':28}{total * us:7.0f}{'':8}  from {total} samples of {turns} turns")
-    for place, count in samples.places.most_common(lines):
-        print(f"{count * us:7.0f}  {place}")
+        rows.append(
+            {"layer": layer, "CPU us a turn": count * us, "share": count / total, "of it in libraries": named}
+        )
+    rows.append(
+        {"layer": "in all", "CPU us a turn": total * us, "share": 1.0, "of it in libraries": f"{turns} turns"}
+    )
+    report.rows("layers", rows)
+    places = samples.places.most_common(lines)
+    report.rows("places", [{"place": place, "CPU us a turn": count * us} for place, count in places])
 
 
 if __name__ == "__main__":

@@ -7,17 +7,20 @@ queued while the workers are frozen, then they run. Rounds are interleaved; rati
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.candidates import Candidate, drain, run_by_hand, run_ours
-from benchmarks.environment import open_stores, own_stores, parse, verdict
+from benchmarks.environment import Report, open_stores, own_stores, parse
 from benchmarks.measure import GROUPS, Measurement, Phase
 from parley.embedded import Stores
+from parley.output import progress
 
 SESSIONS = 16
 DRAIN_SESSIONS, DRAIN_TURNS = 200, 10
@@ -45,7 +48,11 @@ async def main() -> None:
     )
     with open_stores() as (running, folder):
         async with run_candidates(running, folder, arguments.only) as candidates:
-            _report(await measure(candidates, arguments.rounds, arguments.turns, arguments.queued))
+            with progress("turns, phases") as counted:
+                results = await measure(
+                    candidates, arguments.rounds, arguments.turns, arguments.queued, counted=counted
+                )
+    _report(results, Report("turns", as_json=arguments.json))
 
 
 @asynccontextmanager
@@ -76,8 +83,12 @@ async def measure(
     turns: int,
     queued: int,
     keep: Callable[[Results], None] = lambda _: None,
+    counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Results:
-    """Interleaved rounds after one that warms up; what there is so far is handed to `keep` after each phase."""
+    """Interleaved rounds after one that warms up; what there is so far is handed to `keep` after each phase.
+
+    `counted`: is told how many phases are done, of how many.
+    """
     results: Results = defaultdict(list)
     for number in range(rounds + 1):
         warm_up = number == 0
@@ -86,9 +97,10 @@ async def measure(
             names = _sessions(candidate, f"drain-{number}", DRAIN_SESSIONS)
             drained = await drain(candidate, names, _texts(candidate, 1 if warm_up else queued))
             for phase, measured in {"closed loop": loop, "drain": drained}.items():
-                print(f"round {number}: {phase}, {candidate.name}: {measured.rate:.0f} turns/s", flush=True)
                 if not warm_up:
                     results[phase, candidate.name].append(measured)
+            done = number * len(candidates) + candidates.index(candidate) + 1
+            counted(done, (rounds + 1) * len(candidates))
             keep(results)
     return results
 
@@ -111,21 +123,25 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
     return [said[n % len(said)] for n in range(turns)]
 
 
-def _report(results: dict[tuple[str, str], list[Measurement]]) -> None:
-    print(f"{'':28}{'turns/s':>9}{'p50 ms':>8}{'worker':>9}{'postgres':>9}{'redis':>7}  CPU us per turn")
+def _report(results: Results, report: Report) -> None:
+    """Tell the medians of each candidate, and how they compare with the hand-written task."""
+    rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):
         rate, p50 = (median(getattr(one, key) for one in rounds) for key in ("rate", "p50_ms"))
-        cpu = [median(one.cpu_us(group) for one in rounds) for group in GROUPS]
-        print(f"{phase + ', ' + name:28}{rate:9.0f}{p50:8.2f}{cpu[0]:9.0f}{cpu[1]:9.0f}{cpu[2]:7.0f}")
+        cpu = {f"{group} CPU us": median(one.cpu_us(group) for one in rounds) for group in GROUPS}
+        latency = None if math.isnan(p50) else round(p50, 2)
+        rows.append({"phase": phase, "candidate": name, "turns/s": rate, "p50 ms": latency, **cpu})
+    report.rows("rates", rows)
     for (phase, name), rounds in sorted(results.items()):
         yardstick = results.get((phase, "by hand"))
         if name == "by hand" or not yardstick:
             continue
-        both = list(zip(rounds, yardstick, strict=True))
-        rate = median(ours.rate / hand.rate for ours, hand in both)
-        cpu = median(ours.cpu_us("worker") / hand.cpu_us("worker") for ours, hand in both)
-        print(f"{phase}: {name} / by hand: {rate:.2f} x turns per second")
-        verdict(f"{phase}: {name} / by hand, worker CPU per turn", cpu, BAR_CPU)
+        cpu = median(
+            ours.cpu_us("worker") / hand.cpu_us("worker")
+            for ours, hand in zip(rounds, yardstick, strict=True)
+        )
+        report.verdict(f"{phase}: {name} / by hand, worker CPU per turn", cpu, BAR_CPU)
+    report.end()
 
 
 if __name__ == "__main__":

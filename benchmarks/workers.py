@@ -11,10 +11,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.candidates import drain, run_ours
-from benchmarks.environment import open_stores, own_stores, parse
+from benchmarks.environment import Report, open_stores, own_stores, parse
 from parley.embedded import Stores
+from parley.output import progress
 
 COUNTS = (1, 2, 3)
 
@@ -39,7 +41,8 @@ async def main() -> None:
         rounds=(3, "of each measurement"),
         only=(tuple(KINDS), "both by default"),
     )
-    with open_stores() as (running, folder):
+    rows: list[dict[str, Any]] = []
+    with open_stores() as (running, folder), progress("measurements") as counted:
         number = 0
         for name in arguments.only:
             alone = 0.0
@@ -49,7 +52,11 @@ async def main() -> None:
                     KINDS[name], count, arguments.rounds, own_stores(running, number), folder
                 )
                 alone = alone or rate
-                print(f"{name}, {count} processes: {rate:.0f} turns/s, {rate / alone:.2f} of one", flush=True)
+                rows.append({"turns": name, "processes": count, "turns/s": rate, "of one": rate / alone})
+                counted(number, len(arguments.only) * len(COUNTS))
+    report = Report("workers", as_json=arguments.json)
+    report.rows("rates", rows)
+    report.end()
 
 
 async def _measure(kind: Kind, count: int, rounds: int, stores: Stores, folder: Path) -> float:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends
@@ -103,7 +104,7 @@ class Operations:
 
     `probe` names what is not ready, and why; empty when all is well. `circuits` lists models that workers
     do not ask at present, `off` says why Internal flows or jobs are off. `flower_url` is where people find
-    Flower, for a link.
+    Flower, for a link. `evaluations` is the folder in which `parley eval` keeps its runs.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
@@ -112,6 +113,7 @@ class Operations:
     stats: PostgresStatus
     record_signal: RecordSignal
     flower_url: str | None = None
+    evaluations: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

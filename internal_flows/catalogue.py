@@ -11,6 +11,7 @@ from pydantic.errors import PydanticUserError
 
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import ConfigurationError, NotFound, Problem
+from orchestrator.ports.material import MATERIALS
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.work import RunFacts
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId
@@ -195,6 +196,7 @@ class Catalogue:
             options=flow.options.with_overrides(configured).with_overrides(facts.options),
             data=facts.data,
             tools={name: self._tools[name] for name in flow.tools},
+            material=dict.fromkeys(flow.material),
         )
 
 
@@ -218,6 +220,9 @@ def _problems(flow: type[InternalFlow], tools: Collection[str] | None) -> list[P
         TypeAdapter(flow.input_type)
     except PydanticUserError as error:
         problems.append(Problem(f"{place}.input_type", error.message))
+    for unknown in sorted(set(flow.material) - MATERIALS):
+        there = ", ".join(sorted(MATERIALS))
+        problems.append(Problem(f"{place}.material", f"there is no material {unknown!r}; there are {there}"))
     for tool in flow.tools:
         if tools is not None and tool not in tools:
             there = ", ".join(sorted(tools)) or "none"

@@ -76,6 +76,7 @@ class RunContext:
         parameters: what the trigger said.
         config: the flow's configuration, as it was when this run began.
         data: what `before_all` left for the later stages.
+        material: what the flow declared, by name, in `before_all`; None elsewhere, and without a session.
         tools: the ports that the flow declared, by name.
     """
 
@@ -89,6 +90,7 @@ class RunContext:
     options: Options = Options()
     data: Json = None
     tools: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    material: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class InternalFlow:
@@ -103,6 +105,8 @@ class InternalFlow:
     """Flows of one trigger start together and form one graph."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[str, ...]] = ()
+    material: ClassVar[tuple[str, ...]] = ()
+    """What its runs are given of their session: ``conversation``, ``habits``, ``history`` (`ports.material`)."""
     input_type: ClassVar[Any] = Any
     """Inputs are validated as this type, and passed on in it."""
     options: ClassVar[Options] = Options()

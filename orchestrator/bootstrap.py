@@ -24,8 +24,8 @@ from orchestrator.adapters.postgres.memory.preferences import PostgresPreference
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import ping_schema
-from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.roles import SESSION_FLOWS
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.status import PostgresLoad
@@ -33,6 +33,7 @@ from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
@@ -71,6 +72,7 @@ from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
 """More than a runner waits for sessions, so that an empty wait is no error."""
+SESSION_FLOWS_CONNECTIONS = 4
 PROBED_WITHIN_S = 2.0
 """A store that needs longer does not answer: those who probe us do not wait for long either."""
 
@@ -112,11 +114,13 @@ class Ports:
     """The adapters of one process, bound to its event loop.
 
     `closing`: what was opened later and is closed with these. `summary_refresh`: where Internal flows can be
-    carried out, what renews their results for a turn.
+    carried out, what renews their results for a turn. `flows_database`: the same database, with the rights of session
+    flows.
     """
 
     settings: Settings
     stores: Stores
+    flows_database: Database
     shared: Shared
     events: EventFeed
     waiter: TurnWaiter
@@ -155,14 +159,11 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
     `tenant_bound`: the database is asked for the acting tenant only, by a user whom policies bind.
     """
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(
-            Database(
-                settings.database_url,
-                size=settings.database_pool_size,
-                pooled=settings.direct_database_url is not None,
-                tenant_bound=tenant_bound,
-            )
-        )
+        connect_to = partial(Database, settings.database_url, pooled=settings.direct_database_url is not None)
+        database = connect_to(size=settings.database_pool_size, tenant_bound=tenant_bound)
+        await stack.enter_async_context(database)
+        flows_database = connect_to(size=SESSION_FLOWS_CONNECTIONS, role=SESSION_FLOWS)
+        await stack.enter_async_context(flows_database)
         redis = await stack.enter_async_context(connect(settings.redis_url))
         taking = await stack.enter_async_context(
             connect(settings.redis_url, reply_timeout_s=TAKE_REPLY_TIMEOUT_S, max_connections=4)
@@ -191,6 +192,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
         yield Ports(
             settings=settings,
             stores=_open_stores(database, inbox),
+            flows_database=flows_database,
             shared=shared,
             events=events,
             waiter=TurnWaiter(inbox, live),
@@ -239,6 +241,7 @@ def _open_models(
         breaker=BreakerPolicy(settings.model_failures, settings.model_cooling_s),
         spending=RedisSpending(redis),
         record=record,
+        keep_prompts=settings.keep_prompts,
     )
     stack.push_async_callback(models.aclose)
     return models

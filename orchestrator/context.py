@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.lifecycle import FlowState
@@ -18,7 +19,7 @@ from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import Notes, Preferences
 from orchestrator.models.calling import CallContext
-from orchestrator.ports.memory.documents import ContextSearch
+from orchestrator.ports.memory.documents import ContextSearch, Passage
 from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.runtime.journal import Journal
@@ -53,16 +54,24 @@ class World:
     frames: Mapping[FlowId, Frame]
 
 
+class SourcedFinder(ValueFinder, Protocol):
+    """A finder that says where it has found each value."""
+
+    sources: Mapping[str, Passage]
+
+
 @dataclass(frozen=True, slots=True)
 class Recall:
     """Where a value or a fact may be known from beyond the message; nothing is read before it is asked for.
 
-    `recent_turns` and `preferences` find values for empty slots (PX-4), `documents` passages of business
-    context; `scratchpad` holds what Internal flows found. `can_gather`: Internal flows can be sent for more (PX-16).
+    `recent_turns`, `preferences` and `document_finder` find values for empty slots (PX-4), `documents` passages of
+    business context; `scratchpad` holds what Internal flows found. `can_gather`: Internal flows can be sent for more
+    (PX-16).
     """
 
     notes: Notes
     recent_turns: ValueFinder | None = None
+    document_finder: SourcedFinder | None = None
     preferences: Preferences | None = None
     documents: ContextSearch | None = None
     scratchpad: Scratchpad | None = None

@@ -94,6 +94,10 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
+EVALUATIONS = "evaluations"
+"""Within the data: the runs of `parley eval`, a folder for each domain."""
+
+
 def trained_folder(data_dir: Path) -> Path:
     """Where the processes of a data folder keep what they have trained."""
     return data_dir / "trained"

@@ -19,7 +19,7 @@ from pathlib import Path
 from orchestrator.errors import ProcessFailed, Unavailable
 from orchestrator.settings import read_settings
 from orchestrator.settings.environment import read_variable
-from parley.data_folder import hold, trained_folder
+from parley.data_folder import EVALUATIONS, hold, trained_folder
 from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.ports import free_port
 from parley.probe import ask_server
@@ -185,6 +185,9 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
         "PARLEY_HOST": plan.host,
         "PARLEY_PORT": str(plan.port),
         "PARLEY_OWNER_ONLY": os.environ.get("PARLEY_OWNER_ONLY", "true"),
+        "PARLEY_EVALUATIONS_FOLDER": os.environ.get("PARLEY_EVALUATIONS_FOLDER")
+        or str(plan.data_dir / EVALUATIONS),
+        "PARLEY_KEEP_PROMPTS": os.environ.get("PARLEY_KEEP_PROMPTS", "true"),
         "PYTHONUNBUFFERED": "1",
         TRAINED_FOLDER: os.environ.get(TRAINED_FOLDER) or str(plan.trained or trained_folder(plan.data_dir)),
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},

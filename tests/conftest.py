@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
+from xdist.remote import Producer
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.migrate import migrate
@@ -21,6 +23,7 @@ from parley.embedded import Stores
 from parley.embedded import stores as open_stores
 from tests.redis_numbers import numbered
 from tests.reporting import Reporting
+from tests.scheduling import UnitScheduling, count_processes, put_long_ones_first
 
 _REDIS_NUMBER = 9  # away from 0, where a developer's own data would be
 _TRAINED = "PARLEY_TRAINED_FOLDER"
@@ -32,11 +35,45 @@ def pytest_configure(config: pytest.Config) -> None:
         "PYTHONDONTWRITEBYTECODE", None
     )  # else each process of a test compiles all code for itself
     config.pluginmanager.register(Reporting())
+    config.add_cleanup(gc.unfreeze)
     if _TRAINED not in os.environ:
         folder = tempfile.mkdtemp(prefix="parley-trained-")
         os.environ[_TRAINED] = folder
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         config.add_cleanup(lambda: os.environ.pop(_TRAINED, None))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--note-times", action="store_true", help="Note how long files took, to begin with the longest."
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return count_processes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitScheduling:
+    return UnitScheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage while tests are collected, nor among them afterwards: they stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the order of the folders where one process runs all."""
+    if hasattr(config, "workerinput"):
+        put_long_ones_first(items)
 
 
 @pytest.fixture(scope="session", autouse=True)

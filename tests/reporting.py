@@ -9,6 +9,8 @@ from typing import Final
 
 import pytest
 
+from tests.scheduling import note_times, unit_of
+
 # Seconds of processor time, of this process and of those it started and waited for, that a test may take unless it
 # is marked `slow`. Processor time, since a busy machine must change nothing; several times what it takes on a good one.
 BUDGET_CPU_S: Final = 60.0
@@ -22,6 +24,7 @@ class Reporting:
     def __init__(self) -> None:
         self._seconds = Counter[str]()
         self._folders = Counter[str]()
+        self._units = Counter[str]()
         self._cpu_s = Counter[str]()
         self._slow = set[str]()
 
@@ -39,6 +42,7 @@ class Reporting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] += report.duration
+        self._units[unit_of(report.nodeid)] += report.duration
         self._folders["/".join(report.nodeid.split("::")[0].split("/")[:3])] += report.duration
         self._cpu_s[report.nodeid] += sum(
             float(str(value)) for name, value in report.user_properties if name == _CPU
@@ -57,6 +61,10 @@ class Reporting:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.over_budget() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if session.config.getoption("--note-times", default=False) and not hasattr(
+            session.config, "workerinput"
+        ):
+            note_times(self._units)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if len(self._seconds) > SLOWEST:

@@ -38,6 +38,7 @@ from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.executor import RunExecutor
 from workers.internal.summary_refresh import RunSummaryRefresh
+from workers.internal.tools import make_session_side
 from workers.isolation import Isolation
 from workers.loop import LoopThread, collect_seldom
 from workers.messages.flower_events import FlowerEvents
@@ -105,9 +106,7 @@ class WorkerProcess:
             raise
 
     def run_session(self, session_id: SessionId) -> None:
-        """Run a session; returns at once when this process takes sessions already, else when it has no
-        more to do.
-        """
+        """Run a session; returns at once when this process takes sessions already, else when there is no more to do."""
         self._thread.submit(_required(self._parts.pool).wake(session_id)).result()
 
     def submit_turn(self, request: QueuedTurnRequest, answer: Answer) -> JsonObject | None:
@@ -168,7 +167,7 @@ class WorkerProcess:
         lane = await self._resources.enter_async_context(self._open_lane(ports))
         executor = self._open_executor(ports, lane, internal)
         if executor is not None:
-            refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
+            refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.shared.scratchpad)
             ports = replace(ports, summary_refresh=refresh)
         agents = AgentCatalogue(self._build, ports)
         outbox = OutboxSender(ports.stores.outbox, _deliveries(ports, executor))
@@ -233,6 +232,7 @@ class WorkerProcess:
             ports.stores.runs,
             PostgresRunWork(ports.stores.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
             internal.canvas,
+            make_session_side(ports),
             local=internal.carries_out,
             max_attempts=settings.max_attempts,
             backpressure=backpressure,

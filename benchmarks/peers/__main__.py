@@ -28,6 +28,7 @@ from benchmarks.measure import GROUPS
 from benchmarks.peers.page import draw
 from benchmarks.turns import DRAIN_SESSIONS, DRAIN_TURNS, SAID, Results, measure, run_candidates
 from parley.embedded import Stores
+from parley.output import progress
 from parley.processes import log_says
 
 HERE = Path(__file__).parent
@@ -190,7 +191,10 @@ async def main() -> None:
                         candidates.append(await stack.enter_async_context(opened))
                 # A page of some candidates alone would lose the others.
                 keep = _keep if {*arguments.only} == {*SAID, *PEERS} else lambda _results: None
-                await measure(candidates, arguments.rounds, arguments.turns, arguments.queued, keep)
+                with progress("turns, phases") as counted:
+                    await measure(
+                        candidates, arguments.rounds, arguments.turns, arguments.queued, keep, counted
+                    )
     draw(json.loads(KEPT.read_text()))
 
 

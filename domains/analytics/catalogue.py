@@ -47,7 +47,9 @@ class BaseTable:
         return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{self.file}"))
 
 
-_declared = yaml.safe_load(Path(__file__).with_name("catalogue.yaml").read_text(encoding="utf-8"))
+_declared = yaml.load(
+    Path(__file__).with_name("catalogue.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
+)
 
 TABLES: Mapping[str, BaseTable] = {
     name: BaseTable(

@@ -33,18 +33,15 @@ class TablePolicy(BasePolicy):
         if run.flow.plan_id is None:  # a plan's step has its table from the plan
             _settle_table(run)
         ending = await super().review(run)
+        if ending is None and run.flow.spec.confirm and run.flow.plan_id is None and not _has_table(run):
+            return _ask_for_another_table(run, f"There is no table '{run.value('table')}'.")
         _offer_choices(run)
         return ending
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         """Ask again for a table that nobody knows, whatever else was said."""
         if names_no_table(run, failure):
-            category = failure.category.value
-            run.context.changes.remark(
-                RemarkKind.FAILED, dact=run.flow.dact, category=category, message=failure.message
-            )
-            run.flow.clear("table")
-            return ask(run, "table")
+            return _ask_for_another_table(run, failure.message)
         ending = await super().recover(run, failure)
         _offer_choices(run)
         return ending
@@ -85,9 +82,19 @@ def ask(run: Execution, slot: str) -> NeedsInput:
 
 def names_no_table(run: Execution, failure: Failed) -> bool:
     """Check whether a flow failed because nobody knows its table."""
+    return failure.category is FailureCategory.NOT_FOUND and not _has_table(run)
+
+
+def _has_table(run: Execution) -> bool:
     table = run.value("table")
-    known = table is None or table in TABLES or table in own_columns(run)
-    return failure.category is FailureCategory.NOT_FOUND and not known
+    return table is None or table in TABLES or table in own_columns(run)
+
+
+def _ask_for_another_table(run: Execution, why: str) -> NeedsInput:
+    category = FailureCategory.NOT_FOUND.value
+    run.context.changes.remark(RemarkKind.FAILED, dact=run.flow.dact, category=category, message=why)
+    run.flow.clear("table")
+    return ask(run, "table")
 
 
 def _offer_choices(run: Execution) -> None:

@@ -10,6 +10,7 @@ _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 """Without those that look like others; a reference never spells 0, O, 1 or I."""
 CHANGE_FEE = 25
 BAG_PRICE = 35
+SEATS = {"A": "window", "B": "middle", "C": "aisle", "D": "aisle", "E": "middle", "F": "window"}
 MOST_BAGS = 5
 REFUND_SHARE = 0.8
 FREE_CANCELLATION_S = 86400
@@ -138,14 +139,17 @@ class Bookings(Service):
             booking = await self._change(booking, changes, call)
         return view(booking) | {"bag_price": BAG_PRICE, "added": bags, "added_price": bags * BAG_PRICE}
 
-    async def assign_seat(self, *, booking_ref: str, seat_position: str, call: ToolCall) -> JsonObject:
+    async def assign_seat(
+        self, *, booking_ref: str, call: ToolCall, seat_position: str | None = None, seat: str | None = None
+    ) -> JsonObject:
+        """Give a booking the seat that is named, else one in such a position."""
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
             row = 4 + number_from("row", booking_ref, booking["flight_id"]) % 26
-            letter = {"window": "A", "middle": "B", "aisle": "C"}[seat_position]
-            booking = await self._change(booking, {"seat": f"{row}{letter}"}, call)
-        return view(booking) | {"seat_position": seat_position}
+            free = next((letter for letter, where in SEATS.items() if where == seat_position), "A")
+            booking = await self._change(booking, {"seat": seat.upper() if seat else f"{row}{free}"}, call)
+        return view(booking) | {"seat_position": SEATS[booking["seat"][-1]]}
 
     async def _change(self, booking: JsonObject, changes: JsonObject, call: ToolCall) -> JsonObject:
         """Change a confirmed booking, once per call."""

@@ -31,6 +31,8 @@ OPERATORS_ONLY: Final = frozenset(
         ("GET", "/v1/webhooks/failing"),
         ("DELETE", "/v1/webhooks/{webhook_id}"),
         ("POST", "/v1/webhooks/{webhook_id}/retry"),
+        ("GET", "/v1/evaluations"),
+        ("GET", "/v1/evaluations/{domain}/{run}"),
         ("GET", "/metrics"),
     }
 )

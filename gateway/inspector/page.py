@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from gateway.dependencies import TheCaller, TheOperations, TheSessions
+from gateway.inspector import evaluations
 from gateway.inspector.charts import ChartScript
 from gateway.responses.operations import InspectorFacts
 
@@ -96,4 +97,5 @@ def install(app: FastAPI) -> None:
     """Add the page at `/` and its files below `/inspector/`."""
     app.state.chart_script = ChartScript()
     app.include_router(router)
+    app.include_router(evaluations.router)
     app.mount("/inspector", GuardedFiles(directory=STATIC), name="inspector")

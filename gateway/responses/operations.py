@@ -39,6 +39,24 @@ class InspectorFacts(ResponseModel):
     flower_url: str | None
 
 
+class Evaluation(ResponseModel):
+    """A run of `parley eval`, with its figures."""
+
+    run: str
+    domain: str
+    model: str | None
+    name: str = Field(examples=["without a model"])
+    made_at: str
+    conversations: int
+    turns: int
+    figures: dict[str, float | None] = Field(examples=[{"turns_as_expected": 0.98}])
+
+
+class WholeEvaluation(Evaluation):
+    confusion: list[JsonMap] = Field(description="How often which flow was taken for which.")
+    outcomes: list[JsonMap] = Field(description="Conversations, with the faults of each turn.")
+
+
 class Whoami(ResponseModel):
     """The caller as the gateway knows them."""
 

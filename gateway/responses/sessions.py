@@ -35,6 +35,7 @@ class Session(ResponseModel):
     created_at: Timestamp
     updated_at: Timestamp
     state: JsonMap | None = optional("The working state, where one session is read.")
+    title: str | None = optional("The beginning of what was said first, where sessions are read.")
 
 
 class State(ResponseModel):
@@ -58,6 +59,7 @@ class Event(ResponseModel):
     turn_id: str | None
     payload: JsonMap
     number: int | None
+    at: Timestamp | None = optional("When a durable event was written, where it is read from the log.")
 
 
 class Effect(ResponseModel):
@@ -125,4 +127,5 @@ class JournalStep(ResponseModel):
     kind: str
     status: StepStatus
     request_hash: str
+    duration_ms: float | None = Field(description="Of the call; null while it has not ended.")
     at: Timestamp

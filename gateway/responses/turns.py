@@ -98,6 +98,8 @@ class TurnJournal(ResponseModel):
     turn_id: str
     session_id: str
     status: TurnStatus
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
     steps: list[JournalStep]
     signals: list[TurnSignal]
 

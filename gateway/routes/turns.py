@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Response
 
 from gateway.dependencies import TheSessions, TheTenant, TheTurns
 from gateway.parameters import Limit
-from gateway.responses.common import documented
+from gateway.responses.common import documented, format_time
 from gateway.responses.turns import Receipt, Turn, TurnJournal
 from orchestrator.errors import Refused
 from orchestrator.turns.submission import MAX_WAIT_S, TurnRequest
@@ -106,6 +106,8 @@ async def read_turn_journal(
         "turn_id": turn_id,
         "session_id": record.session_id,
         "status": record.status,
+        "started_at": format_time(record.started_at),
+        "finished_at": format_time(record.finished_at),
         "steps": steps[::-1],
         "signals": await sessions.archive.signals(tenant, turn_id),
     }

@@ -90,12 +90,14 @@ async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, fail
         call=turn.context.call,
     )
     known = (score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows)
-    return next((dact for dact in known if _may_replace(turn, flow, dact)), None)
+    return next((dact for dact in known if _may_replace(turn, flow, dact, failure)), None)
 
 
-def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
-    """A flow that changes things takes another's place only where the domain names it for that."""
-    if dact in {*flow.spec.edge_flows, flow.spec.fallback}:
+def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
+    """A flow that changes things takes another's place only where the domain names it for that, and never where
+    nothing but a result was wrong.
+    """
+    if not failure.unusable and dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True
     return _changes_nothing(turn, dact)
 

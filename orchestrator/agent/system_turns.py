@@ -28,7 +28,7 @@ from orchestrator.dialogue.storage.diff import diff
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
+from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work, outline_of
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject
 
@@ -108,6 +108,7 @@ def _commit(
         result={"seq": lease.work.seq, "epoch": lease.epoch + 1, **result},
         archived=archived,
         events=events,
+        outline=outline_of(after),
     )
 
 

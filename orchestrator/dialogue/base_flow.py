@@ -321,12 +321,12 @@ class BaseFlow:
         return [slot for slot in cls.spec.slots if slot in reached and slot != name]
 
     def still_holds(self, name: str) -> bool:
-        """Whether a slot's value can stand after one it depends on was corrected (IR-4).
+        """Whether a slot's value can stand after one it depends on was corrected (IR-4): the user's own word can.
 
-        The user's own word stands, what was derived does not. A domain's class may know better.
+        What was derived cannot, nor the identifier of a row. A domain's class may know better.
         """
-        held = self.slots.get(name)
-        return held is not None and held.source is SlotSource.USER and self.holds(name)
+        held = self.slots.get(name) if self.holds(name) else None
+        return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"
 
     # JSON
 

@@ -23,6 +23,8 @@ class RemarkKind(StrEnum):
     """Values that were taken from what is remembered of the user; they can be corrected."""
     SAID_BEFORE = "said_before"
     """Values that a model found in the conversation; they can be corrected."""
+    LOOKED_UP = "looked_up"
+    """Values that a model found in documents; they can be corrected."""
     CORRECTED = "corrected"
     CARRIED = "carried"
     """Values that other tasks know by other names were taken over; they can be corrected."""

@@ -122,6 +122,8 @@ class Understanding:
     """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[str, ...] = ()
     """What was taken for something else, for the user: “I took “orgin” for origin.”"""
+    unexplained: tuple[str, ...] = ()
+    """The things that a request names and that neither its flow nor its values explain."""
 
     later: str = ""
     """What else the message asks for, in its words; it is read when the first request has ended."""

@@ -100,7 +100,7 @@ class BusinessContext:
         self, documents: DocumentStore, embedder: Embedder, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._documents = documents
-        self._embedder = embedder
+        self.embedder = embedder
         self._clock = clock
 
     @property
@@ -110,7 +110,7 @@ class BusinessContext:
     @property
     def space(self) -> str:
         """Name the space that documents should be embedded in now."""
-        return self._embedder.space
+        return self.embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
         """See `ContextSearch`."""
@@ -118,7 +118,7 @@ class BusinessContext:
         terms = find_terms(asked)
         if not terms:
             return []
-        embedded = await self._embedder.embed([asked])
+        embedded = await self.embedder.embed([asked])
         (vector,) = embedded.vectors
         candidates = await self._documents.candidates(owned, space=embedded.space, vector=vector, terms=terms)
         return rank(terms, candidates, now=self._clock(), limit=limit)
@@ -132,9 +132,9 @@ class BusinessContext:
         title = document.record.title
         texts = cut(document.text)[:MOST_CHUNKS]
         shown = [f"{title}\n{text}" if title else text for text in texts]
-        space, vectors = self._embedder.space, list[tuple[float, ...]]()
+        space, vectors = self.embedder.space, list[tuple[float, ...]]()
         for start in range(0, len(shown), EMBEDDED_AT_ONCE):
-            embedded = await self._embedder.embed(shown[start : start + EMBEDDED_AT_ONCE])
+            embedded = await self.embedder.embed(shown[start : start + EMBEDDED_AT_ONCE])
             if vectors and embedded.space != space:  # the endpoint went away in between: begin again
                 return await self.embed(tenant_id, document_id)
             space = embedded.space

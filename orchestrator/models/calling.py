@@ -18,9 +18,11 @@ from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.journal import CallJournal
 from orchestrator.ports.language_model import (
     ChatDelta,
+    ChatMessage,
     ChatModel,
     ChatReply,
     ChatRequest,
+    ChatRole,
     FinishReason,
     ToolCall,
     Usage,
@@ -86,6 +88,13 @@ class CallLog:
     spent: Spent = field(default_factory=Spent)
     repaired: bool = False
     doubled: bool = False
+    messages: tuple[ChatMessage, ...] = ()
+    """What was asked last."""
+    answer: ChatMessage | None = None
+    """What was answered to that, as far as it came."""
+
+    def begin(self, model: str, request: ChatRequest) -> None:
+        self.asked, self.messages, self.answer = model, request.messages, None
 
 
 @dataclass(slots=True)
@@ -182,12 +191,13 @@ class ModelCaller:
             if not text and not calls:
                 raise
             return await self.complete(request, call, log)
+        log.answer = ChatMessage(ChatRole.ASSISTANT, text, tuple(calls.values()))
         return ChatReply(text, finish_reason, log.model or "", tuple(calls.values()), usage)
 
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> ChatReply:
-        log.asked = choice.model
+        log.begin(choice.model, request)
         request = self._addressed(request, choice, call)
         price = self._config.prices.get(choice.model, _FREE)
         async with self._paid(request, price, call, log) as payment:
@@ -197,12 +207,14 @@ class ModelCaller:
             usage = reply.usage or Usage(prompt_tokens(request), completion_tokens(reply.text))
             payment.actual = price.of(usage)
         log.model = reply.model
+        log.answer = ChatMessage(ChatRole.ASSISTANT, reply.text, reply.tool_calls)
         return reply
 
     async def _stream_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        log.asked = log.model = choice.model
+        log.begin(choice.model, request)
+        log.model = choice.model
         request = self._addressed(request, choice, call)
         price = self._config.prices.get(choice.model, _FREE)
         usage = Usage(prompt_tokens(request), 0)
@@ -212,6 +224,8 @@ class ModelCaller:
                 async with aclosing(self._models[choice.provider].stream(request)) as deltas:
                     async for delta in deltas:
                         usage = delta.usage or _grown(usage, delta)
+                        said = "" if log.answer is None else log.answer.content
+                        log.answer = ChatMessage(ChatRole.ASSISTANT, said + delta.text)
                         payment.actual = price.of(usage)
                         yield delta
 

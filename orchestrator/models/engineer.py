@@ -71,6 +71,7 @@ class PromptEngineer:
         record: RecordSignal = drop_signal,
         pacing: Pacing = _REAL_PACING,
         board: BreakerBoard | None = None,
+        keep_prompts: bool = False,
     ) -> None:
         """Make one.
 
@@ -82,10 +83,12 @@ class PromptEngineer:
             record: receives a signal for every call and every change of a breaker.
             pacing: time.
             board: breakers that are shared with other engineers; they record where they were made.
+            keep_prompts: signals of calls carry what was asked and answered.
         """
         self._prompts = prompts
         self._config = config
         self._record = record
+        self._keep_prompts = keep_prompts
         self._pacing = pacing
         self._board = board or BreakerBoard(
             config.breaker, pacing.clock, lambda view: record(circuit_signal(view))
@@ -315,7 +318,9 @@ class PromptEngineer:
             raise
         finally:
             duration_ms = (self._pacing.clock() - started) * 1000
-            self._record(call_signal(prompt, call, log, outcome, duration_ms))
+            self._record(
+                call_signal(prompt, call, log, outcome, duration_ms, with_contents=self._keep_prompts)
+            )
 
 
 def tool_result(call_id: str, result: Json) -> ChatMessage:

@@ -3,7 +3,10 @@
 from orchestrator.models.breaker import CircuitView
 from orchestrator.models.calling import CallContext, CallLog
 from orchestrator.models.templates import Prompt
+from orchestrator.ports.language_model import ChatMessage
+from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry import Signal, SignalType
+from orchestrator.types import Json, JsonObject
 
 SOURCE = "prompt_engineer"
 
@@ -19,8 +22,19 @@ def circuit_signal(view: CircuitView) -> Signal:
     return Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload)
 
 
-def call_signal(prompt: Prompt, call: CallContext, log: CallLog, outcome: str, duration_ms: float) -> Signal:
-    """Word one call as a signal. `outcome`: answered, or the code of the error that ended it."""
+def call_signal(
+    prompt: Prompt,
+    call: CallContext,
+    log: CallLog,
+    outcome: str,
+    duration_ms: float,
+    *,
+    with_contents: bool = False,
+) -> Signal:
+    """Word one call as a signal. `outcome`: answered, or the code of the error that ended it.
+
+    `with_contents`: with what the model was asked last and what it answered, without secrets.
+    """
     return Signal(
         source=SOURCE,
         type=SignalType.MODEL_CALL,
@@ -43,4 +57,16 @@ def call_signal(prompt: Prompt, call: CallContext, log: CallLog, outcome: str, d
             "cost_micros": log.spent.cost_micros,
             "duration_ms": round(duration_ms, 1),
         },
+        contents=_contents(log) if with_contents else {},
     )
+
+
+def _contents(log: CallLog) -> JsonObject:
+    answer = None if log.answer is None else _quote(log.answer)
+    return {"messages": [_quote(message) for message in log.messages], "answer": answer}
+
+
+def _quote(message: ChatMessage) -> Json:
+    calls = [f"{call.name}({call.arguments})" for call in message.tool_calls]
+    text = "\n".join([*([message.content] if message.content else []), *calls])
+    return {"role": message.role.value, "text": hide_secrets(text)}

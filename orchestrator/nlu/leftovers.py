@@ -6,16 +6,17 @@ Whoever reads a message without a model is sure only of what is explained; the r
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention
+from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.domain.model import Answer
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.extract.found import NAME, NUMBER, QUOTE, RANGE, Candidate
+from orchestrator.nlu.message_kind import Evidence, kind_of_label
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.nlu.training.examples import kind_texts
-from orchestrator.types import Json
 
 _PARTS = re.compile(
     r",? and then |,? then |; ?|\. |,? and (?:also|after that|afterwards) |,? (?:after that|afterwards),? ",
@@ -23,17 +24,18 @@ _PARTS = re.compile(
 )
 _JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
 """What may as well join two values; two requests where a word with which requests begin comes next."""
-_INSTEAD = re.compile(
-    r"\b(?:no|not|sorry|wait|actually|rather|instead|i mean|make (?:it|that))\b", re.IGNORECASE
-)
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
 """Behind these a word names a thing: one that is not known was asked for and is not had."""
+SURE_OF_VALUES = 0.8
+"""How sure it is that values which fit answer or correct, where nothing speaks against it."""
+_OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
+"""What only says that there are values, which have been found or not."""
 _POLITE = word_set("""
     please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
     maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
-    lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague colleagues
-    mother father sister brother son daughter friends people persons person place thing week weekend day night
-    morning evening afternoon
+    different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
+    colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
+    night morning evening afternoon
 """)
 
 
@@ -57,48 +59,6 @@ def request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
     return {word for word in begun if word.isalpha()} - STOP_WORDS - _POLITE
 
 
-def find_rivals(
-    utterance: Utterance,
-    candidates: Sequence[Candidate],
-    mentions: Mapping[str, Mention],
-    kinds: Mapping[str, Sequence[str]],
-) -> dict[str, Mention]:
-    """Find slots for which a request gives several values: the user is asked which of them is meant.
-
-    A value that got no slot belongs to that of its neighbour of the same kind: the one it is joined to, else the
-    one before. `kinds`: that slots take, by slot.
-    """
-    if _INSTEAD.search(utterance.text):
-        return {}
-    owners = {mention.text: name for name, mention in mentions.items()}
-    found = [
-        one
-        for one in candidates
-        if one.kind not in _LOOSE and one.kind in one.readings and one.readings[one.kind].value is not None
-    ]
-    values: dict[str, list[Json]] = {}
-    for place, candidate in enumerate(found):
-        alike = [one for one in found if one.kind == candidate.kind and one.text in owners]
-        after = next((one for one in found[place + 1 :] if one in alike), None)
-        before = next((one for one in reversed(found[:place]) if one in alike), None)
-        joined = after is not None and utterance.words[candidate.last : after.first] in _JOINING
-        neighbour = after if joined or before is None else before
-        name = owners.get(candidate.text, None if neighbour is None else owners[neighbour.text])
-        if name is not None and candidate.kind in kinds[name]:
-            values.setdefault(name, []).append(candidate.readings[candidate.kind].value)
-    several = {name: tuple(dict.fromkeys(map(str, said))) for name, said in values.items()}
-    return {
-        name: Mention(None, mentions[name].text, said)
-        for name, said in several.items()
-        if len(said) > 1 and mentions[name].value in said
-    }
-
-
-_JOINING = [["and"], ["or"], [","], [",", "and"], [",", "or"]]
-_LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
-"""Kinds of values that are found where there are none."""
-
-
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
     """List the things that a request names and that neither the flow nor its values explain."""
     said = set(tokenize(" ".join(mention.text for mention in mentions)).words)
@@ -116,6 +76,49 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
     return found
 
 
+def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -> float:
+    """Tell how sure it is that a message answers or corrects, which values and the open question may decide alone.
+
+    What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
+    text was asked for, may be one or not.
+    """
+    weighed, active = evidence.weighed, context.active
+    taken_for = kind_of_label(weighed.label)
+    if taken_for is kind:
+        return max(weighed.share, SURE_OF_VALUES) if evidence.mentions else weighed.share
+    against = 0.0 if taken_for in _OF_VALUES else weighed.share
+    if taken_for is MessageKind.TASK:
+        best = weighed.flows[0]
+        against = 0.0 if active is not None and best.dact == active.dact else best.score
+    odds = SURE_OF_VALUES * (1.0 - against)
+    return min(SURE_OF_VALUES, odds / (odds + (1.0 - SURE_OF_VALUES) * against))
+
+
+def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
+    """Tell whether each word of a message says nothing about any task, or is one of an answer's examples."""
+    known = _general() | _words_of(answer.examples if answer is not None else ())
+    return all(len(word) < 3 or not word.isalpha() or _is_known(word, known) for word in utterance.words)
+
+
+def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
+    """Say whether all things that a request names are left: "book a hotel" asks for none of the tasks."""
+    words = utterance.words
+    begins = [place for place, word in enumerate(words, start=1) if word in _ARTICLES and place < len(words)]
+    things = {words[_end_of_thing(words, first)] for first in begins} - _POLITE
+    return bool(things) and things <= set(left)
+
+
+def _end_of_thing(words: Sequence[str], first: int) -> int:
+    """Find the noun behind an article: "a new note about work" is about a note."""
+    stops = (
+        place
+        for place in range(first + 1, len(words))
+        if words[place] in STOP_WORDS or not words[place].isalpha()
+    )
+    return next(stops, len(words)) - 1
+
+
+_ARTICLES = word_set("a an the some another")
 _JOINTS = word_set("and or , plus")
 _OF_LISTS = word_set("with without")
 _COUNTS = word_set("two three four five six seven eight nine ten")
@@ -148,6 +151,11 @@ def _general() -> frozenset[str]:
 def name_untaken(words: Iterable[str]) -> str:
     """Tell the user what was not taken into account."""
     return f"I have not taken this into account: {', '.join(f'“{word}”' for word in words)}."
+
+
+def name_unknown(words: Iterable[str]) -> str:
+    """Tell the user why nothing of a request was done."""
+    return f"I cannot help with {', '.join(f'“{word}”' for word in words)}, so I have done nothing."
 
 
 def name_later(text: str) -> str:

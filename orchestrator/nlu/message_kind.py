@@ -14,7 +14,7 @@ from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.slot_assignment import is_negated
+from orchestrator.nlu.plain_yes import puts_off
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -115,6 +115,11 @@ class Evidence:
     mentions: dict[str, Mention]
     """For the slots of the active flow."""
 
+    @property
+    def is_grounded(self) -> bool:
+        """Tell whether some value is of a kind that the domain knows."""
+        return any(candidate.kind not in {NAME, QUOTE} for candidate in self.candidates)
+
 
 class Decider:
     """Decides for one domain."""
@@ -138,9 +143,9 @@ class Decider:
         What is no sure yes, and likely another task, is that task.
         """
         kind = kind_of_label(evidence.weighed.label)
-        grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
-        if evidence.weighed.share < self.likely or (evidence.known < KNOWN and not grounded):
-            kind = MessageKind.UNKNOWN
+        unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
+        hedges = kind is MessageKind.CANCELLATION and puts_off(evidence.utterance.words)
+        kind = MessageKind.UNKNOWN if evidence.weighed.share < self.likely or unfamiliar or hedges else kind
         if kind is not MessageKind.CONFIRMATION or evidence.weighed.share >= _SURE_OF_YES:
             return kind
         flows = evidence.weighed.flows
@@ -326,19 +331,3 @@ def is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
 _UNCUED = word_set(
     "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
 )
-
-
-def replace_old(
-    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
-) -> dict[str, Mention]:
-    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
-    old = {
-        name
-        for candidate in evidence.candidates
-        if is_negated(evidence.utterance, candidate)
-        for name, value in values.items()
-        if any(reading.value == value for reading in candidate.readings.values())
-    }
-    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
-        return {old.pop(): next(iter(mentions.values()))}
-    return mentions

@@ -146,15 +146,18 @@ class NLU:
         state: DialogueState,
         turn: TurnContext,
         call: CallContext,
+        passages: Sequence[str] = (),
     ) -> dict[str, Mention]:
-        """Look for the values of some slots in the conversation; nothing when no model answers (PX-4)."""
+        """Look for the values of some slots in the conversation and in passages of documents; nothing when no model
+        answers (PX-4).
+        """
         asker = self._asker
         if asker is None or not slots:
             return {}
         context = read_nlu_context(state, turn.now)
         try:
             wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
-            notes = await recall_for_prompt(turn, wanted)
+            notes = [*await recall_for_prompt(turn, wanted), *passages]
             found = await ask_values(asker, turn.text, flow, slots, context, call, notes)
         except MODEL_FAILURES as error:
             turn.log.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)

@@ -6,6 +6,7 @@ Only a plain yes may do something that lasts, whoever has understood it so: Syst
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from orchestrator.nlu.text import tokenize, word_set
 
@@ -19,7 +20,8 @@ _AROUND = word_set(
     "'s sorry a an and the i we you me us it its it's that that's this these those them all one is are am be "
     "was i'd i'll i'm we'd we'll let's lets would like love want will to for of on in at from by with do "
     "does go ahead let just so then now thing thank thanks much very really please my our your everything "
-    "looks sounds works work good great as asked shown agree can right away way oh ah well there here"
+    "looks sounds works work good great as asked shown agree can right away way oh ah well there here "
+    "reservation booking"
 )
 _NO_PLAIN_YES = word_set(
     "not no nope never don't dont doesn't isn't won't can't but though however maybe perhaps possibly if "
@@ -34,6 +36,8 @@ _ASKING = word_set(
 _PERSONS = word_set("i you we they")
 _UNDOING = word_set("cancel stop abort quit forget leave drop delete remove undo skip end enough")
 """What takes back rather than agrees, unless the very question is about it: "Shall I cancel it?"."""
+_HEDGING = word_set("think thinking wonder whether maybe perhaps unsure moment minute second wait hold")
+_GIVING_UP = _UNDOING | word_set("not no don't never nevermind mind scrap changed against anymore off")
 _REQUESTS = word_set(
     "please tell give send show check provide get grab what where when who how which can could do"
 )
@@ -59,10 +63,17 @@ _FIXED = re.compile(
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")
 _ASIDE = re.compile(
     r"(?:,| and\b)(?:\W*(?:and|oh|please|also))*\W+"
-    r"(?:(?:what|where|when|who|which|how)(?:'s|'re)?\b"
-    r"|(?:can|could|would) you (?:please )?(?:tell|give|send)\b|do you know\b|tell me\b)"
+    r"(?:(?:what|where|when(?! (?:i|we|he|she|they|my|our|the)\b)|who|which|how)(?:'s|'re)?\b"
+    r"|(?:can|could|would) you (?:please )?(?:tell|give|send)\b|do you know\b|tell me\b"
+    r"|(?:get|give|send|show) me (?:the|its|all) (?:\w+ )?(?:details|costs?|price|total|address|(?:phone )?number)\b)"
 )
 """How a question begins that asks for more about what is agreed to, and not whether to agree."""
+
+
+def puts_off(words: Iterable[str]) -> bool:
+    """Say whether words put off rather than give up: "let me think about whether I can afford this"."""
+    said = frozenset(words)
+    return not _HEDGING.isdisjoint(said) and _GIVING_UP.isdisjoint(said)
 
 
 def is_plain_yes(text: str, question: str) -> bool:

@@ -12,7 +12,6 @@ from typing import cast
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import (
     LISTS,
@@ -187,16 +186,9 @@ class SlotAssigner:
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
                 possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
-                named = named_slot(utterance, candidate, possible)
-                if named is not None:
-                    guesses.append(Guess(1.0, candidate, named))
-                elif possible:
-                    odds = self._weigh(context_features(utterance, candidates, position, asked))
-                    for place, slot in enumerate(possible):
-                        first = self._model.sharpness * first_score(candidate, slot.name, asked)
-                        first -= _LATER * place * (candidate.kind == DATE)
-                        odds[slot.name] = odds.get(slot.name, _UNSEEN) * math.exp(first)
-                    guesses += _rate(candidate, possible, odds, self._numbers)
+                guesses += self._guess(utterance, candidates, position, possible, asked)
+                # Once the question is answered, what else is said is for another slot.
+                asked = None if any(slot.name == asked for slot in possible) else asked
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}
@@ -213,6 +205,26 @@ class SlotAssigner:
             mentions.setdefault(name, mention)
             used.add(first)
         return mentions | {name: _in_order(parts) for name, parts in lists.items()}
+
+    def _guess(
+        self,
+        utterance: Utterance,
+        candidates: Sequence[Candidate],
+        position: int,
+        possible: list[SlotSpec],
+        asked: str | None,
+    ) -> list[Guess]:
+        """Rate the slots that a candidate may be for; `asked`: that of the open question."""
+        candidate = candidates[position]
+        named = named_slot(utterance, candidate, possible)
+        if named is not None or not possible:
+            return [] if named is None else [Guess(1.0, candidate, named)]
+        odds = self._weigh(context_features(utterance, candidates, position, asked))
+        for place, slot in enumerate(possible):
+            first = self._model.sharpness * first_score(candidate, slot.name, asked)
+            first -= _LATER * place * (candidate.kind == DATE)
+            odds[slot.name] = odds.get(slot.name, _UNSEEN) * math.exp(first)
+        return _rate(candidate, possible, odds, self._numbers)
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
         """Read a candidate as a value of a slot; None when it is none."""
@@ -326,22 +338,3 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
     before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
     compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
     return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}
-
-
-def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]:
-    """List those of several slots that some words speak of: by name, else by a telling word, else by any of its own."""
-    own = {
-        slot.name: word_set(f"{slot.name} {slot.description}".replace("_", " ").lower()) for slot in rivals
-    }
-    weights: dict[str, int] = {}
-    for name, known in own.items():
-        others = frozenset[str]().union(*(words for other, words in own.items() if other != name))
-        told = {word for word in known - others if any(_is_form_of(said, word) for said in words)}
-        weights[name] = bool(told) + bool(told - STOP_WORDS) + (not told.isdisjoint(name.split("_")))
-    best = max(weights.values(), default=0)
-    return [name for name, weight in weights.items() if weight == best > 0]
-
-
-def _is_form_of(said: str, word: str) -> bool:
-    """Say whether a word is another one, or a longer form of it: "leaving" of "leave"."""
-    return said == word or (len(word) > 3 and said.startswith(word[:-1]) and len(said) > len(word))

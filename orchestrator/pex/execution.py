@@ -47,6 +47,15 @@ class Execution:
     def has_result(self) -> bool:
         return bool(self.answers) or self.by_skill
 
+    @property
+    def has_effect(self) -> bool:
+        """Whether this turn has changed something for good on behalf of the flow."""
+        turn_id = self.context.ids.turn_id
+        return any(
+            note.flow_id == self.flow.flow_id and note.turn_id == turn_id
+            for note in self.context.changes.state.effects
+        )
+
     def value(self, name: str) -> Json:
         return self.flow.value(name)
 
@@ -75,6 +84,7 @@ class Failed:
     `check`: the name of the check that stopped the flow before any tool ran (PX-2).
     `retryable`: nothing was changed and the same call may succeed now.
     `uncertain`: a skill that could not go on; something is to be settled first (PX-6).
+    `unusable`: there are results, which cannot be shown or are not what the flow is to give (AG-6, PX-15).
     `evidence`: what it knows, for a re-route. `alternative`: inputs with which the call would succeed.
     """
 
@@ -83,6 +93,7 @@ class Failed:
     check: str | None = None
     retryable: bool = False
     uncertain: bool = False
+    unusable: bool = False
     evidence: JsonObject = field(default_factory=JsonObject)
     alternative: JsonObject = field(default_factory=JsonObject)
 

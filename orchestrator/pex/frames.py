@@ -67,7 +67,9 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
     run.context.log.failed_check("pex", "frame", fault, run.flow.flow_id)
     run.context.changes.frames.pop(run.flow.flow_id, None)
     run.frame = None
-    return Failed(FailureCategory.SERVER_ERROR, "I have a result, but I cannot show it.")
+    return Failed(
+        FailureCategory.SERVER_ERROR, "I have a result, but I cannot show it.", retryable=True, unusable=True
+    )
 
 
 def find_fault(frame: Frame) -> str | None:

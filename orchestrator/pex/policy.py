@@ -30,6 +30,7 @@ class BasePolicy(Choices):
     check_slots = steps.check_slots
     invoke = steps.invoke
     results = steps.results
+    verify_results = steps.verify_results
     complete = steps.complete
     verify = steps.verify
     recover = steps.recover
@@ -48,10 +49,12 @@ class BasePolicy(Choices):
 
 
 def _close_answered_questions(run: Execution) -> None:
-    """Close the questions about slots that hold a value by now."""
-    handler = run.context.changes.state.ambiguity
+    """Close the questions about slots that hold a value by now, or of whose group another one does."""
+    handler, needed = run.context.changes.state.ambiguity, {slot.name for slot in run.flow.open_slots()}
     for entry in list(handler.open):
-        if entry.flow_id == run.flow.flow_id and entry.slot is not None and run.flow.holds(entry.slot):
+        slot = run.flow.slot(entry.slot or "") if entry.flow_id == run.flow.flow_id else None
+        in_group = slot is not None and slot.group is not None and slot.name not in needed
+        if slot is not None and (in_group or run.flow.holds(slot.name)):
             handler.resolve(entry)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,10 +13,8 @@ class SessionState:
 
     tenant_id: TenantId
     session_id: SessionId
-    user_id: UserId | None
     epoch: Epoch
     state: JsonObject
-    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +32,3 @@ class SessionRows:
     turns: int
     frames: int
     plans: int
-
-
-@dataclass(frozen=True, slots=True)
-class SlotUse:
-    """How often a user gave this value for this slot in tasks that were completed."""
-
-    dact: str
-    slot: str
-    value: Json
-    times: int

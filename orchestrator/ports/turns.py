@@ -154,8 +154,8 @@ class Archive(Protocol):
     ) -> list[JsonObject]:
         """Model and tool calls of a session's turns, or of one turn, newest first.
 
-        ``{turn_id, key, kind, status, request_hash, at}``; `at` is when it was last written. What was asked
-        and answered is left out: it may hold what only the turn may see.
+        ``{turn_id, key, kind, status, request_hash, duration_ms, at}``; `at` is when it was first written. What was
+        asked and answered is left out: it may hold what only the turn may see.
         """
         ...
 

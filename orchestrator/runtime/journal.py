@@ -6,6 +6,7 @@ does, its caller knows.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -102,6 +103,7 @@ class Journal:
         if not idempotent:
             await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
         self._tell_tool("tool_started", kind, request)
+        began = time.perf_counter()
         try:
             result = await run(step.idempotency_key)
         except UNDECIDED:
@@ -109,9 +111,9 @@ class Journal:
         except ParleyError as error:
             if not idempotent:
                 failure = {"code": error.code, "message": str(error)}
-                await self._record(step, StepStatus.FAILED, failure)
+                await self._record(step, StepStatus.FAILED, failure, began)
             raise
-        await self._record(step, StepStatus.FINISHED, result)
+        await self._record(step, StepStatus.FINISHED, result, began)
         self._tell_tool("tool_finished", kind, request)
         return result
 
@@ -181,8 +183,11 @@ class Journal:
                 f"Step {known.key!r} of turn {self._turn_id} differs from its earlier attempt."
             )
 
-    async def _record(self, step: _Call, status: StepStatus, result: Json = None) -> None:
-        written = Step(step.key, step.kind, status, step.request_hash, result)
+    async def _record(
+        self, step: _Call, status: StepStatus, result: Json = None, began: float | None = None
+    ) -> None:
+        lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
+        written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
         await self._lane.record(self._lease, self._turn_id, written, self._enter(step, status, result))
         self._journal[step.key] = written
         if status is StepStatus.FINISHED:

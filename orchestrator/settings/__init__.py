@@ -119,6 +119,10 @@ class Settings(BaseSettings):
         default_factory=dict[str, ModelEndpoint]
     )
     """JSON: further endpoints by the name that a domain's `provider` uses."""
+    keep_prompts: Annotated[bool, TURNS] = False
+    """Keep with each turn what models were asked and what they answered, for operators to read in the inspector. It
+    holds what users said, what is remembered of them and what tools returned; secrets are hidden. `parley up` sets
+    it."""
     model_failures: Annotated[int, WORKERS, Form("failures")] = Field(5, ge=1)
     """So many failures in a row, and a model is left alone for the cooling time."""
     model_cooling_s: Annotated[Seconds, WORKERS] = Field(15.0, ge=0)
@@ -182,6 +186,8 @@ class Settings(BaseSettings):
     """How long a runner without work waits before it ends and has to be woken again."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """Where people find Flower; the inspector links to it."""
+    evaluations_folder: Annotated[Path | None, GATEWAY] = None
+    """Where `parley eval` keeps its runs, which the inspector shows to operators; `parley up` sets it."""
     remote_control: Annotated[bool, WORKERS] = False
     """Let workers obey Celery's remote control: whoever reaches the broker can then stop them."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)

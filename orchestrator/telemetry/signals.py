@@ -42,6 +42,8 @@ class Signal:
     flow: FlowId | None = None
     prompt_version: str | None = None
     payload: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    contents: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
+    """What was said: kept with the turn, and in no log."""
     id: str = field(default_factory=partial(new_id, "signal"))
     time: datetime = field(default_factory=partial(datetime.now, UTC))
 
@@ -61,7 +63,7 @@ def describe(signal: Signal) -> dict[str, Json]:
         "source": signal.source,
         "type": signal.type.value,
         "time": signal.time.isoformat(),
-        "payload": dict(signal.payload),
+        "payload": {**signal.payload, **signal.contents},
     }
     if signal.flow is not None:
         body["flow_id"] = signal.flow

@@ -20,6 +20,7 @@ from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import (
     FINISHED,
+    LONGEST_TITLE,
     IfBusy,
     TurnInput,
     TurnRecord,
@@ -148,6 +149,13 @@ class MemorySession:
         """Turns of the queue, in order, without those merged into another."""
         waiting = [turn for turn in self.turns if not turn.finished and turn.merged_into is None]
         return sorted(waiting, key=lambda turn: turn.seq)
+
+    @property
+    def title(self) -> str | None:
+        said = (
+            line["content"] for line in self.utterances if (line["role"], line["form"]) == ("user", "text")
+        )
+        return next((text[:LONGEST_TITLE] for text in said), None)
 
     @property
     def pending(self) -> int:

@@ -85,6 +85,7 @@ class ToolRunner:
             effect = make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates)
         key = f"tool:{spec.tool_id}:{1 + sum(used.tool_id == spec.tool_id for used in context.log.tools)}"
         context.log.event("tool_started", tool_id=spec.tool_id, flow_id=flow_id)
+        began = time.perf_counter()
         answer = await context.journal.call(
             key,
             "tool",
@@ -93,14 +94,15 @@ class ToolRunner:
             idempotent=spec.idempotent,
             effect=effect,
         )
+        lasted_ms = round((time.perf_counter() - began) * 1000, 1)
         if isinstance(answer, UnknownOutcome | NotBegun):
-            return _record(context, flow_id, tool, arguments, answer)
+            return _record(context, flow_id, tool, arguments, answer, lasted_ms)
         result = read_envelope(answer)
         output = result.data if isinstance(result, ToolData) else None
         carry_labels(context.changes.state, spec, flow_id, output)  # its words may be in an error as well
         if isinstance(result, ToolError) and result.undecided and not spec.idempotent:
-            return _record(context, flow_id, tool, arguments, UnknownOutcome(key, answer["idempotency_key"]))
-        return _record(context, flow_id, tool, arguments, result)
+            result = UnknownOutcome(key, answer["idempotency_key"])
+        return _record(context, flow_id, tool, arguments, result, lasted_ms)
 
     async def _attempt(self, context: TurnContext, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; give the envelope."""
@@ -155,7 +157,12 @@ class ToolRunner:
 
 
 def _record(
-    context: TurnContext, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult
+    context: TurnContext,
+    flow_id: FlowId,
+    tool: Tool,
+    arguments: JsonObject,
+    result: ToolResult,
+    lasted_ms: float = 0.0,
 ) -> ToolResult:
     """Note the call and what came of it with the turn; returns the latter."""
     match result:
@@ -170,5 +177,7 @@ def _record(
     tool_id = tool.spec.tool_id
     context.log.tools.append(ToolUsed(tool_id, arguments, status))
     context.log.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
-    context.log.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)
+    context.log.signal(
+        "pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status, duration_ms=lasted_ms
+    )
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from orchestrator.types import JsonObject, SessionId, TurnId
 
@@ -31,3 +32,5 @@ class Event:
     turn_id: TurnId | None = None
     payload: JsonObject = field(default_factory=JsonObject)
     number: int | None = None
+    at: datetime | None = field(default=None, compare=False)
+    """When it was written, where it was read from the log."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from orchestrator.types import Json
@@ -24,6 +24,8 @@ class Step:
     status: StepStatus
     request_hash: str
     result: Json = None
+    duration_ms: float | None = field(default=None, compare=False)
+    """How long the call took that this attempt made; None while it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)

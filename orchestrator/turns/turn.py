@@ -230,6 +230,10 @@ class TurnRecord:
     finished_at: datetime | None = None
 
 
+LONGEST_TITLE = 80
+"""Characters of a session's title."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
     """A session's fixed facts and its present standing."""
@@ -245,6 +249,8 @@ class SessionRecord:
     updated_at: datetime
     if_busy: IfBusy = IfBusy.ENQUEUE
     state: JsonObject | None = field(default=None)
+    title: str | None = None
+    """The beginning of what was said first; None where a session was not read with it."""
 
 
 SAFE_REPLIES: dict[TurnStatus, str] = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orchestrator.errors import InvalidInput, Unavailable
+from parley.commands.options import AsJson
 
 app = typer.Typer()
 
@@ -28,13 +29,16 @@ def bench(
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Passed on to it; after `--` if they begin with a dash.")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Run one benchmark. Figures are ratios within one run, since machines differ and are shared."""
     if name not in BENCHMARKS:
         known = "; ".join(f"{known}: {what}" for known, what in BENCHMARKS.items())
         raise InvalidInput(f"There is no benchmark {name!r}. There are {known}.", field="name")
     module = f"benchmarks.{name}"
-    if find_spec("benchmarks") is None:
+    if not Path("benchmarks", f"{name}.py").is_file():
         raise Unavailable("The benchmarks are part of a checkout: run this in its folder.")
-    ended = subprocess.run([sys.executable, "-m", module, *(arguments or [])], check=False)
+    ended = subprocess.run(
+        [sys.executable, "-m", module, *(arguments or []), *(["--json"] if json else [])], check=False
+    )
     raise typer.Exit(ended.returncode)

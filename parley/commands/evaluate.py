@@ -11,6 +11,7 @@ import typer
 from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
+from parley.data_folder import EVALUATIONS
 from parley.evaluation.dialogues.telling import By, Measured, Telling
 from parley.output import print_json, print_table, say
 from parley.terminal.drawing import WIDTH, bar
@@ -112,7 +113,7 @@ def evaluate_domain_or_dialogues(
             _evaluate_dialogues(files, examples, folds, as_json=json)
         return
     domain, files = found
-    folder = data_dir / "evaluations" / Path(domain).name
+    folder = data_dir / EVALUATIONS / Path(domain).name
     if prompts and not model:
         raise InvalidInput("Prompts are for a model: name one with --model.", field="prompts")
     report = asyncio.run(
@@ -172,7 +173,7 @@ def _drive(
     figures, report = asyncio.run(
         drive(
             *files,
-            folder=data_dir / "evaluations",
+            folder=data_dir / EVALUATIONS,
             by=by,
             model=name,
             told=told,

@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 
 from orchestrator.adapters.postgres.migrate import HEAD, current_revision
+from orchestrator.adapters.postgres.roles import SESSION_FLOWS, may_run_session_flows
 from parley.diagnosis.finding import Finding, bad, note, well
 
 OLDEST_VERSION = 15
@@ -60,6 +61,7 @@ def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
         yield schema
         yield from _check_tenants(connection, guarded=guarded)
         if schema.fine:
+            yield _check_session_flows(connection)
             yield _check_lanes(connection)
 
 
@@ -153,6 +155,18 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
         )
     elif tables:
         yield well("tenants", f"{tables} tables are guarded by tenant, also against {name}")
+
+
+def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
+    """Look whether summaries, memory and gathering can run, which have rights of their own."""
+    if may_run_session_flows(connection):
+        return well("session flows", f"run as {SESSION_FLOWS}, which has no part of sessions")
+    user = connection.info.user
+    return bad(
+        "session flows",
+        f"cannot run: there is no role {SESSION_FLOWS} that {user} may act as",
+        f"as the database's administrator, run `parley migrate --roles` and then `GRANT {SESSION_FLOWS} TO {user}`",
+    )
 
 
 def _check_lanes(connection: psycopg.Connection[Any]) -> Finding:

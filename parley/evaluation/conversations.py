@@ -75,7 +75,7 @@ class Evaluated:
 def read_file(path: Path) -> EvaluationFile:
     """Read conversations. Raises InvalidInput for a file that is none."""
     try:
-        return EvaluationFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return EvaluationFile.model_validate(yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader))
     except (OSError, yaml.YAMLError, ValidationError) as error:
         raise InvalidInput(f"{path} cannot be read: {str(error).splitlines()[0]}", field="path") from error
 

@@ -23,8 +23,10 @@ def run_soak(*options: str) -> dict[str, object]:
         timeout=800,
         check=False,
     )
+    said = ended.stderr.decode()
+    assert ended.stdout, said
     report = orjson.loads(ended.stdout)
-    assert ended.returncode == (1 if report["breaches"] else 0), ended.stderr.decode()
+    assert ended.returncode == (1 if report["breaches"] else 0), said
     return report
 
 

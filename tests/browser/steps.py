@@ -51,7 +51,7 @@ class Visit:
     def open(self, session_id: str, panel: str = "stack") -> Visit:
         self.session_id = session_id
         self.page.goto(f"{self.address}/#session={session_id}&panel={panel}")
-        expect(self.page.locator("#session-title")).to_have_text(session_id)
+        expect(self.page.locator("#app")).to_have_attribute("data-session", session_id)
         expect(self.page.locator("#live-text")).to_have_text("Live")
         return self
 

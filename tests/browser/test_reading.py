@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -53,15 +56,103 @@ def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[...,
     why = panel.get_by_role("region", name="Why this flow")
     expect(why).to_contain_text("Read by")
     expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
+    expect(why).to_contain_text(re.compile("Unexplained ?none"))
     course = panel.get_by_role("list", name="Course of the turn").locator("> li")
-    expect(course.first).to_contain_text("after")
+    expect(course.first).to_contain_text(re.compile(r"after \d"))
     (first,) = here.api.get(f"/v1/sessions/{here.session_id}/turns").json()
     expect(course).to_have_count(len(here.api.get(f"/v1/turns/{first['turn_id']}/journal").json()["signals"]))
 
     here.say("from Oslo", "day")
     expect(panel.get_by_label("Turn", exact=True).locator("option").first).to_have_text("#2 from Oslo")
-    panel.get_by_label("Turn", exact=True).select_option(index=1)
+    panel.get_by_label("Turn", exact=True).select_option(label="#1 I want to fly to Madrid")
     expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
+
+
+def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) -> None:
+    here = visit().new_session("travel")
+    here.seed("Book a flight from Oslo to Madrid tomorrow with a rollercoaster")
+    here.page.reload()
+    expect(here.panel("Turn").get_by_role("region", name="Why this flow")).to_contain_text("rollercoaster")
+
+
+def test_what_a_model_was_asked_and_answered_is_shown(visit: Callable[..., Visit]) -> None:
+    """CO-6: `up` keeps prompts; each call of the turn has its own, with its tokens."""
+    here = visit().new_session("gallery")
+    here.say("show the card", "hostile|window.broken")
+    call = here.panel("Turn").get_by_role("listitem").filter(has_text="Model call")
+    expect(call).to_contain_text("tokens")
+    call.get_by_text("Prompt", exact=True).click()
+    expect(call.get_by_role("region", name="Prompt: system")).to_be_visible()
+    call.get_by_text("Answer", exact=True).click()
+    expect(call.get_by_role("region", name="Answer: assistant")).to_contain_text("window.broken")
+
+
+def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]) -> None:
+    """CO-4: what is remembered of the session's user, and what its answers may come from."""
+    here = visit()
+    user = f"user-{uuid.uuid4().hex[:8]}"
+    wish = {
+        "key": "*.seat_position",
+        "kind": "rule",
+        "source": "explicit",
+        "value": "aisle",
+        "text": "aisle please",
+    }
+    here.api.put(f"/v1/users/{user}/preferences", json={"preferences": [wish]}).raise_for_status()
+    document = {
+        "title": "Zeppelins",
+        "text": "A zeppelin lands on the roof at noon.",
+        "domain": "travel",
+        "user_id": user,
+    }
+    here.api.post("/v1/documents", json=document).raise_for_status()
+    made = here.api.post("/v1/sessions", json={"domain": "travel", "user_id": user})
+    here.open(made.json()["session_id"])
+
+    memory = here.panel("Memory").get_by_role("list", name="What is remembered")
+    expect(memory).to_contain_text("Seat position")
+    expect(memory).to_contain_text("aisle please")
+    documents = here.panel("Documents")
+    expect(documents.get_by_role("region", name="Documents")).to_contain_text("Zeppelins")
+    documents.get_by_role("searchbox", name="Search the documents").fill("when does the zeppelin land")
+    documents.get_by_role("button", name="Find").click()
+    expect(documents.get_by_role("region", name="Found")).to_contain_text("on the roof at noon")
+
+
+def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit], folder: Path) -> None:
+    """CO-6: what `parley eval` has kept, with its confusions and the turns that have faults."""
+    for name, figure, faults in (
+        ("20260101-100000", 0.9, []),
+        ("20260102-100000", 0.75, ["the flow is another"]),
+    ):
+        _keep_run(folder / "evaluations" / "travel" / f"{name}.json", name, figure, faults)
+    panel = visit().new_session("travel").panel("Evaluations")
+
+    runs = panel.get_by_role("region", name="Runs").locator("li.entry")
+    expect(runs.first).to_contain_text("0.750 −0.150")
+    runs.first.get_by_role("button").click()
+    expect(panel.get_by_role("region", name="Flows taken for others")).to_contain_text(
+        "Book flight was taken for"
+    )
+    expect(panel.get_by_role("region", name="Turns with faults")).to_contain_text("the flow is another")
+
+
+def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
+    turn = {"said": "book it", "read_by": "system1", "answer": "Which one?", "faults": faults}
+    run = {
+        "run": name,
+        "domain": "travel",
+        "model": None,
+        "name": "without a model",
+        "made_at": "2026-01-02T10:00:00",
+        "conversations": 1,
+        "turns": 1,
+        "figures": {"turns_as_expected": figure},
+        "confusion": [{"expected": "book_flight", "taken": "find_flights", "turns": 1, "neighbours": True}],
+        "outcomes": [{"conversation": "booking.yaml: one", "turns": [turn]}],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(run), encoding="utf-8")
 
 
 def test_sessions_are_searched(visit: Callable[..., Visit]) -> None:
@@ -73,6 +164,10 @@ def test_sessions_are_searched(visit: Callable[..., Visit]) -> None:
     expect(found).to_have_count(1)
     search.fill(f"analytics {here.session_id[-8:]} open")
     expect(found).to_contain_text([here.session_id])
+    first.seed("I want to fly to Madrid")
+    here.page.reload()
+    search.fill("fly to madrid")
+    expect(found.first).to_contain_text("I want to fly to Madrid")
     search.fill("nothing is called so")
     expect(found).to_have_count(0)
 
@@ -178,6 +273,7 @@ def test_events_are_listed_as_they_happen(visit: Callable[..., Visit]) -> None:
     expect(kinds.filter(has_text="Answer")).to_have_count(1)
     expect(kinds.filter(has_text="Accepted")).to_have_count(1)
     expect(log).to_contain_text("tool id: flight_search")
+    expect(log.locator("time").last).to_have_text(re.compile(r"\d\d:\d\d:\d\d"))
     log.get_by_label("Type of events").select_option("Answer")
     expect(kinds).to_have_count(1)
 

@@ -42,6 +42,8 @@ def test_a_booking_with_an_interruption_and_an_approval(visit: Callable[..., Vis
     effects = here.panel("Journal").get_by_role("region", name="Effects")
     expect(effects).to_contain_text("Flight book")
     expect(effects).to_contain_text("done")
+    calls = here.panel("Journal").get_by_role("region", name="Calls")
+    expect(calls).to_contain_text(re.compile(r"for \d+(\.\d)? m?s"))
     expect(here.panel("Stack")).to_contain_text("No flow is open")
 
 

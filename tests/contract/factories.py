@@ -8,7 +8,7 @@ import orjson
 
 from orchestrator.dialogue.storage.diff import diff
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
+from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work, outline_of
 from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TenantId, new_id
 
@@ -34,6 +34,7 @@ def commit_of(
         "state": orjson.dumps(state),
         "diff": orjson.dumps(diff(before or {}, state)),
         "snapshot": False,
+        "outline": outline_of(state),
         "result": {"turn_id": work.turn_id, "reply": answer},
         "utterances": (
             Utterance("user", "text", work.input.text or ""),

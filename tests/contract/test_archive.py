@@ -30,7 +30,7 @@ async def run_turn(ports: Ports, tenant: TenantId, session: SessionId, *frames: 
     assert lease is not None
     turn_id = lease.work.turn_id
     for place in (1, 2):
-        step = Step(f"tool:flight_search:{place}", "tool", StepStatus.FINISHED, "hash", {"secret": "x"})
+        step = Step(f"tool:flight_search:{place}", "tool", StepStatus.FINISHED, "hash", {"secret": "x"}, 12.5)
         await lane.record(lease, turn_id, step)
     await lane.commit(lease, commit_for(lease, frames=frames))
     return turn_id
@@ -61,7 +61,8 @@ async def test_the_journal_tells_calls_and_no_secrets(ports: Ports, tenant: Tena
 
     assert [step["turn_id"] for step in steps] == [second, second, first, first]
     assert [step["key"] for step in steps[:2]] == ["tool:flight_search:2", "tool:flight_search:1"]
-    assert set(steps[0]) == {"turn_id", "key", "kind", "status", "request_hash", "at"}
+    assert set(steps[0]) == {"turn_id", "key", "kind", "status", "request_hash", "duration_ms", "at"}
+    assert {step["duration_ms"] for step in steps} == {12.5}
     assert await ports.archive.journal(tenant, session, turn_id=first) == steps[2:]
     assert await ports.archive.journal(tenant, session, limit=1) == steps[:1]
     with pytest.raises(NotFound):

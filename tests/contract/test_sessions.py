@@ -33,6 +33,30 @@ async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
     return session
 
 
+async def test_a_state_that_changes_little_is_whole_for_whoever_takes_the_session_over(
+    ports: Ports, tenant: TenantId
+) -> None:
+    """ST-2: also when most commits have written nothing of it but what they changed."""
+    session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+    lanes = [await ports.make_lane(), await ports.make_lane()]
+    state: JsonObject = {}
+    for number in range(25):
+        await ports.inbox.submit(submission(tenant, session, f"turn {number}"))
+        # runs of turns on one worker, and turns that go to and fro between two
+        lane = lanes[number // 4 % 2 if number < 16 else number % 2]
+        lease = await lane.claim(session)
+        assert lease is not None
+        assert orjson.loads(lease.state or b"{}") == state
+        before, state = state, {"told": "words " * 100, "turn": number, "list": [*range(number, number + 9)]}
+        await lane.commit(lease, commit_for(lease, before=before, after=state))
+        assert (await ports.sessions.get(tenant, session)).state == state
+    await ports.sessions.rollback(tenant, session, Epoch(3))
+    await ports.inbox.submit(submission(tenant, session, "go on"))
+    lease = await lanes[0].claim(session)
+    assert lease is not None
+    assert orjson.loads(lease.state or b"")["turn"] == 2
+
+
 async def test_facts_are_kept(ports: Ports, tenant: TenantId) -> None:
     made = await ports.sessions.create(tenant, "travel", user_id=UserId("ada"), if_busy=IfBusy.MERGE)
     again = await ports.sessions.create(tenant, "travel", session_id=made.session_id)
@@ -78,6 +102,8 @@ async def test_closing_is_kept_and_may_be_repeated(ports: Ports, tenant: TenantI
 async def test_history_is_in_order_and_bounded(ports: Ports, tenant: TenantId) -> None:
     session = await _lived(ports, tenant)
     history = await ports.sessions.history(tenant, session)
+    (listed,) = await ports.sessions.list(tenant)
+    assert listed.title == (await ports.sessions.get(tenant, session)).title == "turn 1"
     assert [line["content"] for line in history[:3]] == ["turn 1", "you said turn 1", "turn 2"]
     assert [line["seq"] for line in history] == [1, 1, 2, 2, 3, 3, 4, 4]
     assert set(history[0]) == {"turn_id", "seq", "role", "form", "content", "at"}

@@ -1,7 +1,8 @@
 """How people say things: patterns with alternatives and fields, half of them held out.
 
 Which half a pattern belongs to hangs on a hash of its words alone, so that it never moves. The held-out half
-is for measuring: nobody looks at its sentences while mending what understands them.
+is for measuring: nobody looks at its sentences while mending what understands them. A blind stock, in files of
+its own, is newer than all that was mended.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Half(StrEnum):
     SEEN = "seen"
     HELD_OUT = "held-out"
     BOTH = "both"
+    BLIND = "blind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Grammar:
     def __init__(self, name: str, half: Half) -> None:
         self._acts = _load("common") | _load(name)
         self._half = half
+        if half is Half.BLIND:
+            self._acts |= _load("blind/common") | _load(f"blind/{name}")
 
     def knows(self, act: str) -> bool:
         return act in self._acts
@@ -52,7 +56,7 @@ class Grammar:
         A half that has no fitting pattern for an act borrows one of the other: few acts are that short.
         """
         fitting = [one for one in self._acts[act] if fields_of(one) <= values.keys()]
-        own = [one for one in fitting if self._half is Half.BOTH or half_of(one) is self._half]
+        own = [one for one in fitting if self._holds(one)]
         pattern = chance.choice(own or fitting)
         wording = _spoil(expand(pattern, chance), chance) if typos else expand(pattern, chance)
         text = _FIELD.sub(lambda field: values[field[1]], wording)
@@ -60,18 +64,17 @@ class Grammar:
 
     def count(self) -> int:
         """How many wordings the stock stands for, values aside."""
-        halves = (self._half, Half.BOTH)
-        return sum(
-            _count(one)
-            for patterns in self._acts.values()
-            for one in patterns
-            if self._half is Half.BOTH or half_of(one) in halves
-        )
+        patterns = [one for act in self._acts.values() for one in act]
+        return sum(_count(one) for one in patterns if self._holds(one))
+
+    def _holds(self, pattern: str) -> bool:
+        return self._half in {Half.BOTH, Half.BLIND} or half_of(pattern) is self._half
 
 
 @cache
 def _load(name: str) -> dict[str, tuple[str, ...]]:
-    stock = yaml.safe_load((PHRASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    path = PHRASES / f"{name}.yaml"
+    stock = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader) if path.exists() else {}
     return {act: tuple(patterns) for act, patterns in stock.items()}
 
 

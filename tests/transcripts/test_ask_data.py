@@ -20,7 +20,7 @@ from tests.transcripts.skills.skilled import answer, call, finish, judged, talk
 from tests.transcripts.test_transcripts import trained
 
 _FILE = Path(__file__).parents[1] / "unit" / "analytics" / "sql_questions.yaml"
-QUESTIONS: dict[str, list[dict[str, str]]] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+QUESTIONS: dict[str, list[dict[str, str]]] = yaml.load(_FILE.read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 def questions(kind: str, *names: str) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.records import Frame
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.pex.execution import Execution, Recovery, Rung
+from orchestrator.pex.execution import Ending, Execution, Recovery, Rung
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.memory.context import Finding, Findings
 from orchestrator.simulator import Simulator
@@ -68,6 +68,29 @@ class LostItsRows(BasePolicy):
 class CannotBeDrawn(BasePolicy):
     def frame(self, run: Execution) -> Frame:
         return Frame("frame_1", run.flow.flow_id, {"mark": "pie"}, display_type="chart", error="no axis")
+
+
+class NeverShowsAnything(BasePolicy):
+    """Whose frame is beyond repair."""
+
+    def frame(self, run: Execution) -> Frame:
+        run.data.clear()
+        return Frame("frame_1", run.flow.flow_id, None, error="There is nothing to draw.")
+
+
+class ShowsNothingAtFirst(NeverShowsAnything):
+    def frame(self, run: Execution) -> Frame:
+        return BasePolicy.frame(self, run) if run.context.changes.climbed else super().frame(run)
+
+
+class ForgetsItsFrame(BasePolicy):
+    """What `verify_results` finds wrong, once."""
+
+    async def results(self, run: Execution) -> Ending | None:
+        ending = await super().results(run)
+        if not run.context.changes.climbed:
+            run.frame = None
+        return ending
 
 
 def laboratory(policy: type[BasePolicy]) -> LoadedDomain:
@@ -182,6 +205,26 @@ async def asked_again() -> Conversed:
     talked = await converse(Simulator.of(loaded, system1=system1), "order toner for Hall North")
     assert talked.turn["ambiguity"]["slot"] == "printer"
     return talked
+
+
+@pytest.mark.parametrize(
+    ("policy", "rungs", "completed"),
+    [
+        (ShowsNothingAtFirst, [Rung.RETRY], ["list_parts"]),
+        (ForgetsItsFrame, [Rung.RETRY], ["list_parts"]),
+        (NeverShowsAnything, [Rung.RETRY, Rung.REROUTE, Rung.ESCALATE], []),
+    ],
+)
+async def test_a_result_that_cannot_be_used_starts_recovery(
+    policy: type[BasePolicy], rungs: list[Rung], completed: list[str]
+) -> None:
+    """AG-6, PX-16: whether it cannot be shown, or `verify` finds it wrong; nothing is called done meanwhile."""
+    simulator = Simulator.of(laboratory(policy), system1=trained("lab")[1])
+    talked = await converse(simulator, "list the parts")
+
+    assert (talked.steps, talked.turn["completed"]) == (rungs, completed)
+    if not completed:
+        assert "I have a result, but I cannot show it." in talked.turn["reply"]
 
 
 LADDER: dict[Rung, tuple[Callable[[], Awaitable[Conversed]], list[Rung]]] = {

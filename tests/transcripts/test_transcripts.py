@@ -17,6 +17,7 @@ from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.evaluations import ConversationEntry, ExpectEntry
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
+from parley.commands.domain import scaffold
 from parley.evaluation.conversations import beginning_of, read_file, take_turns
 
 HERE = Path(__file__).parent
@@ -70,3 +71,10 @@ def test_every_conversation_expects_something() -> None:
     for path in FILES:
         for conversation in read_file(path).conversations:
             assert any(turn.expect != ExpectEntry() for turn in conversation.turns), conversation.name
+
+
+async def test_a_search_without_results_says_that_it_found_nothing(tmp_path: Path) -> None:
+    """RS-3: the base template does not repeat what was asked as if it were an answer."""
+    talk = Simulator.of(scaffold("notes", tmp_path)).converse()
+    turn = await talk.say("show my notes about home")
+    assert (turn["completed"], turn["reply"]) == (["list_notes"], "I found nothing that fits.")

@@ -20,7 +20,7 @@ from internal_flows.execution import (
     run_before_all,
     run_item,
 )
-from internal_flows.housekeeping.states import REPAIR_STATE
+from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -45,6 +45,7 @@ from orchestrator.types import Json, SessionId
 from workers.internal.backpressure import Backpressure
 from workers.internal.dispatch import Dispatcher
 from workers.internal.progress import ProgressEvents
+from workers.internal.session_side import SessionSide
 
 FLUSH_EVERY_S = 0.2
 """Ends of quick items are written together; a slow item's at once."""
@@ -64,6 +65,7 @@ class RunExecutor:
         backpressure: when housekeeping is deferred for turns.
         live: gets the progress of sessions' runs, besides their logs.
         max_attempts: a run or item that ended its worker so often is given up.
+        sessions: does for flows what they have no rights to do themselves.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class RunExecutor:
         runs: PostgresRuns,
         work: PostgresRunWork,
         canvas: RunCanvas,
+        sessions: SessionSide,
         *,
         local: bool,
         max_attempts: int = 3,
@@ -83,6 +86,7 @@ class RunExecutor:
         self.backpressure = backpressure
         self._runs = runs
         self._work = work
+        self._sessions = sessions
         self._dispatcher = Dispatcher(canvas, self._carry_out if local else None)
         self._max_attempts = max_attempts
         self._progress = ProgressEvents(work, live)
@@ -187,20 +191,28 @@ class RunExecutor:
         if claim.attempts > self._max_attempts:
             return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {_gave_up(self._max_attempts)}")
         try:
-            flow, context = self.catalogue.flow(facts.flow)(), self.catalogue.context(facts)
+            flow = self.catalogue.flow(facts.flow)()
+            context = self._sessions.equip(self.catalogue.context(facts))
         except (NotFound, ConfigurationError, ValueError) as error:
             return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {error}")
         if claim.phase is Phase.AFTER:
-            outputs = await self._work.outputs(facts.run_id)
-            return fail_items(claim.items) or end_run(
-                flow, facts, await run_after_all(flow, context, outputs)
-            )
-        result = await run_before_all(flow, context, claim.inputs)
+            if (failed := fail_items(claim.items)) is not None:
+                return failed
+            return await self._end_run(flow, facts, context, await self._work.outputs(facts.run_id))
+        result = await run_before_all(flow, await self._sessions.brief(flow, context), claim.inputs)
+        await self._sessions.hand_over(context)
         if not isinstance(result, Proceed):
             return end_run(flow, facts, result)
         if not result.inputs:  # the last stage follows under the same claim
-            return end_run(flow, facts, await run_after_all(flow, result.run, []))
+            return await self._end_run(flow, facts, result.run, [])
         return await self._begin_items(claim, result.run, result.inputs)
+
+    async def _end_run(
+        self, flow: InternalFlow, facts: RunFacts, context: RunContext, outputs: list[Json]
+    ) -> RunEnd:
+        closing = await run_after_all(flow, context, outputs)
+        await self._sessions.hand_over(context)
+        return end_run(flow, facts, closing)
 
     async def _begin_items(self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]) -> bool:
         """Store the items; do a single one here, and several together with others."""
@@ -241,7 +253,8 @@ class RunExecutor:
         return False
 
     async def _do_share(self, claim: ItemsClaim) -> Recorded:
-        flow, context = self.catalogue.flow(claim.facts.flow)(), self.catalogue.context(claim.facts)
+        flow = self.catalogue.flow(claim.facts.flow)()
+        context = self._sessions.equip(self.catalogue.context(claim.facts))
         now = asyncio.get_running_loop().time
         ends: list[ItemEnd] = []
         flushed_at = now()
@@ -257,7 +270,9 @@ class RunExecutor:
     async def _do_item(self, flow: InternalFlow, context: RunContext, item: ClaimedItem) -> ItemEnd:
         if item.attempts > self._max_attempts:
             return end_item(item.position, StageFailed(_gave_up(self._max_attempts)))
-        return end_item(item.position, await run_item(flow, context, item.input))
+        result = await run_item(flow, context, item.input)
+        await self._sessions.hand_over(context)
+        return end_item(item.position, result)
 
     async def _record(self, claim: ItemsClaim, ends: list[ItemEnd], *, last: bool) -> Recorded:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from orchestrator.bootstrap import Ports
+from orchestrator.adapters.domains.folder import DomainRegistry
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.configuration import ModelName
 from orchestrator.models.calling import CallContext
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
@@ -16,8 +17,9 @@ WITHIN_S = 60.0
 class ModelWriter:
     """The tool `writer` of Internal flows: one structured answer to a named prompt, outside any turn."""
 
-    def __init__(self, ports: Ports) -> None:
-        self._ports = ports
+    def __init__(self, models: ModelPool, domains: DomainRegistry) -> None:
+        self._models = models
+        self._domains = domains
 
     async def write(
         self,
@@ -46,13 +48,13 @@ class ModelWriter:
             ModelUnavailable, ModelOutputInvalid, BudgetExceeded: there is no usable answer.
             ConfigurationError: the domain cannot be used.
         """
-        if not self._ports.models.configured:
+        if not self._models.configured:
             return None
-        config = self._ports.domains.config(domain)
+        config = self._domains.config(domain)
         if model is not None:
             chosen = {"default": ModelName(model=model), "per_prompt": {}}
             config = config.model_copy(update={"models": config.models.model_copy(update=chosen)})
-        engineer = self._ports.models.engineer(config)
+        engineer = self._models.engineer(config)
         if engineer is None or not engineer.can_answer(prompt_id):
             return None
         call = CallContext(

@@ -6,13 +6,14 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
+from internal_flows.housekeeping.session.summarize_session import SUMMARY_NOTE
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.dialogue.json_values import is_object
+from orchestrator.ports.memory.scratchpad import EntryKind, Scratchpad
 from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import Renewed
-from orchestrator.ports.turns import Inbox
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import JsonObject, SessionId, TenantId
 from workers.internal.executor import RunExecutor
 
 SUMMARIZE: Final = "summarize_session"
@@ -23,10 +24,10 @@ NEWEST_RUNS = 10
 class RunSummaryRefresh:
     """Implements `ports.summary_refresh.SummaryRefresh` for one worker process."""
 
-    def __init__(self, executor: RunExecutor, runs: PostgresRuns, inbox: Inbox) -> None:
+    def __init__(self, executor: RunExecutor, runs: PostgresRuns, scratchpad: Scratchpad) -> None:
         self._executor = executor
         self._runs = runs
-        self._inbox = inbox
+        self._scratchpad = scratchpad
 
     async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
         latest = await self._runs.list(tenant_id, session_id=session_id, flow=REMEMBER, limit=NEWEST_RUNS)
@@ -63,15 +64,17 @@ class RunSummaryRefresh:
             return None
         run_id = started.runs.get(SUMMARIZE)
         output = None if run_id is None else await self._output(tenant_id, run_id)
-        return None if output is None else await self._read(tenant_id, output)
+        return None if output is None else await self._read(tenant_id, session_id, output)
 
     async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
         """Read the output of a summary's only item; None when it did not come so far."""
         items = await self._runs.items(tenant_id, run_id, limit=1)
         return items[0].output if items and is_object(items[0].output) else None
 
-    async def _read(self, tenant_id: TenantId, output: JsonObject) -> Renewed:
-        """The summary is in the proposal that waits for the lane, which this turn holds."""
-        turn = await self._inbox.turn(tenant_id, TurnId(output["turn_id"]))
-        payload = (turn.input.action or {}).get("payload", {})
-        return Renewed(output["through_turn"], payload["change"]["text"])
+    async def _read(self, tenant_id: TenantId, session_id: SessionId, output: JsonObject) -> Renewed:
+        """The proposal waits for the lane, which this turn holds; the same text stands in the scratchpad."""
+        notes = await self._scratchpad.read(
+            tenant_id, session_id, kinds=frozenset({EntryKind.SUMMARY}), touch=False
+        )
+        told = {note.entry_id: note.text for note in notes}
+        return Renewed(output["through_turn"], told.get(SUMMARY_NOTE))

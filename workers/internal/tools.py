@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
-from orchestrator.adapters.postgres.memory.context import PostgresContextSources
+from orchestrator.adapters.postgres.memory.context import PostgresCollectionRows, PostgresSessionMaterial
+from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.forgetting import PostgresForgetting
+from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.memory.records import PostgresCollections
+from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
+from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.bootstrap import Ports
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.search import RememberedContext
-from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.ports.turns import Inbox
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
-from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
+from orchestrator.types import JsonObject, SessionId, TenantId
 from workers.internal.model_writer import ModelWriter
+from workers.internal.session_side import NotedProposals, SessionSide
+
+
+def make_session_tools(ports: Ports) -> dict[str, Any]:
+    """Tools of session flows by name: none of them has a right on sessions (IF-17)."""
+    database = ports.flows_database
+    scratchpad = RedisScratchpad(ports.shared.redis, PostgresScratchpadArchive(database))
+    preferences = PostgresPreferences(database)
+    context = BusinessContext(PostgresDocuments(database), ports.context.embedder)
+    return {
+        "scratchpad": scratchpad,
+        "proposals": NotedProposals(scratchpad),
+        "preferences": preferences,
+        "context": context,
+        "memory": RememberedContext(preferences, context),
+        "sources": PostgresCollectionRows(database),
+        "writer": ModelWriter(ports.models, ports.domains),
+    }
+
+
+def make_tools(ports: Ports) -> Mapping[str, Any]:
+    """All tools by name: those of session flows, and those of maintenance, which have the rights of the runtime."""
+    return {
+        **make_session_tools(ports),
+        "forgetting": PostgresForgetting(ports.stores.database),
+        "housekeeping": PostgresHousekeeping(ports.stores.database),
+        "sessions": ports.stores.sessions,
+        "triggers": RunTriggers(ports),
+        "lanes": SystemTurns(ports.stores.inbox, ports.shared.wakeup),
+        "collections": PostgresCollections(ports.stores.database),
+    }
+
+
+def make_session_side(ports: Ports) -> SessionSide:
+    """What gives runs their material and takes their proposals, with the rights of the runtime."""
+    lanes = SystemTurns(ports.stores.inbox, ports.shared.wakeup)
+    return SessionSide(PostgresSessionMaterial(ports.stores.database), lanes)
+
 
 TOOL_NAMES: Final = frozenset(
     {
@@ -38,25 +79,6 @@ TOOL_NAMES: Final = frozenset(
     }
 )
 """What `make_tools` makes, for those who have no ports."""
-
-
-def make_tools(ports: Ports) -> Mapping[str, Any]:
-    """Tools by name."""
-    return {
-        "forgetting": PostgresForgetting(ports.stores.database),
-        "housekeeping": PostgresHousekeeping(ports.stores.database),
-        "sessions": ports.stores.sessions,
-        "scratchpad": ports.shared.scratchpad,
-        "proposals": LaneProposals(ports.stores.inbox, ports.shared.wakeup, ports.shared.scratchpad),
-        "preferences": ports.stores.preferences,
-        "context": ports.context,
-        "writer": ModelWriter(ports),
-        "triggers": RunTriggers(ports),
-        "lanes": SystemTurns(ports.stores.inbox, ports.shared.wakeup),
-        "sources": PostgresContextSources(ports.stores.database),
-        "collections": PostgresCollections(ports.stores.database),
-        "memory": RememberedContext(ports.stores.preferences, ports.context),
-    }
 
 
 class RunTriggers:
@@ -96,34 +118,3 @@ class SystemTurns:
         )
         await self._wakeup.offer(session_id)
         return receipt.turn_id
-
-
-class LaneProposals:
-    """The tool `proposals`: suggest a change of a session that the flow does not hold (IF-12)."""
-
-    def __init__(self, inbox: Inbox, wakeup: Wakeup, scratchpad: Scratchpad) -> None:
-        self._turns = SystemTurns(inbox, wakeup)
-        self._scratchpad = scratchpad
-
-    async def propose(
-        self,
-        tenant_id: TenantId,
-        session_id: SessionId,
-        kind: str,
-        change: JsonObject,
-        *,
-        epoch: Epoch,
-        flow: str,
-        run_id: str,
-    ) -> str:
-        """Leave a proposal in the scratchpad and in the session's lane; the turn that will decide it.
-
-        The same run proposes a kind once.
-        """
-        key = f"proposal:{run_id}:{session_id}:{kind}"
-        payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}
-        note = Entry(
-            flow, f"run {run_id}", EntryKind.PROPOSAL, time.time(), data=payload, epoch=epoch, entry_id=key
-        )
-        await self._scratchpad.put(tenant_id, session_id, (note,), operation=key)
-        return await self._turns.submit(tenant_id, session_id, "proposal", payload, key=key)

@@ -15,7 +15,7 @@ import yaml
 
 from domains.analytics.statements.parts import words
 
-_declared = yaml.safe_load(Path(__file__).with_name("forms.yaml").read_text(encoding="utf-8"))
+_declared = yaml.load(Path(__file__).with_name("forms.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 WORDS: Mapping[str, Mapping[str, str]] = {
     slot: {word: value for value, said in values.items() for word in said}
     for slot, values in _declared["words"].items()

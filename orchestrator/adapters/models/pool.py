@@ -85,6 +85,7 @@ class ModelPool:
         spending: SpendingStore | None = None,
         record: RecordSignal = drop_signal,
         pacing: Pacing | None = None,
+        keep_prompts: bool = False,
     ) -> None:
         """Make one; nothing is connected yet.
 
@@ -96,6 +97,7 @@ class ModelPool:
             spending: counters shared with other processes; None counts in this one.
             record: receives a signal for every call and every change of a breaker.
             pacing: time and chance.
+            keep_prompts: signals of calls carry what was asked and answered.
         """
         self._endpoints = dict(endpoints)
         self._model = ModelChoice(model)
@@ -103,6 +105,7 @@ class ModelPool:
         self._spending = spending
         self._record = record
         self._pacing = pacing or Pacing()
+        self._keep_prompts = keep_prompts
         self._board = BreakerBoard(
             breaker or BreakerPolicy(), self._pacing.clock, lambda view: record(circuit_signal(view))
         )
@@ -142,6 +145,7 @@ class ModelPool:
             record=self._record,
             pacing=self._pacing,
             board=self._board,
+            keep_prompts=self._keep_prompts,
         )
         self._engineers.append((asked, engineer))
         return engineer

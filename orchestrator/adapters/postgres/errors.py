@@ -12,6 +12,10 @@ import sqlalchemy.exc
 
 from orchestrator.errors import InvalidInput, NotFound, Unavailable
 
+_NO_ROLE = (
+    "The database has no role parley_session_flows that this user may act as, so no session flow can run; "
+    "`parley doctor` says what to do."
+)
 _KINDS = {
     "lanes": "session",
     "sessions": "session",
@@ -42,6 +46,18 @@ def translated() -> Generator[None]:
         raise Unavailable("The database does not answer; try again later.") from error
     except sqlalchemy.exc.DataError as error:
         raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
+
+
+@contextmanager
+def role_taken() -> Generator[None]:
+    """Say what is to be done when the server has no such role, or this user may not act as it."""
+    refused = (psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege)
+    try:
+        yield
+    except (*refused, sqlalchemy.exc.DBAPIError) as error:
+        if isinstance(getattr(error, "orig", error), refused):
+            raise Unavailable(_NO_ROLE) from error
+        raise
 
 
 def _gone(violation: psycopg.errors.ForeignKeyViolation) -> NotFound:

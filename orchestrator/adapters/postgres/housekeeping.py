@@ -6,16 +6,16 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-from sqlalchemy import func, select, text, true
+from sqlalchemy import func, or_, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import parse, statement
+from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
-from orchestrator.ports.housekeeping import SessionRows, SessionState, SlotUse
+from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 _LOOK_BACK_S = 86_400.0
@@ -33,12 +33,6 @@ class PostgresHousekeeping:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def state(self, tenant_id: TenantId, session_id: SessionId) -> SessionState | None:
-        """None: the session is not there, or nothing has happened in it."""
-        query = _with_state().where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
-        row = await self._database.read_one(query)
-        return None if row is None else _state(row)
-
     async def states(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionState]:
@@ -47,22 +41,21 @@ class PostgresHousekeeping:
         `among`: look at no others.
         """
         query = (
-            _with_state()
+            select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body, DIFFS)
+            .join(lanes, lanes.c.session_id == sessions.c.session_id)
+            .join(states, states.c.session_id == sessions.c.session_id)
             .where(
                 lanes.c.closed.is_(False),
                 lanes.c.updated_at < _ago(quiet_for_s),
                 sessions.c.session_id > after,
                 true() if among is None else sessions.c.session_id.in_(among),
-                text(
-                    "(json_array_length(states.body::json -> 'stack') > 0"
-                    " OR json_array_length(states.body::json -> 'approvals') > 0)"
-                ),
+                or_(func.cardinality(states.c.flows) > 0, states.c.approvals > 0),
             )
             .order_by(sessions.c.session_id)
             .limit(limit)
         )
         return [
-            record_of(SessionState, row, state=orjson.loads(row.body))
+            record_of(SessionState, row, state=read_whole(row.body, row.diffs))
             for row in await self._database.read_all(query)
         ]
 
@@ -164,30 +157,10 @@ class PostgresHousekeeping:
             total += gone
         return total
 
-    async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]:
-        """The user's values of completed tasks, with how often each was used; not of before they were forgotten."""
-        query = text(
-            "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
-            " FROM flows_archive AS archive JOIN sessions ON sessions.session_id = archive.session_id"
-            " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
-            " WHERE sessions.tenant_id = :tenant AND sessions.user_id = :user"
-            " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
-            " AND NOT EXISTS (SELECT FROM forgotten_preferences AS gone WHERE gone.tenant_id = :tenant"
-            " AND gone.user_id = :user AND gone.at >= archive.at AND gone.key IN ('*', '*.' || slot.key,"
-            " archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
-            " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
-        )
-        rows = await self._database.read_all(query, {"tenant": tenant_id, "user": user_id})
-        return [SlotUse(*row) for row in rows]
-
     async def unsummarised(
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
         """Open sessions at rest for so long with at least so many turns that no summary covers."""
-        uncovered = text(
-            "(states.body::json ->> 'turn')::int"
-            " - coalesce((states.body::json -> 'summary' ->> 'through_turn')::int, 0) >= :least"
-        ).bindparams(least=least_turns)
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id, lanes.c.epoch)
             .join(states, states.c.session_id == lanes.c.session_id)
@@ -196,7 +169,7 @@ class PostgresHousekeeping:
                 lanes.c.pending == 0,
                 # Older ones were looked at before; what failed then is not tried for ever.
                 lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
-                uncovered,
+                states.c.unsummarised >= least_turns,
             )
             .order_by(lanes.c.updated_at)
             .limit(limit)
@@ -211,25 +184,6 @@ class PostgresHousekeeping:
 
 def _ago(seconds: float) -> Any:
     return func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
-
-
-def _with_state() -> Any:
-    return (
-        select(
-            sessions.c.tenant_id,
-            sessions.c.session_id,
-            sessions.c.user_id,
-            sessions.c.domain,
-            states.c.epoch,
-            states.c.body,
-        )
-        .join(lanes, lanes.c.session_id == sessions.c.session_id)
-        .join(states, states.c.session_id == sessions.c.session_id)
-    )
-
-
-def _state(row: Any) -> SessionState:
-    return record_of(SessionState, row, state=orjson.loads(row.body))
 
 
 async def _delete_user(connection: AsyncConnection, tenant_id: TenantId, user_id: UserId) -> None:

@@ -8,6 +8,7 @@ import psycopg
 from sqlalchemy import create_engine
 
 from orchestrator.adapters.postgres.pool import Database, engine_url
+from orchestrator.adapters.postgres.roles import make_session_flows_role
 from orchestrator.errors import Unavailable
 
 HEAD = "0001"
@@ -19,11 +20,11 @@ def migrate(database_url: str) -> None:
     """Apply what is missing. Raises Unavailable when the database does not answer."""
     try:
         with psycopg.connect(database_url, autocommit=True, connect_timeout=10) as connection:
-            if current_revision(connection) == HEAD:
-                return
-            connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
             if current_revision(connection) != HEAD:
-                _upgrade(database_url)
+                connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+                if current_revision(connection) != HEAD:
+                    _upgrade(database_url)
+            make_session_flows_role(connection)
     except psycopg.OperationalError as error:
         raise Unavailable("The database does not answer; check DATABASE_URL.") from error
 

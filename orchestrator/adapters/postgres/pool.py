@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import select
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, LiteralString, Self
 
@@ -22,7 +22,7 @@ from sqlalchemy import Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.errors import role_taken, translated
 from orchestrator.adapters.postgres.statements import Statement, parse, statement
 from orchestrator.errors import Unavailable
 from orchestrator.ports.access import acting_tenant
@@ -42,7 +42,8 @@ LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transactio
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
 _AT_HAND_FOR_S = 600.0
 """So long, a connection is kept at hand; then the pool renews it, or closes what is one too many."""
-_NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(tenant)s, true)"
+_NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(name)s, true)"
+_TAKE_ROLE: LiteralString = "SELECT set_config('role', %(name)s, true)"
 _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
     " -c enable_hashjoin=off -c enable_mergejoin=off"
@@ -163,6 +164,7 @@ class Database:
         pooled: bool = False,
         timeout_s: float = 10.0,
         tenant_bound: bool = False,
+        role: str | None = None,
     ) -> None:
         """Describe the connections; nothing is opened yet.
 
@@ -175,15 +177,20 @@ class Database:
             timeout_s: how long a caller waits for a connection.
             tenant_bound: every transaction says for which tenant it is (see `acting_tenant`), which the
                 policies of the gateway's role ask for.
+            role: every transaction has the rights of this role only. Nothing is opened before it is used.
         """
         self.url = database_url
         options = pooled_options(application) if pooled else connection_options(application)
         hot = {} if pooled else {"options": f"{_LIMITS} {_PLANS}", "prepare_threshold": 0}
-        self._tenant_bound = tenant_bound
+        self._opening: tuple[LiteralString, Callable[[], str]] | None = None
+        if role is not None:
+            self._opening = _TAKE_ROLE, lambda: role
+        elif tenant_bound:
+            self._opening = _NAME_TENANT, acting_tenant.get
         self.pool: psycopg_pool.AsyncConnectionPool[Connection] = psycopg_pool.AsyncConnectionPool(
             database_url,
             open=False,
-            min_size=min(2, size),
+            min_size=0 if role is not None else min(2, size),
             max_size=size,
             timeout=timeout_s,
             kwargs={**options, **hot, "autocommit": True, "cursor_factory": psycopg.AsyncRawCursor},
@@ -244,14 +251,16 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
-        """A connection of the hot path, in a transaction of the acting tenant where that is asked for."""
+        """A connection of the hot path, in a transaction of the acting tenant or role where that is asked for."""
         with translated():
             async with self._hot.borrow() as connection:
-                if not self._tenant_bound:
+                if self._opening is None:
                     yield connection
                     return
+                statement, name = self._opening
                 async with connection.transaction():
-                    await connection.execute(parse(_NAME_TENANT).text, [acting_tenant.get()])
+                    with role_taken():
+                        await connection.execute(parse(statement).text, [name()])
                     yield connection
 
     @asynccontextmanager
@@ -265,9 +274,11 @@ class Database:
         """A transaction through SQLAlchemy, committed at the end."""
         with translated():
             async with self.engine.begin() as connection:
-                if self._tenant_bound:
-                    named = text(_NAME_TENANT.replace("%(tenant)s", ":tenant"))
-                    await connection.execute(named, {"tenant": acting_tenant.get()})
+                if self._opening is not None:
+                    statement, name = self._opening
+                    with role_taken():
+                        opening = text(statement.replace("%(name)s", ":name"))
+                        await connection.execute(opening, {"name": name()})
                 yield connection
 
     async def read_one(

@@ -5,6 +5,7 @@ What each may do with each table is written in the database itself, by `parley_g
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final, LiteralString
 
 import psycopg
@@ -13,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from orchestrator.adapters.postgres.pool import LIMITS
 from orchestrator.errors import InvalidInput, NotFound, Refused, Unavailable
+from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId
 
 OWNER: Final = "parley_owner"
@@ -23,19 +25,36 @@ GATEWAY: Final = "parley_gateway"
 """The gateway: the rows of the tenant that each transaction names."""
 READER: Final = "parley_reader"
 """People who look with SQL: the rows of the one tenant that their login role is tied to."""
+SESSION_FLOWS: Final = "parley_session_flows"
+"""Session flows: scratchpads and what is remembered, nothing of sessions. Nobody logs in as it: workers act as it."""
 
 _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (OWNER, "USAGE, CREATE"),
     (RUNTIME, "USAGE"),
     (GATEWAY, "USAGE"),
     (READER, "USAGE"),
+    (SESSION_FLOWS, "USAGE"),
 )
+_MAY_ACT: LiteralString = (
+    "SELECT coalesce(pg_has_role(to_regrole(%(role)s)::oid, 'MEMBER')"
+    " AND has_table_privilege(to_regrole(%(role)s)::oid, 'preferences', 'SELECT')"
+    " AND has_schema_privilege(to_regrole(%(role)s)::oid, current_schema(), 'USAGE'), false)"
+)
+_ATTEMPTS = 3
+_MADE_BY_ANOTHER = (
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.DuplicateObject,
+    psycopg.errors.InternalError_,
+)
+"""Another database of the server makes the role at this moment."""
 _LOCK: Final = 0x5041524C524F4C45
 """Two that give the same rights at once would get into each other's way."""
 
+_log = get_logger(__name__)
+
 
 def make_roles(database_url: str) -> list[str]:
-    """Make the four roles that are missing, and give all of them their rights; the names of the new ones.
+    """Make the five roles that are missing, and give all of them their rights; the names of the new ones.
 
     The database must be migrated, and the user of the address an administrator or the tables' owner who
     may make roles. Raises Unavailable, Refused.
@@ -48,6 +67,9 @@ def make_roles(database_url: str) -> list[str]:
                 schema = sql.Identifier(_schema(connection))
                 grant = sql.SQL("GRANT {} ON SCHEMA {} TO {}")
                 connection.execute(grant.format(sql.SQL(rights), schema, sql.Identifier(name)))
+            connection.execute(
+                sql.SQL("GRANT {} TO {}").format(sql.Identifier(SESSION_FLOWS), sql.Identifier(RUNTIME))
+            )
             # Every process looks whether the schema is the one of its release.
             readers = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _SCHEMA_RIGHTS)
             connection.execute(sql.SQL("GRANT SELECT ON alembic_version TO {}").format(readers))
@@ -57,6 +79,32 @@ def make_roles(database_url: str) -> list[str]:
         raise Refused(f"This user may not make roles: {error.diag.message_primary}.") from error
     except psycopg.OperationalError as error:
         raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+
+
+def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
+    """Say whether this user may act as the role of session flows, and that has its rights here.
+
+    Roles belong to the server and rights to the database: either may be there without the other.
+    """
+    row = connection.execute(_MAY_ACT, {"role": SESSION_FLOWS}).fetchone()
+    return row is not None and row[0]
+
+
+def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
+    """Make the role of session flows, and let this user act as it, where it may do so; else `parley doctor` tells."""
+    role = sql.Identifier(SESSION_FLOWS)
+    try:
+        for _ in range(_ATTEMPTS):
+            if may_run_session_flows(connection):
+                return
+            with suppress(*_MADE_BY_ANOTHER), connection.transaction():
+                _make_role(connection, SESSION_FLOWS)
+                schema = sql.Identifier(_schema(connection))
+                connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
+                connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))
+                connection.execute("SELECT parley_guard_all()")
+    except psycopg.errors.InsufficientPrivilege as error:
+        _log.warning("The role of session flows could not be made.", role=SESSION_FLOWS, error=error)
 
 
 def make_login(database_url: str, login_url: str, role: str) -> str:

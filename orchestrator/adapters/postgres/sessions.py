@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, Select, desc, insert, select, update
+from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.states import DIFFS, fold, read_whole
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
@@ -26,8 +28,9 @@ from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.records import keep_labels
 from orchestrator.dialogue.storage.diff import diff, rebuild
 from orchestrator.errors import NotFound, SessionBusy
+from orchestrator.turns.lease import outline_of
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
-from orchestrator.turns.turn import IfBusy, SessionRecord, session_in_use
+from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 
@@ -69,20 +72,26 @@ class PostgresSessions:
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         query = (
             _joined()
-            .add_columns(states.c.body)
+            .add_columns(states.c.body, DIFFS, _TITLE)
             .outerjoin(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
         row = await self._database.read_one(query)
         if row is None:
             raise NotFound("session", session_id)
-        return record_of(SessionRecord, row, state=None if row.body is None else orjson.loads(row.body))
+        return record_of(
+            SessionRecord, row, state=None if row.body is None else read_whole(row.body, row.diffs)
+        )
 
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
     ) -> list[SessionRecord]:
         query = (
-            _joined().where(lanes.c.tenant_id == tenant_id).order_by(desc(lanes.c.updated_at)).limit(limit)
+            _joined()
+            .add_columns(_TITLE)
+            .where(lanes.c.tenant_id == tenant_id)
+            .order_by(desc(lanes.c.updated_at))
+            .limit(limit)
         )
         if user_id is not None:
             query = query.where(sessions.c.user_id == user_id)
@@ -177,7 +186,9 @@ class PostgresSessions:
             await connection.execute(
                 update(states)
                 .where(states.c.session_id == session_id)
-                .values(epoch=lane.epoch + 1, body=body)
+                .values(
+                    epoch=lane.epoch + 1, base_epoch=lane.epoch + 1, body=body, **asdict(outline_of(wanted))
+                )
             )
             await connection.execute(
                 insert(state_history).values(
@@ -189,6 +200,20 @@ class PostgresSessions:
                 )
             )
         return await self.get(tenant_id, session_id)
+
+
+_TITLE = (
+    select(func.left(utterances.c.content, LONGEST_TITLE))
+    .where(
+        utterances.c.session_id == sessions.c.session_id,
+        utterances.c.role == "user",
+        utterances.c.form == "text",
+    )
+    .order_by(utterances.c.epoch, utterances.c.position)
+    .limit(1)
+    .scalar_subquery()
+    .label("title")
+)
 
 
 def _joined() -> Select[*tuple[Any, ...]]:
@@ -215,13 +240,14 @@ async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: Se
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:
     """Keep the whole state with its epoch, so that the session can be taken up without its diffs (CO-1)."""
-    body = select(states.c.body).where(states.c.session_id == session_id).scalar_subquery()
+    state = await fold(connection, session_id)
     kept = state_history.c
-    await connection.execute(
-        update(state_history)
-        .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
-        .values(snapshot=body)
-    )
+    if state is not None:
+        await connection.execute(
+            update(state_history)
+            .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
+            .values(snapshot=state.decode())
+        )
 
 
 async def _rebuild(

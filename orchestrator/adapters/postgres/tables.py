@@ -11,7 +11,19 @@ from collections.abc import Callable, Iterator
 from importlib import resources
 from typing import Any, Final
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Integer, MetaData, Table, Text, func
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Float,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    func,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 metadata = MetaData()
@@ -26,6 +38,7 @@ _TYPES: Final[dict[str, Callable[[], Any]]] = {
     "text[]": lambda: ARRAY(Text),
     "integer": Integer,
     "bigint": BigInteger,
+    "real": Float,
     "boolean": Boolean,
     "timestamptz": lambda: DateTime(timezone=True),
     "json": JSON,

@@ -98,7 +98,7 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     match understood.kind:
         case MessageKind.TASK:
             alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
-        case MessageKind.UNKNOWN:
+        case MessageKind.UNKNOWN | MessageKind.CORRECTION:  # "make it so"
             alike = not understood.slots
         case _:
             alike = False

@@ -12,14 +12,19 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.flow import BaseFlow, ValueFinder
+from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.errors import Unavailable
 from orchestrator.memory.notes import FlowNotes, Notes, SharedNotes
-from orchestrator.memory.user_memory import UserPreferences, owner_of
+from orchestrator.memory.quoting import share_of
+from orchestrator.memory.user_memory import UserPreferences, can_be_remembered, owner_of
 from orchestrator.models.calling import CallContext
 from orchestrator.models.journal import CallJournal
 from orchestrator.nlu.module import NLU
+from orchestrator.pex.skills.components import search_documents
+from orchestrator.ports.memory.documents import Passage
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry.signals import keep_for_turn
@@ -53,6 +58,46 @@ class RecentTurns:
             return False
         preferences = context.recall.preferences
         return bool(context.changes.state.history.messages or (preferences and await preferences.find("")))
+
+
+class DocumentFinder:
+    """Asks NLU to look for values in the documents that the user may see; each flow is looked into once in a turn.
+
+    Values that are never assumed are not looked for, and none is taken that stands in no passage.
+    """
+
+    def __init__(self, nlu: NLU, context: TurnContext) -> None:
+        self._nlu = nlu
+        self._context = context
+        self._seen: set[str] = set()
+        self.sources: dict[str, Passage] = {}
+
+    async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> dict[str, Mention]:
+        """See `ValueFinder`."""
+        context, wanted = self._context, [slot for slot in slots if can_be_remembered(slot)]
+        if not wanted or len(flow.turn_ids) > 1 or flow.flow_id in self._seen:
+            return {}
+        self._seen.add(flow.flow_id)
+        names = (f"{slot.name.replace('_', ' ')} {slot.description}" for slot in wanted)
+        try:
+            passages = await search_documents(context, " ".join((flow.title, *names)))
+        except Unavailable as error:
+            context.log.failed_check("pex", "documents", str(error), flow.flow_id)
+            return {}
+        passages = [one for one in passages if Label.UNTRUSTED not in one.labels]
+        if not passages:
+            return {}
+        quoted = [f"From the document {one.title!r}: {one.text}" for one in passages]
+        found = await self._nlu.find_values(
+            flow, wanted, context.changes.state, context, context.call, quoted
+        )
+        self.sources = {
+            name: passage
+            for name, mention in found.items()
+            for passage in passages
+            if share_of(mention.text, passage.text) == 1.0
+        }
+        return {name: found[name] for name in self.sources}
 
 
 def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
@@ -129,9 +174,10 @@ def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
         )
         context = replace(context, recall=found)
     recent = recent_turns(modules.nlu, context)
-    return (
-        context if recent is None else replace(context, recall=replace(context.recall, recent_turns=recent))
-    )
+    if recent is None:
+        return context
+    documents = None if context.recall.documents is None else DocumentFinder(modules.nlu, context)
+    return replace(context, recall=replace(context.recall, recent_turns=recent, document_finder=documents))
 
 
 def _open_notes(lease: Lease, state: DialogueState, modules: Modules) -> Notes:

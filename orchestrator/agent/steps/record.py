@@ -23,7 +23,7 @@ from orchestrator.res.answer import Answer
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.telemetry.signals import describe_all
-from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
+from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance, outline_of
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
@@ -114,6 +114,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         closed_approvals=close_approvals(turn) if _touches_approvals(turn) else (),
         outbox=_outbox(turn),
         signals=describe_all(context.log.signals),
+        outline=outline_of(after),
     )
 
 

@@ -23,7 +23,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
         _take_current_row(state, flow, shown, said)
     _keep_from_last_run(state, flow, said)
     for name in take_inputs(state, flow):
-        if name in said:
+        if name in said or _is_told_otherwise(flow, name, said):
             flow.clear(name)
             continue
         giver = _giver_of(state, name)
@@ -114,6 +114,14 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
     }
     if all(giver is not None and _is_default(giver, name) for name in differing):
         _take_required(flow, shown.current, said)
+
+
+def _is_told_otherwise(flow: BaseFlow, name: str, said: Labels) -> bool:
+    """Say whether the user has named another of a group of which one is enough: that flight, not the one booked."""
+    group = flow.spec.slots[name].group
+    return group is not None and any(
+        other in said for other, slot in flow.spec.slots.items() if slot.group == group
+    )
 
 
 def _same_text(one: Json, other: Json) -> bool:

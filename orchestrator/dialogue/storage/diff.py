@@ -2,7 +2,7 @@
 
 A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
 A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
-``~`` by position, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
+``~`` by position in what is left, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
 results share unchanged parts with their inputs.
 """
 
@@ -15,17 +15,23 @@ import orjson
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject
 
+_EXACT = frozenset({str, int, bool})
+"""Kinds whose equal values are the same."""
+
 
 def same(left: Json, right: Json) -> bool:
     """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
 
     Python's own comparison is fast and takes such numbers for equal; where it finds no difference, the
-    written form decides.
+    written form decides, but for values that hold no numbers.
     """
     if left is right:
         return True
-    if type(left) is str or left != right:  # pyright: ignore[reportUnknownArgumentType]
-        return left == right
+    kind = type(left)  # pyright: ignore[reportUnknownVariableType]
+    if kind is not type(right) or left != right:
+        return False
+    if kind in _EXACT or (not left and kind is not float):
+        return True
     return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 
 
@@ -67,9 +73,12 @@ def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
     if same(before, after[: len(before)]):
         return _compact({"+": after[len(before) :]})
     start = _count_equal(before, after)
-    shift = _find_shift(before, after) if start == 0 else None
-    if shift is not None:
-        return _compact({"<": shift, "+": after[len(before) - shift :]})
+    shift = _find_shift(before, after) if start == 0 else 0
+    if shift:
+        kept = len(before) - shift
+        patch = _diff_elements(before[shift:], after[:kept], 0)
+        if patch is not None:
+            return _compact({"<": shift, **patch, "+": after[kept:]})
     if len(before) != len(after):
         end = _count_equal(before[start:][::-1], after[start:][::-1])
         removed, inserted = len(before) - start - end, len(after) - start - end
@@ -88,14 +97,12 @@ def _count_equal(before: list[Json], after: list[Json]) -> int:
     return count
 
 
-def _find_shift(before: list[Json], after: list[Json]) -> int | None:
-    """How many elements went from the head so that the rest of `before` is the beginning of `after`."""
-    first = after[0]
-    for shift in range(1, len(before)):
-        kept = len(before) - shift
-        if kept <= len(after) and same(before[shift], first) and same(before[shift:], after[:kept]):
-            return shift
-    return None
+def _find_shift(before: list[Json], after: list[Json]) -> int:
+    """How many elements went from the head: the rest of `before` is the beginning of `after`, or begins like it."""
+    first, fewest = after[0], max(1, len(before) - len(after))
+    likely = [shift for shift in range(fewest, len(before)) if same(before[shift], first)]
+    whole = (shift for shift in likely if same(before[shift:], after[: len(before) - shift]))
+    return next(whole, likely[0] if likely else 0)
 
 
 def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
@@ -136,7 +143,7 @@ def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
     for place, value in patch.get("=", ()):
         after[place] = value
     for place, nested in patch.get("~", ()):
-        after[place] = _apply_value(before[place], nested)
+        after[place] = _apply_value(after[place], nested)
     if "@" in patch:
         start, removed, inserted = patch["@"]
         after[start : start + removed] = inserted

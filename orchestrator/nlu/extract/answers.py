@@ -95,15 +95,17 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
             reading = gazetteer.repair(kind, core)
         if reading is not None:
             return Mention(reading.value, core, reading.candidates)
-    if accepts_names(slot) and len(core.split()) <= _FEW_WORDS:
+    if accepts_names(slot) and len(core.split()) <= _FEW_WORDS and not _asks(core):
         return Mention(core, core)
     return None
 
 
 def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
-    """Say that a short answer is none of the values; None when it is too long to have been meant as one."""
+    """Say that a short answer is none of the values; None when it is too long to have been meant as one, or asks."""
     core = core_of(text)
     if not core or len(core.split()) > 4 or NAME in kinds_of(slot) or core.lower() in _REFUSALS:
+        return None
+    if _asks(core):
         return None
     what = slot.entity or slot.name.replace("_", " ")
     return Mention(
@@ -111,6 +113,11 @@ def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     )
 
 
+def _asks(core: str) -> bool:
+    return core.lower().split()[0] in _ASKING
+
+
+_ASKING = word_set("who whose what what's when where why which how")
 _YES = word_set(
     "yes yeah yep yup y sure ok okay correct right exactly absolutely definitely please fine true affirmative"
 )

@@ -26,7 +26,7 @@ _MONTHS: dict[str, int] = {
     "sept": 9,
 }
 _WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAYS: dict[str, int] = {
+WEEKDAYS: dict[str, int] = {
     **{name: index for index, name in enumerate(_WEEKDAY_NAMES)},
     **{name[:3]: index for index, name in enumerate(_WEEKDAY_NAMES)},
     "tues": 1,
@@ -63,7 +63,7 @@ def _any(words: dict[str, int]) -> str:
 _MONTH = rf"({_any(_MONTHS)})\b\.?"
 _DAY = rf"(\d{{1,2}}(?!\d)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+(\d{4})\b)?"
-_WEEKDAY = rf"({_any(_WEEKDAYS)})"
+_WEEKDAY = rf"({_any(WEEKDAYS)})"
 _AMOUNT = rf"(\d{{1,3}}|{_any(_AMOUNTS)})"
 _DAY_NUMBER = rf"(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
 _OF_THIS_MONTH = r"\s+of\s+(?:this|the)\s+month\b"
@@ -89,7 +89,7 @@ _FROM_THEN = (
 
 GATE = re.compile(
     rf"\d[/.-]\s?\d|\b(?:christmas|xmas|boxing|year['’]?s?|valentine|halloween|today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|first|"
-    rf"{_any(_MONTHS)}|{_any(_WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(_ORDINALS)})|\d(?:st|nd|rd|th)\b",
+    rf"{_any(_MONTHS)}|{_any(WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(_ORDINALS)})|\d(?:st|nd|rd|th)\b",
     re.IGNORECASE,
 )
 
@@ -209,12 +209,12 @@ def _read_amount(match: re.Match[str], today: date) -> Reading | None:
 def _read_weekday(match: re.Match[str], today: date) -> Reading:
     """Read a weekday: "friday" is the coming one, "next friday" the one of the following week."""
     which = (match.group(1) or "").lower()
-    ahead = (_WEEKDAYS[match.group(2).lower()] - today.weekday()) % 7
+    ahead = (WEEKDAYS[match.group(2).lower()] - today.weekday()) % 7
     later = match.group(3)
     if which == "last":
         return _after(today, ahead - 7)
     if which == "next" or (later and "next" in later.lower()):
-        return _after(today, _WEEKDAYS[match.group(2).lower()] - today.weekday() + 7)
+        return _after(today, WEEKDAYS[match.group(2).lower()] - today.weekday() + 7)
     if later:
         return _after(today, ahead + 7)
     return _after(today, ahead)
@@ -279,7 +279,7 @@ def _read_holiday(match: re.Match[str], today: date) -> Reading:
 def _read_from(match: re.Match[str], today: date) -> Reading:
     """Read "a week from tomorrow", "two weeks from friday"."""
     weekday = match.group(match.re.groups)
-    ahead = 1 if match["tomorrow"] else (_WEEKDAYS[weekday.lower()] - today.weekday()) % 7
+    ahead = 1 if match["tomorrow"] else (WEEKDAYS[weekday.lower()] - today.weekday()) % 7
     return _after(today, ahead + _amount_of(match))
 
 
@@ -296,7 +296,7 @@ def _read_first_of(match: re.Match[str], today: date) -> Reading:
     number = _MONTHS[month.lower()]
     begins = date(int(year) if year else today.year + (number < today.month), number, 1)
     what = match["what"].lower()
-    weekday = 5 if what == "weekend" else _WEEKDAYS.get(what, 0)
+    weekday = 5 if what == "weekend" else WEEKDAYS.get(what, 0)
     first = begins + timedelta(days=(weekday - begins.weekday()) % 7)
     days = {"weekend": 2, "week": 7}.get(what, 1)
     return _one_of([first + timedelta(days=ahead) for ahead in range(days)], today)
@@ -322,7 +322,7 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_compiled(r"(?<![\d/.])(\d{1,2})(\.)\s?(\d{1,2})()\.(?!\d)"), _read_numeric),
     (_compiled(_OF_HOLIDAY), _read_holiday),
     (_compiled(_FROM_THEN), _read_from),
-    (_compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(_WEEKDAYS)})\s+(?:of|in)\s+{_MONTH}(?!\w){_YEAR}"),
+    (_compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{_MONTH}(?!\w){_YEAR}"),
      _read_first_of),
     (_compiled(rf"{_PREFIX}\b{_MONTH}\s+(?:the\s+)?{_DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
     (_compiled(rf"{_PREFIX}\b{_DAY}(?:\s+of)?\s+{_MONTH}(?!\w){_YEAR}"), _read_day_first),

@@ -20,7 +20,9 @@ SCALES: dict[str, int] = {"hundred": 100, "thousand": 1_000, "million": 1_000_00
 GROUPS: dict[str, int] = {"couple": 2, "pair": 2, "dozen": 12}
 WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES) | frozenset(GROUPS)
 
-_DIGITS = re.compile(r"(?<![\w.,])[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,6})?(?![\w]|[.,]\d)")
+_DIGITS = re.compile(
+    r"(?<![\w.,])(?<![A-Za-z]-)[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,6})?(?![\w]|[.,]\d)"
+)
 _NUMBER = r"[-+]?\d[\d,]{0,14}(?:\.\d{1,6})?"
 _RANGES = (
     re.compile(rf"\bbetween\s+[$€£]?\s?({_NUMBER})\s+and\s+[$€£]?\s?({_NUMBER})", re.IGNORECASE),

@@ -23,7 +23,8 @@ from orchestrator.dialogue.understanding import (
 from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.slot_assignment import fits, slots_named
+from orchestrator.nlu.readers.rivals import slots_named
+from orchestrator.nlu.slot_assignment import fits
 from orchestrator.nlu.text import Utterance
 
 LONGEST_READ = 160

@@ -18,15 +18,26 @@ from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.leftovers import find_rivals, name_untaken, request_verbs, split_request, unexplained
-from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, is_uncued, replace_old, weigh
+from orchestrator.nlu.leftovers import (
+    SURE_OF_VALUES,
+    is_about_another_thing,
+    is_explained,
+    name_unknown,
+    name_untaken,
+    request_verbs,
+    split_request,
+    sure_of_answer,
+    unexplained,
+)
+from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.plan_changes import read_plan_value
-from orchestrator.nlu.slot_assignment import SlotAssigner, fits
+from orchestrator.nlu.readers.rivals import find_owners, find_rivals
+from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
@@ -34,7 +45,6 @@ from orchestrator.types import Dact, ToolId
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
 _WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
-_SURE_OF_VALUES = 0.8
 _SURE_OF_PART = 0.5
 _UNLISTED = frozenset({NAME, QUOTE})
 
@@ -143,7 +153,7 @@ def _read_reference(case: Case) -> Reading | None:
     rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
     flow = system1.flows[read.flows[0].dact] if read.flows else context.active
     besides = case.find_slots(flow, rest) if flow is not None else {}
-    return Reading(replace(read, slots={**besides, **read.slots}), _SURE_OF_VALUES, is_final=False)
+    return Reading(replace(read, slots={**besides, **read.slots}), SURE_OF_VALUES, is_final=False)
 
 
 def _read_new_text(case: Case) -> Reading | None:
@@ -171,7 +181,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
         read = None
     else:
         read = withdrawals.undo_done(text, case.probabilities, system1.flows, context)
-    return None if read is None else Reading(read, _SURE_OF_VALUES, is_final=False)
+    return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
 def _ask_domain(case: Case) -> Reading | None:
@@ -221,7 +231,7 @@ def _look_up_again(case: Case) -> Reading | None:
     understanding = Understanding(
         MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
     )
-    return Reading(understanding, _SURE_OF_VALUES, is_final=False)
+    return Reading(understanding, SURE_OF_VALUES, is_final=False)
 
 
 def _read_plan_value(case: Case) -> Reading | None:
@@ -233,7 +243,7 @@ def _read_plan_value(case: Case) -> Reading | None:
         return None
     takes, found = case.system1.slots.know(plan.spec).kinds, case.find_slots(plan.spec)
     read = read_plan_value(case.utterance, case.candidates[0], plan, takes, found)
-    return None if read is None else Reading(read, _SURE_OF_VALUES, is_final=False)
+    return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
 def _conclude(case: Case) -> Reading:
@@ -249,17 +259,20 @@ def _conclude(case: Case) -> Reading:
                 share = min(share, case.system1.likely)
         case MessageKind.SLOT_VALUE | MessageKind.CONFIRMATION | MessageKind.DENIAL:
             understanding = replace(base, intent=context.intent, slots=evidence.mentions)
-            share = max(share, 0.8) if evidence.mentions else share
+            share = sure_of_answer(kind, evidence, context)
         case MessageKind.CORRECTION:
             understanding = _correction(base, case)
-            share = max(share, 0.8) if understanding.slots else share
+            share = sure_of_answer(kind, evidence, context) if understanding.slots else share
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
             understanding = replace(base, target=withdrawals.target_of(evidence.utterance))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
-            understanding = _digression(base, evidence.weighed.label, case.system1.answers)
+            understanding = _digression(base, case)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
             understanding = replace(base, slots=evidence.mentions)
             share = min(share, case.system1.likely)
+    answer = case.system1.answers.get(evidence.weighed.label.removeprefix("answer:"))
+    if not (kind is MessageKind.TASK or understanding.slots or is_explained(case.utterance, answer)):
+        share = min(share, case.system1.likely)  # what it names besides may be a task
     return Reading(understanding, share, is_final=False)
 
 
@@ -291,10 +304,14 @@ def _task(base: Understanding, case: Case) -> Understanding:
     spec, active = case.system1.flows[base.flows[0].dact], case.context.active
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
-    kinds = case.system1.slots.know(spec).kinds
-    mentions = {**mentions, **find_rivals(case.utterance, case.candidates, mentions, kinds)}
+    takes = case.system1.slots.know(spec).kinds
+    mentions = {**mentions, **find_rivals(case.utterance, case.candidates, mentions, takes)}
     left = unexplained(case.utterance, mentions.values(), spec)
-    return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
+    if left and is_about_another_thing(case.utterance, left):
+        said = (name_unknown(left),)
+        return replace(base, kind=MessageKind.UNKNOWN, assumed=said, unexplained=tuple(left))
+    said = (name_untaken(left),) if left else ()
+    return replace(base, intent=spec.intent, slots=mentions, assumed=said, unexplained=tuple(left))
 
 
 def _correction(base: Understanding, case: Case) -> Understanding:
@@ -302,8 +319,9 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     context = case.context
     mentions = {}
     if context.active is not None:
-        mentions = replace_old(case.evidence, context.values, dict(case.evidence.mentions))
-        either = _either(case, mentions)
+        mentions = withdrawals.replace_old(case.evidence, context.values, dict(case.evidence.mentions))
+        takes = case.system1.slots.know(context.active).kinds
+        either = find_owners(case.evidence, context, takes) if len(mentions) == 1 else ()
         if len(either) > 1:
             return replace(base, intent=context.intent, flows=(), slots=mentions, either=either)
         if either:
@@ -311,40 +329,19 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     if mentions or (context.active is not None and not context.completed):
         return replace(base, intent=context.intent, flows=(), slots=mentions)
     for past in context.completed:
-        found = replace_old(case.evidence, past.values, case.find_slots(past.spec))
+        found = withdrawals.replace_old(case.evidence, past.values, case.find_slots(past.spec))
         if found:
             return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return base
 
 
-def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
-    """Name the slots that a corrected value may be for, where no word says which: the one given last, if it is one."""
-    context, evidence = case.context, case.evidence
-    active, candidates = context.active, evidence.candidates
-    if (
-        active is None
-        or len(mentions) != 1
-        or len(candidates) != 1
-        or not is_uncued(evidence.utterance, candidates[0])
-    ):
-        return ()
-    kinds = case.system1.slots.know(active).kinds
-    fitting = [
-        name
-        for name, slot in active.slots.items()
-        if (name in context.values or name == context.question.slot)
-        and fits(candidates[0], slot, kinds[name])
-    ]
-    if len(fitting) < 2:
-        return ()
-    latest = [name for name in fitting if name in context.recent]
-    return tuple(latest if len(latest) == 1 else fitting)
-
-
-def _digression(base: Understanding, label: str, answers: Mapping[str, Answer]) -> Understanding:
+def _digression(base: Understanding, case: Case) -> Understanding:
+    label, answers = case.evidence.weighed.label, case.system1.answers
     if label.startswith("answer:"):
         answer = answers[label[7:]]
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
-    is_digression = base.kind is MessageKind.DIGRESSION
-    return replace(base, digression=Digression(label.removeprefix("kind:")) if is_digression else None)
+    digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
+    if digression is Digression.STATUS and case.evidence.is_grounded:
+        digression = Digression.QUESTION  # how far we are is asked without values
+    return replace(base, digression=digression)

@@ -177,7 +177,7 @@ def _by_value(message: Message) -> Reference | None:
         places = set[int]().union(*hits.values()) if hits else set[int]()
         if hits and _DEEDS.issuperset(_telling(message, places)):
             return Reference([message.shown.rows[index] for index in hits], frozenset(places))
-    return _by_missing_time(message) if "one" in words else None
+    return _by_missing_time(message) or _by_missing_name(message) if "one" in words else None
 
 
 def _places_of(message: Message, value: Json) -> set[int]:
@@ -206,6 +206,26 @@ def _by_missing_time(message: Message) -> Reference | None:
     why = f"None of those that I showed you is at {found.reading.value or 'that time'}."
     return None if _telling(message, places) else Reference([], frozenset(places), why)
 
+
+def _by_missing_name(message: Message) -> Reference | None:
+    """Read "the SAS one" where no row has that: it is no value of something else, as "the morning one" may be."""
+    words = message.utterance.words
+    end = words.index("one")
+    first = next((place + 1 for place in range(end - 1, -1, -1) if words[place] == "the"), end)
+    places = frozenset(range(first, end + 1))
+    if not 0 < end - first <= _MOST_OF_NAME or not _REQUESTS.union(_NOUNS).issuperset(
+        _telling(message, set(places))
+    ):
+        return None
+    named = [one for one in message.candidates if one.first < end and first < one.last]
+    if not named or any(kind.startswith("value:") for one in named for kind in one.readings):
+        return None
+    return Reference(
+        [], places, f"None of those that I showed you is “{message.utterance.surface(first, end)}”."
+    )
+
+
+_MOST_OF_NAME = 3
 
 _WAYS: tuple[Callable[[Message], Reference | None], ...] = (_by_place, _by_comparison, _by_value)
 

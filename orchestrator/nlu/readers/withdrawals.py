@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact
@@ -110,3 +112,19 @@ _GENERAL = word_set(
     "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
     "thing other one previous earlier first last task request and for what doing"
 )
+
+
+def replace_old(
+    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
+) -> dict[str, Mention]:
+    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
+    old = {
+        name
+        for candidate in evidence.candidates
+        if is_negated(evidence.utterance, candidate)
+        for name, value in values.items()
+        if any(reading.value == value for reading in candidate.readings.values())
+    }
+    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
+        return {old.pop(): next(iter(mentions.values()))}
+    return mentions

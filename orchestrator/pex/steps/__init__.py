@@ -6,6 +6,6 @@ from orchestrator.pex.steps.invoke import invoke
 from orchestrator.pex.steps.recover import recover
 from orchestrator.pex.steps.results import results
 from orchestrator.pex.steps.review import review
-from orchestrator.pex.steps.verify import verify
+from orchestrator.pex.steps.verify import verify, verify_results
 
-STEPS = (check, review, check_slots, invoke, results, complete, verify, recover)
+STEPS = (check, review, check_slots, invoke, results, verify_results, complete, verify, recover)

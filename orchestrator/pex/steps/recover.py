@@ -46,7 +46,7 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
         return Recover(Recovery.FALLBACK, failure, target)
     if (failure.uncertain or failure.retryable) and _climb(run, Recovery.RETRY):
         return Recover(Recovery.RETRY, failure)
-    if failure.uncertain:
+    if failure.uncertain or failure.unusable:
         return Recover(_next_rung(run), failure)
     if failure.category in ABOUT_VALUES and _values_of_user(run):
         return _ask_again(run, failure)

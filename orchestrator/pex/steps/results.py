@@ -24,7 +24,8 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
     """
     run.context.changes.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED:
-        return await _frame(run, policy) if run.has_result else None
+        failed = await _frame(run, policy) if run.has_result else None
+        return None if run.has_effect else failed  # what is done stays done, also where it cannot be shown
     if run.data:
         await write_note(run, say_found(run), NoteKind.RESULT)
         run.noted = True

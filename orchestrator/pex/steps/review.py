@@ -8,6 +8,7 @@ from orchestrator.dialogue.slots import SlotSource
 from orchestrator.memory.user_memory import can_be_remembered, say_where_from
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, NeedsInput
+from orchestrator.pex.skills.components import note_labels
 from orchestrator.ports.memory.preferences import Preference, Source
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import JsonObject
@@ -23,6 +24,7 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
         found: JsonObject = {name: slot.value for name, slot in flow.slots.items() if name not in known}
         if found:
             run.context.changes.remark(RemarkKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
+    await _look_up(run)
     missing = flow.missing()
     if missing:
         return ask_for(run, missing[0].name)
@@ -59,6 +61,24 @@ async def _recall(run: Execution) -> None:
     }
     if found:
         _assume(run, found)
+
+
+async def _look_up(run: Execution) -> None:
+    """Fill from documents what nobody has said, and say which ones."""
+    flow, finder = run.flow, run.context.recall.document_finder
+    if finder is None or not flow.needs_to_think():
+        return
+    known = frozenset(flow.slots)
+    await flow.fill_slot_values(None, finder, turn_id=run.context.ids.turn_id)
+    taken: JsonObject = {name: slot.value for name, slot in flow.slots.items() if name not in known}
+    if not taken:
+        return
+    passages = [finder.sources[name] for name in taken]
+    note_labels(run.context, passages)
+    sources: JsonObject = {
+        name: f"from the document “{finder.sources[name].title or 'without a title'}”" for name in taken
+    }
+    run.context.changes.remark(RemarkKind.LOOKED_UP, flow_id=flow.flow_id, slots=taken, sources=sources)
 
 
 def _assume(run: Execution, found: dict[str, Preference]) -> None:

@@ -1,23 +1,51 @@
-"""Verifies a flow that was carried out (PX-15). What is done stays done: a fault is recorded and flagged."""
+"""Verifies a flow that was carried out (PX-15): its results before it is Completed, then what has become of the state.
+
+Results that are not right start recovery (PX-16), unless something was done for good: what is done stays done, and a
+fault is recorded and flagged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from orchestrator.dialogue.lifecycle import FlowState
+from orchestrator.errors import FailureCategory
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.execution import Ending, Execution
+from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.steps.results import FRAMED
+
+Verification = Callable[[Execution], str | None]
+
+
+async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
+    """Have results that are not what the flow is to give tried for in another way."""
+    faults = _record_faults(run, OF_RESULTS)
+    if not faults or run.has_effect:
+        return None
+    return Failed(
+        FailureCategory.SERVER_ERROR,
+        "I have a result, but it is not complete.",
+        retryable=True,
+        unusable=True,
+        evidence={"faults": [*faults]},
+    )
 
 
 async def verify(_policy: Choices, run: Execution) -> Ending | None:
-    """Record and flag what is not as it should be."""
-    for find_fault in VERIFICATIONS:
+    """Record and flag what is wrong with the state; nothing that was carried out anew would mend it."""
+    _record_faults(run, OF_STATE)
+    return None
+
+
+def _record_faults(run: Execution, verifications: Iterable[Verification]) -> list[str]:
+    faults: list[str] = []
+    for find_fault in verifications:
         fault = find_fault(run)
         if fault is not None:
             run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
             run.context.changes.state.note_issues()
-    return None
+            faults.append(fault)
+    return faults
 
 
 def state_consistent(run: Execution) -> str | None:
@@ -56,10 +84,5 @@ def flags_coherent(run: Execution) -> str | None:
     return None
 
 
-VERIFICATIONS: tuple[Callable[[Execution], str | None], ...] = (
-    state_consistent,
-    slots_intact,
-    output_well_formed,
-    no_duplicate_flows,
-    flags_coherent,
-)
+OF_RESULTS: tuple[Verification, ...] = (slots_intact, output_well_formed)
+OF_STATE: tuple[Verification, ...] = (state_consistent, no_duplicate_flows, flags_coherent)

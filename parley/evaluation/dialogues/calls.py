@@ -15,7 +15,8 @@ def count_calls(taken: Sequence[Taken], services: Mapping[str, Service]) -> Json
 
     `exact_at_turn`, `exact_ever`: annotated calls that were made with the same parameters, at that turn or at any.
     `made_annotated`: calls made that are annotated somewhere in their dialogue. `reached`: dialogues with every
-    annotated call made and no other that changes something.
+    annotated call made and no other that changes something. `asked`: the share of turns for which the annotations were
+    asked.
     """
     wanted = [(one, call) for one in taken for call in one.wanted]
     made = [(one, call) for one in taken for call in one.made]
@@ -28,7 +29,8 @@ def count_calls(taken: Sequence[Taken], services: Mapping[str, Service]) -> Json
     misses = [miss for one in taken for miss in _misses(one)]
     return {
         "dialogues": len(taken),
-        "turns": sum(len(one.talk) for one in taken),
+        "turns": (turns := sum(len(one.talk) for one in taken)),
+        "asked": sum(one.asked for one in taken) / turns if turns else None,
         "annotated_calls": len(wanted),
         "exact_at_turn": _share(at_turn),
         "exact_ever": _share(ever),

@@ -46,6 +46,8 @@ class Taken:
     wanted: list[Call]
     made: list[Call] = field(default_factory=list[Call])
     talk: list[tuple[str, JsonObject, str]] = field(default_factory=list[tuple[str, JsonObject, str]])
+    asked: int = 0
+    """How often the annotations were asked."""
 
 
 @dataclass(slots=True)
@@ -82,6 +84,7 @@ class Drive:
         }
         self._recorded = Recorded(services, dialogues)
         self._meaning: JsonObject = {}
+        self._asked = 0
 
     async def run(self, notice: Callable[[str], None] = lambda _line: None) -> list[Taken]:
         """Take every dialogue, over stores of its own."""
@@ -99,7 +102,7 @@ class Drive:
             self._loaded,
             system1=self._system1,
             models=models,
-            sections={"nlu": {"mode": "system2"}} if models is not None else None,
+            sections={"nlu": {"mode": self._mode}} if models is not None else None,
             services={SERVICE_CLASS: _Service(recorded, self._methods)},
             at=BEGIN,
         )
@@ -114,7 +117,7 @@ class Drive:
         conversation = simulator.converse()
         annotated = Annotated(self._services, self._reader.telling)
         mistaken = Mistaken(self._reader.mistaken, self._dialogues, self._services, self._chance)
-        number = 0
+        number = self._asked = 0
         for turn in dialogue.turns:
             if not turn.user:
                 annotated.hear(turn)
@@ -128,6 +131,7 @@ class Drive:
                     service, method = self._methods[tool["tool_id"]]
                     parameters = recorded.normalize(service, method, tool["arguments"])
                     taken.made.append(Call(number, service, method, parameters))
+        taken.asked = self._asked
 
     def _annotated_calls(self, dialogue: Dialogue, recorded: Recorded) -> Iterator[Call]:
         number = 0
@@ -138,9 +142,13 @@ class Drive:
                     parameters = recorded.normalize(frame.service, frame.call.method, frame.call.parameters)
                     yield Call(number, frame.service, frame.call.method, parameters)
 
+    @property
+    def _mode(self) -> str:
+        return "auto" if self._reader.by is By.AUTO else "system2"
+
     @asynccontextmanager
     async def _models(self) -> AsyncGenerator[ModelPool | None]:
-        if self._reader.by is not By.ANNOTATIONS:
+        if self._reader.by not in {By.ANNOTATIONS, By.AUTO}:
             yield self._reader.model
             return
         rule = Rule(prompt="nlu_think", replies=(Computed(self._answer),))
@@ -153,6 +161,7 @@ class Drive:
 
     def _answer(self, request: Request) -> Reply:
         del request
+        self._asked += 1
         return Answer(json=self._meaning)
 
 

@@ -15,6 +15,8 @@ class By(StrEnum):
 
     ANNOTATIONS = "annotations"
     SYSTEM1 = "system1"
+    AUTO = "auto"
+    """System 1, and where it is not sure, the annotations."""
     MODEL = "model"
 
 

@@ -50,6 +50,7 @@ class MemoryArchive:
                 "kind": step.kind,
                 "status": step.status.value,
                 "request_hash": step.request_hash,
+                "duration_ms": step.duration_ms,
                 "at": turn.stepped[step.key].isoformat(),
             }
             for turn in session.turns

@@ -36,6 +36,7 @@ from orchestrator.ports.runs.status import (
 )
 from orchestrator.ports.runs.work import RunEnd, RunFacts
 from orchestrator.types import new_id
+from workers.internal.session_side import SessionSide
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -79,10 +80,13 @@ class _Run:
 
 
 class InProcessRunner:
-    """Args: `sleep` paces redos; a test may hand in one that only notes."""
+    """Args: `sleep` paces redos; a test may hand in one that only notes. `sessions`: for flows that need it."""
 
-    def __init__(self, catalogue: Catalogue, *, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self, catalogue: Catalogue, *, sleep: Sleep = asyncio.sleep, sessions: SessionSide | None = None
+    ) -> None:
         self._catalogue = catalogue
+        self._sessions = sessions
         self._sleep = sleep
         self._runs: dict[str, _Run] = {}
         self._graphs: dict[str, Predecessors] = {}
@@ -174,11 +178,16 @@ class InProcessRunner:
     async def _run_once(self, run: _Run) -> RunEnd:
         flow = self._catalogue.flow(run.given.flow)()
         facts = self._facts(run)
-        result = await run_before_all(flow, self._catalogue.context(facts), run.given.inputs)
+        context = self._catalogue.context(facts)
+        if self._sessions is not None:
+            context = await self._sessions.brief(flow, self._sessions.equip(context))
+        result = await run_before_all(flow, context, run.given.inputs)
         if not isinstance(result, Proceed):
             return end_run(flow, facts, result)
         run.items = [ItemRecord(place, ItemStatus.QUEUED, given) for place, given in enumerate(result.inputs)]
         await self._run_items(run, flow, result.run)
+        if self._sessions is not None:
+            await self._sessions.hand_over(context)
         failed = fail_items(run.progress)
         if failed is not None:
             return failed

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
+from orchestrator.adapters.postgres.statements import parse, source
+from orchestrator.adapters.postgres.states import read_whole
 from parley.soak import checks
 from parley.soak.checks import ANSWERED, StoredTurn
 from tests.integration.chaos.processes.counting import EMPTY, fold
@@ -33,10 +33,8 @@ def read_history(database_url: str, accepted: set[str]) -> History:
     with checks.snapshot(database_url) as connection:
         sessions = checks.read_history(connection)
         counts = dict(connection.execute("SELECT turn_id, (result->>'count')::int FROM turns").fetchall())
-        states = {
-            session: orjson.loads(bytes(body) if isinstance(body, bytes | memoryview) else body)
-            for session, body in connection.execute("SELECT session_id, body FROM states")
-        }
+        rows = connection.execute(parse(f"SELECT session_id, body, {source('parts/diffs')} FROM states").text)
+        states = {session: read_whole(body, diffs) for session, body, diffs in rows}
         effects: Counter[str] = Counter()
         if connection.execute("SELECT to_regclass('counted_effects')").fetchone() != (None,):
             effects.update(turn for (turn,) in connection.execute("SELECT turn_id FROM counted_effects"))

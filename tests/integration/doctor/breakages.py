@@ -161,6 +161,19 @@ def user_without_rights(deployment: Deployment) -> Iterator[None]:
 
 
 @contextmanager
+def user_who_may_not_act_as_session_flows(deployment: Deployment) -> Iterator[None]:
+    user = f"older_{uuid4().hex[:8]}"
+    deployment.sql(f"CREATE ROLE {user} LOGIN PASSWORD 'older-password'")
+    deployment.sql(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {user}")
+    deployment.log_in_as(user, "older-password")
+    try:
+        yield
+    finally:
+        deployment.sql(f"DROP OWNED BY {user}")
+        deployment.sql(f"DROP ROLE {user}")
+
+
+@contextmanager
 def owner_where_tenants_are_guarded(deployment: Deployment) -> Iterator[None]:
     deployment.environment |= {"DATABASE_URL": deployment.owner_url, "PARLEY_ROW_SECURITY": "true"}
     yield

@@ -48,6 +48,9 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     ),
     "a wrong password of PostgreSQL": (breakages.wrong_password, {"postgres"}, "correct DATABASE_URL"),
     "a user without rights": (breakages.user_without_rights, {"rights"}, "parley migrate --login runtime=FILE"),
+    "a user who may not act as session flows": (
+        breakages.user_who_may_not_act_as_session_flows, {"session flows"}, "GRANT parley_session_flows TO older_",
+    ),
     "a user whom no policy binds": (
         breakages.owner_where_tenants_are_guarded, {"tenants"}, "parley migrate --login runtime=FILE",
     ),

@@ -19,6 +19,7 @@ from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
+from tests.contract.factories import submission
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
 from tests.integration.internal.test_memory_flows import eventually, say
@@ -130,6 +131,24 @@ async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: Use
         {"erased": 0, "left": 0},
     ]
     assert await find(house, "elvet curtains") == []
+
+
+async def test_a_worker_forgets_what_it_remembers_of_a_session(house: House, anna: UserId) -> None:
+    """The words stand in a diff alone, and in the state that the worker has at hand."""
+    told = [saying(text) for text in ("Nothing yet. " * 40, "Nothing yet. " * 40)]
+    told[1]["messages"].append({"role": "user", "text": "Velvet curtains calm me.", "turn": 1})
+    session_id = await house.session(*told, user=anna)
+    wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like velvet curtains")
+    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
+    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, ("note.x",))
+    await house.run("erase_forgotten")
+    await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
+    lease = await house.lane.claim(session_id)
+
+    assert lease is not None
+    assert lease.state is not None
+    assert b"Nothing yet." in lease.state
+    assert b"elvet" not in lease.state
 
 
 async def test_another_users_words_stay(house: House, anna: UserId) -> None:

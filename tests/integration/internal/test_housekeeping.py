@@ -26,7 +26,7 @@ from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, Epoch, Json, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_of, submission
 from tests.contract.internal.in_process import InProcessRunner
-from workers.internal.tools import make_tools
+from workers.internal.tools import make_session_side, make_tools
 
 DAYS = 86_400.0
 
@@ -69,7 +69,7 @@ class House:
         tools = make_tools(self.ports)
         catalogue = Catalogue(FLOWS, tools=tools, configure=lambda name: self.config.get(name, {}))
         tools["triggers"].bind(catalogue)
-        return await InProcessRunner(catalogue).run(
+        return await InProcessRunner(catalogue, sessions=make_session_side(self.ports)).run(
             catalogue.new_run(flow, session_id=session_id, inputs=inputs)
         )
 
@@ -312,6 +312,7 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
     await house.execute(
         "UPDATE state_history SET snapshot = %s WHERE session_id = %s AND epoch = 4", body, session_id
     )
+    await house.execute("UPDATE states SET base_epoch = 4, body = %s WHERE session_id = %s", body, session_id)
     house.config["prune_archive"] = {"keep_epochs": 2}
     await house.run("prune_archive")
 
@@ -320,6 +321,7 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
     for epoch in (4, 5, 6, 7):
         found = await house.ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(epoch))
         assert found == states[epoch - 1]
+    assert (await house.ports.stores.sessions.get(DEFAULT_TENANT, session_id)).state == states[-1]
 
 
 async def test_old_events_and_journal_entries_go(house: House) -> None:

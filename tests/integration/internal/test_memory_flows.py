@@ -29,7 +29,7 @@ from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
-from workers.internal.tools import make_tools
+from workers.internal.tools import make_session_side, make_tools
 
 WITHIN_S = 90
 LOUNGE = "The lounge in Lisbon closes at nine in the evening on Sundays."
@@ -41,7 +41,7 @@ async def run_graph(house: House, session_id: SessionId) -> dict[str, RunRecord]
     tools = make_tools(house.ports)
     catalogue = Catalogue(FLOWS, tools=tools, configure=lambda name: house.config.get(name, {}))
     tools["triggers"].bind(catalogue)
-    return await InProcessRunner(catalogue).run_graph(
+    return await InProcessRunner(catalogue, sessions=make_session_side(house.ports)).run_graph(
         catalogue.new_graph("summary_due", session_id=session_id)
     )
 

@@ -98,13 +98,23 @@ class Bench:
 
 @asynccontextmanager
 async def bench(
-    playing: Script, config: ModelConfig = CONFIG, *, pacing: Pacing | None = None, **more
+    playing: Script,
+    config: ModelConfig = CONFIG,
+    *,
+    pacing: Pacing | None = None,
+    keep_prompts: bool = False,
+    **more,
 ) -> AsyncGenerator[Bench, None]:
     signals: list[Signal] = []
     with ScriptedModel(playing) as model:
         chat = OpenAIChat(Endpoint(base_url=model.base_url, **more))
         engineer = PromptEngineer(
-            {"default": chat}, PROMPTS, config, record=signals.append, pacing=pacing or Pacing()
+            {"default": chat},
+            PROMPTS,
+            config,
+            record=signals.append,
+            pacing=pacing or Pacing(),
+            keep_prompts=keep_prompts,
         )
         try:
             yield Bench(model, engineer, signals)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.testing.scripted_model import Answer, ToolUse
 from orchestrator.types import DEFAULT_TENANT, UserId
@@ -56,6 +61,42 @@ async def test_a_missing_value_is_filled_from_what_is_remembered_and_said() -> N
     assert asked.data["notes"] == [TOLD]
     assert turn["flows"][-1]["slots"]["origin"] == "BGO"
     assert "I take Bergen (BGO) as the origin" in turn["reply"]
+
+
+POLICY = NewDocument(
+    DEFAULT_TENANT, "Booking a flight: every trip begins in Bergen, origin of departure.", "Travel policy"
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "found", "taken"),
+    [
+        (POLICY, "Bergen", "BGO"),
+        (POLICY, "Oslo", None),  # stands in no document
+        (replace(POLICY, labels=("untrusted",)), "Bergen", None),
+    ],
+)
+async def test_a_missing_value_is_looked_up_in_documents(
+    document: NewDocument, found: str, taken: str | None
+) -> None:
+    """PX-4: and the user is told in which; what strangers wrote, and what no document says, fills nothing."""
+    script = rules(
+        nlu_think=understood("task", "book_flight", destination="Rome"),
+        slot_fill=Answer(json={"slots": {"origin": found, "departure_date": "2026-12-04"}}),
+    )
+    async with staged(script, nlu={"mode": "system2"}) as stage:
+        context = stage.simulator.make_memory().context
+        added = await context.documents.add(document)
+        await context.embed(DEFAULT_TENANT, added.document_id)
+        turn = await stage.simulator.converse().say("take me to Rome")
+        asked = stage.model.requests_for("slot_fill")
+
+    slots = turn["flows"][-1]["slots"]
+    assert slots.get("origin") == taken
+    assert "departure_date" not in slots, "days are never assumed"
+    assert len(asked) == (0 if document.labels else 1)
+    if taken is not None:
+        assert "I take Bergen (BGO) as the origin (from the document “Travel policy”)" in turn["reply"]
 
 
 async def test_a_skill_is_given_what_is_remembered() -> None:

@@ -4,11 +4,13 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from orchestrator.adapters.openai import Endpoint, OpenAIChat
 from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured
 from orchestrator.models.budget import BudgetLimits, Limit, Price
 from orchestrator.models.engineer import PromptEngineer
+from orchestrator.telemetry.signals import describe, log_signal
 from orchestrator.testing.scripted_model import Answer, Fail
 from orchestrator.types import FlowId
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, SCHEMA, bench, calling, script, wording
@@ -74,6 +76,29 @@ async def test_every_call_leaves_one_signal():
     assert (payload["model"], payload["requests"], payload["prompt_id"]) == ("small", 2, "res_naturalize")
     assert payload["cost_micros"] == payload["tokens"] + 3
     assert payload["tokens"] > 3
+
+
+async def test_prompts_and_answers_are_kept_where_that_is_wanted_and_logged_nowhere():
+    """CO-6: of the last request, without secrets; in the signal as it is kept with its turn, not in the log."""
+    hidden = "my password=hunter22 please"
+    with capture_logs() as logs:
+        async with bench(script(Answer(text="Well done you")), keep_prompts=True) as at:
+            await at.engineer.text("res_naturalize", wording(hidden), calling())
+            pieces = []
+            await at.listen(pieces)
+        for signal in at.signals:
+            log_signal(signal)
+        async with bench(script(Answer(text="Well done you"))) as silent:
+            await silent.word()
+
+    said, streamed = (describe(signal)["payload"] for signal in at.signals)
+    assert [message["role"] for message in said["messages"]] == ["system", "user"]
+    assert "my password=[secret] please" in said["messages"][1]["text"]
+    assert said["answer"] == streamed["answer"] == {"role": "assistant", "text": "Well done you"}
+    assert "messages" not in describe(silent.signals[0])["payload"]
+    assert len(logs) == 2
+    assert "Well done" not in str(logs)
+    assert "Well done" not in str(at.signals)
 
 
 @pytest.mark.parametrize("scope", ["call", "turn", "session", "day"])

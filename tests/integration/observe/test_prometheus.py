@@ -25,7 +25,9 @@ DASHBOARD = orjson.loads((ROOT / "deploy" / "grafana" / "parley.json").read_byte
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 RULES = [
     rule
-    for group in yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text())["groups"]
+    for group in yaml.load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text(), yaml.CSafeLoader)[
+        "groups"
+    ]
     for rule in group["rules"]
 ]
 DAY = "30m"

@@ -96,11 +96,13 @@ def _written(kind: TypeEngine[Any]) -> str:
     return kind.compile(dialect=postgresql.dialect())
 
 
-@pytest.mark.parametrize("name", ["claim", "commit_turn", "take_turn"])
-async def test_the_next_turn_is_found_by_indexes(database_url: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "without"), [("claim", ""), ("commit_turn", "whole"), ("commit_turn", "step"), ("take_turn", "")]
+)
+async def test_the_next_turn_is_found_by_indexes(database_url: str, name: str, without: str) -> None:
     """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
     migrate(database_url)
-    query = f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {statement(name).text}"
+    query = f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {statement(name, frozenset({without})).text}"
     async with Database(database_url) as database, database.pool.connection() as connection:
         found = connection.pgconn.exec_(query.encode())
     plan = [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]

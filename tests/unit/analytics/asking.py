@@ -38,7 +38,7 @@ class Request:
 
 def read_requests(name: str) -> list[Request]:
     text = (Path(__file__).parent / name).read_text(encoding="utf-8")
-    return [Request(**entry) for entry in yaml.safe_load(text)]
+    return [Request(**entry) for entry in yaml.load(text, yaml.CSafeLoader)]
 
 
 @cache

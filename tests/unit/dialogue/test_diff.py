@@ -42,7 +42,7 @@ def edited(draw: st.DrawFn, value: Any) -> Any:
         place = draw(st.integers(0, len(value) - 1))
         middle = draw(st.sampled_from(("replace", "remove", "insert", "tail", "slide")))
         if middle == "slide":
-            return [*value[place:], draw(scalars)]
+            return [*value[place:-1], draw(edited(value[-1])), draw(scalars)]
         if middle == "tail":
             return [*value, draw(scalars)]
         new = {"replace": [draw(edited(value[place]))], "remove": [], "insert": [draw(values), value[place]]}
@@ -110,6 +110,11 @@ def test_values_that_only_look_equal_are_told_apart(left: Any, right: Any) -> No
         ),
         ({"a": [1, 2]}, {"a": [1, 2, 3]}, {"~": {"a": {"+": [3]}}}),
         ({"a": [1, 2, 3]}, {"a": [2, 3, 4, 5]}, {"~": {"a": {"<": 1, "+": [4, 5]}}}),
+        (
+            {"a": [{"x": 1}, {"x": 2}, {"x": 3}, {"x": 4, "y": 5}]},
+            {"a": [{"x": 2}, {"x": 3}, {"x": 4}, {"x": 6}]},
+            {"~": {"a": {"<": 1, "~": [[2, {"-": ["y"]}]], "+": [{"x": 6}]}}},
+        ),
         ({"a": [1, 2, 3]}, {"a": [1, 3]}, {"~": {"a": {"@": [1, 1, []]}}}),
         ({"a": [1, 2]}, {"a": [1, 9, 2]}, {"~": {"a": {"@": [1, 0, [9]]}}}),
         ({"a": [1, 2]}, {"a": [8, 9]}, {"=": {"a": [8, 9]}}),

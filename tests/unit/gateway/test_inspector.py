@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC
+from gateway.wiring import open_dependencies
+from orchestrator.settings import NO_STORES, read_settings
 from tests.unit.gateway.guarded import guarded_house
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
@@ -64,6 +69,43 @@ async def test_only_callers_are_told_the_facts_and_only_operators_where_flower_i
         }
         told = await house.ask(await house.key(user="ada"), "GET", "/v1/inspector")
         assert told.json()["flower_url"] is None
+
+
+async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path: Path) -> None:
+    """CO-6: they may hold what users of others have said."""
+    run = {
+        "run": "20260102-100000",
+        "domain": "travel",
+        "figures": {},
+        "confusion": [],
+        "outcomes": [{"turns": []}],
+    }
+    (tmp_path / "kept" / "travel").mkdir(parents=True)
+    (tmp_path / "kept" / "travel" / "20260102-100000.json").write_text(json.dumps(run))
+    (tmp_path / "kept" / "travel" / "notes.json").write_text("[]")
+    (tmp_path / "secret.json").write_text("{}")
+    async with guarded_house() as house:
+        operator = await house.key(operator=True)
+        house.app.state.dependencies = replace(
+            house.app.state.dependencies,
+            operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path / "kept"),
+        )
+        for path in ("/v1/evaluations", "/v1/evaluations/travel/20260102-100000"):
+            assert (await house.ask(None, "GET", path)).status_code == 401
+            assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
+        listed = (await house.ask(operator, "GET", "/v1/evaluations")).json()
+        assert listed == [{"run": "20260102-100000", "domain": "travel", "figures": {}}]
+        assert (await house.ask(operator, "GET", "/v1/evaluations/travel/20260102-100000")).json() == run
+        for path in ("travel/20990101-000000", "..%2F/secret", "%2e%2e/secret", "travel/..%2f..%2fsecret"):
+            assert (await house.ask(operator, "GET", f"/v1/evaluations/{path}")).status_code in {404, 422}, (
+                path
+            )
+
+
+async def test_the_folder_of_evaluations_is_a_setting(tmp_path: Path) -> None:
+    settings = read_settings(**NO_STORES, PARLEY_EVALUATIONS_FOLDER=str(tmp_path))
+    async with open_dependencies(settings) as dependencies:
+        assert dependencies.operations.evaluations == tmp_path
 
 
 def test_scripts_make_no_markup_and_load_nothing_from_elsewhere() -> None:

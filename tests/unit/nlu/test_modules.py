@@ -11,6 +11,7 @@ from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind,
 from orchestrator.errors import InvalidInput, ModelTimedOut
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import FailedRequest, narrow, reroute
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.readers.system2 import System2
@@ -43,10 +44,11 @@ def answer(dact: str = "book_flight", kind: str = "task", **slots: object) -> di
     return {"kind": kind, "intent": "Book", "flows": [{"dact": dact, "score": 0.9}], "slots": slots}
 
 
-async def ask(text: str, mode: str, *models: ScriptedModel) -> Reading:
-    guess = system1().think(text, nothing_open())
+async def ask(text: str, mode: str, *models: ScriptedModel, context: NluContext | None = None) -> Reading:
+    context = context or nothing_open()
+    guess = system1().think(text, context)
     system2 = System2(models, FLOWS, "A travel assistant", mode, 0.75, (2, 4, 5))
-    return await system2.read(Message(text, text, CALL, guess), nothing_open()) or guess
+    return await system2.read(Message(text, text, CALL, guess), context) or guess
 
 
 # React
@@ -167,6 +169,39 @@ async def test_an_unsure_system_1_asks_the_model_under_auto() -> None:
     assert thought.understanding.source is Source.SYSTEM2
     assert values(thought.understanding) == {"destination": "Madrid"}
     assert model.asked == ["nlu_think"]
+
+
+@pytest.mark.parametrize("text", ["never mind the gap", "no more sugar", "yes we can", "what can you do"])
+async def test_what_the_classifier_loudly_took_for_something_else_is_asked_under_auto(text: str) -> None:
+    """It may be the text that was asked for, and may be none."""
+    model = ScriptedModel(answer(note=text))
+    await ask(text, "auto", model, context=booking(asked="note"))
+    assert model.asked == ["nlu_think"]
+
+
+@pytest.mark.parametrize(
+    "text", ["can you help me find a movie", "thanks, I also need an apartment", "how far is the hotel"]
+)
+async def test_what_names_a_thing_that_no_task_knows_is_asked_under_auto(text: str) -> None:
+    """NL-8: it sounds like a call for help, like thanks; each word counts."""
+    model = ScriptedModel(answer())
+    await ask(text, "auto", model)
+    assert model.asked == ["nlu_think"]
+
+
+@pytest.mark.parametrize("text", ["can you help me", "thanks a lot", "what is the luggage limit"])
+async def test_what_a_kind_or_an_answer_explains_is_not_asked_under_auto(text: str) -> None:
+    model = ScriptedModel(answer())
+    await ask(text, "auto", model)
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("text", ["call my sister when we land", "thanks to the crew"])
+async def test_a_text_that_was_asked_for_is_no_question_to_a_model_under_auto(text: str) -> None:
+    model = ScriptedModel(answer())
+    thought = await ask(text, "auto", model, context=booking(asked="note"))
+    assert values(thought.understanding) == {"note": text}
+    assert model.asked == []
 
 
 @pytest.mark.parametrize("model", [ScriptedModel({}, available=False), ScriptedModel(ModelTimedOut("late"))])

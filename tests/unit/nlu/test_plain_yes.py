@@ -24,6 +24,7 @@ QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), tomorrow, 15:30, economy, â‚
         "Sure, where are they located at?",
         "Ok, I'll change it to that.",
         "Perfect, can you tell me their number?",
+        "Yes that is confirmed, make the reservation and get me the cost details.",
         "Yes please! Do you know if they accept pets? And can you grab me the number please.",
     ],
 )
@@ -44,6 +45,8 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
         "ok?",
         "is that ok?",
         "yes and add two bags",
+        "yes and get me the window seat",
+        "yes, and give me the details of another",
         "Yes. And a window seat.",
         "yes. make it two",
         "Yes. Can you make it two people?",

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.pex.execution import Completed, Ending, Execution, Partial
+from orchestrator.dialogue.lifecycle import COMPLETED
+from orchestrator.dialogue.records import Frame
+from orchestrator.dialogue.specification import Family, FlowSpec, ToolUse
+from orchestrator.pex.execution import Completed, Ending, Execution, Partial, Recover
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps.verify import VERIFICATIONS
-from tests.unit.pex.setting import SPEC, make_setting
+from orchestrator.pex.steps.verify import OF_RESULTS, OF_STATE
+from tests.unit.pex.setting import SPEC, TAKE, make_setting
 
 
 class LeavesTheStack(BasePolicy):
@@ -38,6 +40,14 @@ class FormlessFrame(BasePolicy):
         assert run.frame is not None
         run.frame.display_type = ""
         return ending
+
+
+class CannotBeShown(BasePolicy):
+    """Whose frame is beyond repair."""
+
+    def frame(self, run: Execution) -> Frame:
+        run.data.clear()
+        return Frame("frame_1", run.flow.flow_id, None, error="There is nothing to draw.")
 
 
 class MakesNoNote(BasePolicy):
@@ -102,20 +112,35 @@ CASES = [
 
 
 def test_every_verification_has_its_row() -> None:
-    assert {case.name for case in CASES} == {verification.__name__ for verification in VERIFICATIONS}
-    assert len(VERIFICATIONS) == 5
+    verifications = (*OF_RESULTS, *OF_STATE)
+    assert {case.name for case in CASES} == {verification.__name__ for verification in verifications}
+    assert len(verifications) == 5
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_exactly_this_verification_trips(case: Case) -> None:
-    """PX-15, AG-4: recorded by its name and flagged; what was done stays done."""
+    """PX-15, AG-4: recorded by its name and flagged. Wrong results are tried for once more, a wrong state is not."""
     setting = make_setting(case.spec)
 
     ending = await case.policy(case.spec).execute(setting.run)
 
     assert setting.failed_checks == [case.name]
     assert setting.context.changes.state.flags.has_issues
-    assert isinstance(ending, Completed | Partial)
+    of_results = case.name in {verification.__name__ for verification in OF_RESULTS}
+    assert isinstance(ending, Recover if of_results else Completed | Partial)
+    assert setting.things.calls == ["attic"]
+
+
+@pytest.mark.parametrize("policy", [LosesASlot, MakesNoFrame, FormlessFrame, CannotBeShown])
+async def test_what_is_done_stays_done_whatever_is_wrong_with_its_result(policy: type[BasePolicy]) -> None:
+    """PX-15, PX-16: a flow that has changed something is Completed, and never carried out anew."""
+    spec = replace(SPEC, tools=(ToolUse(TAKE.tool_id),), outputs=("taken",))
+    setting = make_setting(spec)
+
+    assert await policy(spec).execute(setting.run) == Completed()
+
+    assert len(setting.failed_checks) >= 1
+    assert setting.run.flow.status == COMPLETED
     assert setting.things.calls == ["attic"]
 
 

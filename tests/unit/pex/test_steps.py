@@ -46,7 +46,16 @@ async def test_the_steps_are_taken_in_their_order_and_each_is_the_policys_own() 
         watch(step.__name__)
     await setting.policy.execute(setting.run)
 
-    assert taken == ["check", "review", "check_slots", "invoke", "results", "complete", "verify"]
+    assert taken == [
+        "check",
+        "review",
+        "check_slots",
+        "invoke",
+        "results",
+        "verify_results",
+        "complete",
+        "verify",
+    ]
 
 
 def test_the_endings_are_a_closed_set() -> None:

@@ -13,7 +13,9 @@ import yaml
 from orchestrator.domain.configuration import Guardrails
 from orchestrator.tools.guardrails.python_code import PythonRules
 
-DEFAULTS = yaml.safe_load(resources.files("orchestrator.domain").joinpath("defaults.yaml").read_text("utf-8"))
+DEFAULTS = yaml.load(
+    resources.files("orchestrator.domain").joinpath("defaults.yaml").read_text("utf-8"), yaml.CSafeLoader
+)
 RULES = PythonRules.from_config(Guardrails(**DEFAULTS["guardrails"]))
 
 FOLDER = Path(__file__).with_name("hostile")
@@ -42,11 +44,17 @@ class Sample:
 
 
 def read_hostile(language: str) -> list[Sample]:
-    return [_read(entry) for entry in yaml.safe_load((FOLDER / f"{language}.yaml").read_text("utf-8"))]
+    return [
+        _read(entry)
+        for entry in yaml.load((FOLDER / f"{language}.yaml").read_text("utf-8"), yaml.CSafeLoader)
+    ]
 
 
 def read_benign(language: str) -> list[Sample]:
-    return [_read(entry) for entry in yaml.safe_load((FOLDER / "benign.yaml").read_text("utf-8"))[language]]
+    return [
+        _read(entry)
+        for entry in yaml.load((FOLDER / "benign.yaml").read_text("utf-8"), yaml.CSafeLoader)[language]
+    ]
 
 
 def _read(entry: dict[str, Any]) -> Sample:

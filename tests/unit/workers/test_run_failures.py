@@ -11,7 +11,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from internal_flows.catalogue import Catalogue
-from internal_flows.housekeeping.states import REPAIR_STATE
+from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
 from internal_flows.stages import InternalFlow
 from orchestrator.adapters.postgres.runs.starting import ATTEMPTS
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -84,7 +84,8 @@ class StoreThatComesBack:
 
 def sweeper(store: StoreThatComesBack, *flows: type[InternalFlow]) -> RunExecutor:
     canvas = RunCanvas(Celery(set_as_current=False), joins=False)
-    return RunExecutor(Catalogue(flows), cast("Any", store), cast("Any", store), canvas, local=False)
+    ports = cast("Any", store)
+    return RunExecutor(Catalogue(flows), ports, ports, canvas, MagicMock(), local=False)
 
 
 async def test_sessions_of_a_dead_worker_are_looked_through_once_the_store_answers() -> None:

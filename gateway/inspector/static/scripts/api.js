@@ -151,6 +151,22 @@ export class Api {
   decide(approvalId, decision, reason) {
     return this.post(`/v1/approvals/${seg(approvalId)}`, { decision, ...(reason ? { reason } : {}) });
   }
+  /** Those that answers of a session may come from. */
+  documents(record) {
+    return this.get(`/v1/documents?${whoseDocuments(record)}&limit=200`);
+  }
+  searchDocuments(record, words) {
+    return this.get(`/v1/documents/search?${whoseDocuments(record)}&q=${seg(words)}`);
+  }
+  preferences(record) {
+    return this.get(`/v1/users/${seg(record.user_id ?? `session:${record.session_id}`)}/preferences`);
+  }
+  evaluations() {
+    return this.get("/v1/evaluations");
+  }
+  evaluation(domain, run) {
+    return this.get(`/v1/evaluations/${seg(domain)}/${seg(run)}`);
+  }
   runs(id) {
     return this.get(`/v1/runs?session_id=${seg(id)}&limit=200`);
   }
@@ -163,6 +179,10 @@ export class Api {
   redoRun(runId) {
     return this.post(`/v1/runs/${seg(runId)}/redo`);
   }
+}
+
+function whoseDocuments(record) {
+  return new URLSearchParams({ domain: record.domain, ...(record.user_id ? { user_id: record.user_id } : {}) });
 }
 
 /** What the gateway says is wrong. */

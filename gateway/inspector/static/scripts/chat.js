@@ -72,7 +72,6 @@ export class Chat {
       const { element } = this.shown.get(entry.key);
       if (this.list.children[at] !== element) this.list.insertBefore(element, this.list.children[at] ?? null);
     });
-    this.showSuggestions();
     if (atEnd) this.goToEnd();
     this.offerEnd();
   }
@@ -80,7 +79,7 @@ export class Chat {
   /** Make a turn's element anew, unless it would look the same. */
   renew(entry) {
     const phase = this.until?.get(entry.turnId) ?? "answered";
-    const current = entry === this.last && this.until === null;
+    const current = entry === this.last && this.until === null && this.session.record?.status !== "closed";
     const made = JSON.stringify([entry.said, entry.turn, entry.streamed, entry.doing, entry.problem?.message, entry.feedback, current, phase]);
     const known = this.shown.get(entry.key);
     if (known?.made === made) return;
@@ -94,7 +93,6 @@ export class Chat {
     if (!this.shown.has(entry.key)) return this.render();
     const atEnd = this.isAtEnd();
     this.renew(entry);
-    this.showSuggestions();
     if (atEnd) this.goToEnd();
     return undefined;
   }
@@ -123,7 +121,16 @@ export class Chat {
       turn.frames.map((frame) => showBlock(frame, context)),
       code ? showCode(code.code, code.language) : null,
       form && current ? h("section", { class: "block form", "aria-label": "Form" }, h("div", { class: "inside" }, showForm({ fields: form.fields, submit: form.submit, title: "What is still needed", act: context.act, current }))) : null,
+      current && form === null ? this.showReplies(turn) : null,
       this.showMeta(entry));
+  }
+
+  /** Suggested replies of the newest answer, as buttons. */
+  showReplies(turn) {
+    const actions = (turn.actions ?? []).filter((action) => action.name !== "show_page");
+    if (actions.length === 0) return null;
+    return h("div", { class: "suggestions", role: "group", "aria-label": "Suggested replies" },
+      actions.map((action, at) => button(action.label, () => this.page.act(action), { "data-key": `${turn.turn_id}:reply:${at}` })));
   }
 
   showProgress(entry) {
@@ -168,18 +175,6 @@ export class Chat {
     entry.feedback = rating;
     this.renewOne(entry);
     this.page.notify("Thank you. Your rating is kept with the turn.");
-  }
-
-  /** Replies of the newest answer, as buttons. */
-  showSuggestions() {
-    const entry = this.last;
-    const usable = entry?.turn && FINISHED.has(entry.turn.status) && this.until === null && this.session.record?.status !== "closed";
-    const form = entry?.turn?.interaction?.kind === "form";
-    const actions = usable && !form ? (entry.turn.actions ?? []).filter((action) => action.name !== "show_page") : [];
-    const made = JSON.stringify([entry?.key, actions]);
-    if (this.suggested === made) return;
-    this.suggested = made;
-    replace(byId("suggestions"), actions.map((action, at) => button(action.label, () => this.page.act(action), { "data-key": `suggestion:${at}` })));
   }
 
   /** Tell screen readers the whole answer, once. */

@@ -3,19 +3,22 @@
 import { button, byId, h, replace, rove } from "./dom.js";
 import * as approvals from "./panels/approvals.js";
 import { nothing } from "./panels/common.js";
+import * as documents from "./panels/documents.js";
 import * as epochs from "./panels/epochs.js";
+import * as evaluations from "./panels/evaluations.js";
 import * as events from "./panels/events.js";
 import * as journal from "./panels/journal.js";
+import * as memory from "./panels/memory.js";
 import * as notes from "./panels/notes.js";
 import * as plan from "./panels/plan.js";
 import * as runs from "./panels/runs.js";
 import * as stack from "./panels/stack.js";
 import * as turn from "./panels/turn.js";
 
-export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals, turn];
+export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals, turn, memory, documents, evaluations];
 
 /** Which changes of a session make which panel read its data anew. */
-const RENEWED_BY = { record: ["plan", "notes", "journal", "runs", "approvals", "turn"], runs: ["runs", "notes"], approvals: ["approvals"] };
+const RENEWED_BY = { record: ["plan", "notes", "journal", "runs", "approvals", "turn", "memory"], runs: ["runs", "notes", "memory", "documents"], approvals: ["approvals"] };
 
 export class Inspector {
   constructor(page) {

@@ -14,6 +14,7 @@ import { startTheme, toggleTheme } from "./theme.js";
 import { humanize } from "./words.js";
 
 const LIVE = { on: "Live", waiting: "Reconnecting", off: "Not live" };
+const DIGITS = 9; // panels with a key of their own
 const TRY = {
   travel: ["Book a flight from Oslo to Madrid tomorrow", "Plan a weekend in Lisbon for two under 1200 euros", "Show my bookings"],
   analytics: ["Which tables are there", "Preview cars", "Bar chart of average miles per gallon by origin in cars"],
@@ -116,7 +117,10 @@ class Page {
     });
     session.addEventListener("turn", (event) => this.chat.renewOne(event.detail));
     session.addEventListener("finished", (event) => this.finished(event.detail));
-    session.addEventListener("record", () => this.showRecord());
+    session.addEventListener("record", () => {
+      this.showRecord();
+      this.chat.render(); // a closed session offers no replies
+    });
     session.addEventListener("live", () => this.showLive());
     session.addEventListener("problem", (event) => notify(event.detail.message, "bad"));
   }
@@ -132,9 +136,11 @@ class Page {
     const { session } = this;
     const record = session?.record;
     const empty = session === null || session.entries.length === 0;
-    document.title = session === null ? "Parley" : `${session.id} · Parley`;
-    byId("session-title").textContent = session?.id ?? "No session";
-    byId("session-facts").textContent = record ? [humanize(record.domain), `epoch ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null].filter(Boolean).join(" · ") : "";
+    const title = record?.title ?? session?.id;
+    byId("app").dataset.session = session?.id ?? "";
+    document.title = title === undefined ? "Parley" : `${title} · Parley`;
+    byId("session-title").textContent = title ?? "No session";
+    byId("session-facts").textContent = record ? [record.title ? session.id : null, humanize(record.domain), `epoch ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null].filter(Boolean).join(" · ") : "";
     byId("session-actions").hidden = session === null;
     byId("close-session").disabled = record?.status === "closed";
     byId("empty").hidden = !empty;
@@ -256,7 +262,7 @@ class Page {
       { keys: ["n"], about: "New session", run: () => this.begin() },
       { keys: ["/"], about: "Write a message", run: () => this.composer.focus() },
       { keys: ["s"], about: "Go to the sessions", run: () => this.focusSessions() },
-      ...PANELS.map((panel, at) => ({ keys: [String(at + 1)], about: `Panel: ${panel.label}`, run: () => this.focusPanel(panel.id) })),
+      ...PANELS.slice(0, DIGITS).map((panel, at) => ({ keys: [String(at + 1)], about: `Panel: ${panel.label}`, run: () => this.focusPanel(panel.id) })),
       { keys: ["["], about: "One epoch back", run: () => this.stepEpoch(-1) },
       { keys: ["]"], about: "One epoch on", run: () => this.stepEpoch(1) },
       { keys: ["r"], about: "Replay, or end it", run: () => (this.replay.running ? this.replay.stop() : this.session && this.replay.start(this.session)) },

@@ -187,7 +187,7 @@ export class Session extends EventTarget {
   handle(event) {
     if (event.type === "token") return this.takeToken(event);
     if (event.number !== null && ENDING.has(event.type)) this.forgetHints(event.turn_id);
-    this.events.push(event);
+    this.events.push({ ...event, at: event.at ?? new Date().toISOString() }); // live ones have just happened
     if (this.events.length > MOST_EVENTS) this.events.shift();
     this.tell("events", event);
     if (event.type.startsWith("approval")) this.tell("approvals");

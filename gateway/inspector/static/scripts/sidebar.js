@@ -31,12 +31,12 @@ export class Sidebar {
   draw() {
     const open = this.page.session?.id;
     const words = byId("session-search").value.toLowerCase().split(/\s+/);
-    const found = this.sessions.filter((one) => words.every((word) => `${one.session_id} ${one.domain} ${one.user_id ?? ""} ${one.status}`.toLowerCase().includes(word)));
+    const found = this.sessions.filter((one) => words.every((word) => `${one.session_id} ${one.title ?? ""} ${one.domain} ${one.user_id ?? ""} ${one.status}`.toLowerCase().includes(word)));
     const tabbed = found.some((one) => one.session_id === open) ? open : found[0]?.session_id;
     replace(byId("sessions"), found.map((one) => h("li", { "aria-current": one.session_id === open ? "true" : null },
       button([
-        h("span", { class: "name" }, one.session_id.replace(/^session_/, "")),
+        h("span", { class: "name" }, one.title ?? one.session_id.replace(/^session_/, "")),
         h("span", { class: "about" }, [humanize(one.domain), one.status === "closed" ? "closed" : null, one.pending ? `${one.pending} waiting` : null, showAge(one.updated_at)].filter(Boolean).join(" · ")),
-      ], () => this.page.go(one.session_id), { "data-key": `session:${one.session_id}`, tabindex: one.session_id === tabbed ? "0" : "-1" }))));
+      ], () => this.page.go(one.session_id), { title: one.session_id, "data-key": `session:${one.session_id}`, tabindex: one.session_id === tabbed ? "0" : "-1" }))));
   }
 }

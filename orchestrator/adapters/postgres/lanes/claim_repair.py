@@ -115,7 +115,7 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
         if lane.lease_token == lease.token and lane.lease_until is not None:
             pending = lane.pending
             await _give_back(connection, lane)
-    return (turn.epoch, first_event, pending, None)
+    return (turn.epoch, first_event, pending, None, None)
 
 
 async def steps_of(database: Database, turn_id: TurnId) -> tuple[Step, ...]:

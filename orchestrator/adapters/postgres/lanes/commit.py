@@ -56,7 +56,7 @@ async def commit_surely(
 
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
 """Statements that a commit needs now and then, by the argument that says so."""
-_PARTS = ("archived", "frames", "plans", "plan_revisions", "outbox")
+_PARTS = ("whole", "step", "archived", "frames", "plans", "plan_revisions", "outbox")
 """Arguments of the statement's own parts that a commit may do without."""
 
 
@@ -83,8 +83,7 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
         "token": lease.token,
         "epoch": lease.epoch,
         "status": commit.status.value,
-        "state": commit.state.decode(),
-        "diff": commit.diff.decode(),
+        **_state_arguments(lease, commit),
         "snapshot": commit.snapshot,
         "result": orjson.dumps(commit.result).decode(),
         "signals": _array(commit.signals),
@@ -106,6 +105,25 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
             [asdict(record) | {"expires_at": record.expires_at.timestamp()} for record in commit.approvals]
         ),
         "closed": _array(commit.closed_approvals),
+    }
+
+
+WHOLE_EVERY_EPOCHS = 10
+"""So often at least the state is written whole; in between, its diffs are all that a commit writes of it."""
+
+
+def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
+    """The state whole, or only its diff where that is much smaller."""
+    state, diff, outline = commit.state, commit.diff, commit.outline
+    due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
+    whole = due or 2 * len(diff) > len(state)
+    return {
+        "whole": state.decode() if whole else None,
+        "step": None if whole else "",
+        "diff": diff.decode(),
+        "open_flows": None if outline is None else outline.flows,
+        "open_approvals": None if outline is None else outline.approvals,
+        "unsummarised": None if outline is None else outline.unsummarised,
     }
 
 

@@ -16,6 +16,7 @@ from orchestrator.adapters.postgres.lanes import claim_repair
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.states import KnownStates, write_whole
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
 from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.errors import LaneLost
@@ -65,6 +66,7 @@ class PostgresLane:
             database, worker, "renew_leases", lease_ttl_s=lease_ttl_s
         )
         self._claiming: set[SessionId] = set()
+        self._states = KnownStates()
         # Arguments of every statement that takes up a turn.
         self._limits = {
             "ttl_s": lease_ttl_s,
@@ -86,16 +88,24 @@ class PostgresLane:
             self._claiming.discard(session_id)
 
     async def _claim_free(self, session_id: SessionId) -> Lease | None:
-        arguments = {"session_id": session_id, **self._held.owner(), **self._limits}
+        known, state = self._states.find(session_id)
+        arguments = {"session_id": session_id, "known": known, **self._held.owner(), **self._limits}
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, user_id, domain, state_epoch, body, *turn = row
+        tenant_id, token, epoch, user_id, domain, *stored = row[:9]
+        turn = row[9:]
         work = await self._take(session_id, token, turn)
         if work is None:
             return None
-        if state_epoch != epoch and epoch > 0:
-            body = await self._read_state(session_id)
+        if stored[0] != epoch and epoch > 0:  # a commit came between this claim's snapshot and its lock
+            found = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
+            assert found is not None
+            stored = list(found)
+        _, version, body, diffs = stored
+        if body is not None:
+            state = write_whole(body, diffs)
+            self._states.keep(session_id, version, state)
         return Lease(
             session_id=session_id,
             tenant_id=TenantId(tenant_id),
@@ -103,7 +113,7 @@ class PostgresLane:
             domain=domain,
             token=token,
             epoch=Epoch(epoch),
-            state=None if body is None else body.encode(),
+            state=None if version is None else state,
             work=work,
         )
 
@@ -113,7 +123,8 @@ class PostgresLane:
         row = await commit_surely(self._database, lease, commit, self._limits, merged=merged)
         if row is None:
             raise self._lost(lease)
-        epoch, first_event, pending, *turn = row
+        epoch, first_event, pending, version, *turn = row
+        self._states.keep(lease.session_id, version, commit.state)
         following = None
         if pending > 0:
             following = await self._take(lease.session_id, lease.token, turn)
@@ -192,6 +203,7 @@ class PostgresLane:
             "status": step.status.value,
             "request_hash": step.request_hash,
             "result": orjson.dumps(step.result).decode(),
+            "duration_ms": step.duration_ms,
         }
         name = "record_step"
         if entry is not None:
@@ -249,12 +261,6 @@ class PostgresLane:
             if left == 0 or len(rows) < asked:
                 break
         return named
-
-    async def _read_state(self, session_id: SessionId) -> str:
-        """The state once more: a commit came between this claim's snapshot and its lock."""
-        row = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
-        assert row is not None
-        return row[0]
 
     def _lost(self, lease: Lease) -> LaneLost:
         self._held.drop(lease.session_id, lease.token)

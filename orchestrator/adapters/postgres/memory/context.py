@@ -1,31 +1,90 @@
-"""Reads what a session and its domain hold beyond the working state, on PostgreSQL, for `gather_context`."""
+"""Reads what a session holds, for the runs of flows that have no rights to, and the collections that all may read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import desc, select
+from sqlalchemy import desc, select, text
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.tables import flows_archive, frames, records, utterances
+from orchestrator.adapters.postgres.states import DIFFS, read_whole
+from orchestrator.adapters.postgres.tables import flows_archive, frames, records, sessions, states, utterances
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.types import Json, JsonObject, SessionId, TenantId
+from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
+from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
+
+NEWEST = 200
+"""Turns, rows or tasks of one session."""
+_HABITS = text(
+    "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
+    " FROM flows_archive AS archive JOIN sessions USING (session_id)"
+    " JOIN sessions AS asking ON asking.tenant_id = sessions.tenant_id AND asking.user_id = sessions.user_id"
+    " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
+    " WHERE asking.tenant_id = :tenant AND asking.session_id = :session"
+    " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
+    " AND NOT EXISTS (SELECT FROM forgotten_preferences AS gone WHERE gone.tenant_id = asking.tenant_id"
+    " AND gone.user_id = asking.user_id AND gone.at >= archive.at AND gone.key IN ('*', '*.' || slot.key,"
+    " archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
+    " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
+)
+"""Nothing of before it was forgotten."""
 
 
-class PostgresContextSources:
-    """Implements `ports.memory.context.ContextSources`."""
+class PostgresSessionMaterial:
+    """Implements `ports.material.SessionMaterial`, with the rights of the runtime."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def tasks(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
-        """Tasks of the session that were completed, newest first: ``{dact, slots, outputs}``."""
+    async def collect(
+        self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]
+    ) -> Mapping[str, Any]:
+        """See `SessionMaterial`."""
+        readers = {CONVERSATION: self._conversation, HABITS: self._habits, HISTORY: self._history}
+        return {name: await readers[name](tenant_id, session_id) for name in names}
+
+    async def _conversation(self, tenant_id: TenantId, session_id: SessionId) -> Conversation | None:
+        """Read one state: what was said and the epoch that it belongs to fit together."""
+        query = (
+            select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body, DIFFS)
+            .join(states, states.c.session_id == sessions.c.session_id)
+            .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
+        )
+        row = await self._database.read_one(query)
+        if row is None:
+            return None
+        state = read_whole(row.body, row.diffs)
+        earlier: JsonObject = state.get("summary") or {"text": "", "through_turn": 0}
+        lines = [line for line in state["messages"] if line["turn"] > earlier["through_turn"]]
+        return Conversation(
+            user_id=None if row.user_id is None else UserId(row.user_id),
+            domain=row.domain,
+            epoch=Epoch(row.epoch),
+            earlier=earlier["text"],
+            lines=lines,
+            through_turn=max((line["turn"] for line in lines), default=earlier["through_turn"]),
+            labels=sorted({source["label"] for source in state.get("labels", ())}),
+        )
+
+    async def _habits(self, tenant_id: TenantId, session_id: SessionId) -> list[SlotUse]:
+        rows = await self._database.read_all(_HABITS, {"tenant": tenant_id, "session": session_id})
+        return [SlotUse(*row) for row in rows]
+
+    async def _history(self, tenant_id: TenantId, session_id: SessionId) -> History:
+        return History(
+            tasks=await self._tasks(tenant_id, session_id),
+            turns=await self._turns(tenant_id, session_id),
+            rows=await self._frames(tenant_id, session_id),
+        )
+
+    async def _tasks(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
         table = flows_archive.c
         query = (
             select(table.dact, table.body)
             .where(table.session_id == session_id, table.tenant_id == tenant_id, table.state == "Completed")
             .order_by(desc(table.at))
-            .limit(limit)
+            .limit(NEWEST)
         )
         return [
             {
@@ -36,8 +95,7 @@ class PostgresContextSources:
             for dact, body in await self._read(query)
         ]
 
-    async def turns(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[str]:
-        """What the user said, newest first."""
+    async def _turns(self, tenant_id: TenantId, session_id: SessionId) -> list[str]:
         table = utterances.c
         query = (
             select(table.content)
@@ -48,20 +106,29 @@ class PostgresContextSources:
                 table.form == "text",
             )
             .order_by(desc(table.epoch), desc(table.position))
-            .limit(limit)
+            .limit(NEWEST)
         )
         return [row[0] for row in await self._read(query)]
 
-    async def frames(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
-        """Rows that the session has displayed, newest first."""
+    async def _frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
         table = frames.c
         query = (
             select(table.body)
             .where(table.session_id == session_id, table.tenant_id == tenant_id)
             .order_by(desc(table.at))
-            .limit(limit)
+            .limit(NEWEST)
         )
-        return [row for (body,) in await self._read(query) for row in _rows_of(body.get("data"))][:limit]
+        return [row for (body,) in await self._read(query) for row in _rows_of(body.get("data"))][:NEWEST]
+
+    async def _read(self, query: Any) -> list[Any]:
+        return list(await self._database.read_all(query))
+
+
+class PostgresCollectionRows:
+    """The tool `sources` of session flows. Raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def rows(
         self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
@@ -74,10 +141,7 @@ class PostgresContextSources:
             .order_by(desc(table.updated_at))
             .limit(limit)
         )
-        return [row[0] for row in await self._read(query)]
-
-    async def _read(self, query: Any) -> list[Any]:
-        return list(await self._database.read_all(query))
+        return [row[0] for row in await self._database.read_all(query)]
 
 
 def _rows_of(data: Json) -> list[JsonObject]:

@@ -30,6 +30,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.states import fold
 from orchestrator.adapters.postgres.tables import (
     forgotten_preferences,
     internal_items,
@@ -94,6 +95,7 @@ class PostgresForgetting:
             for question in (_LEASED, _AT_WORK):
                 if (await connection.execute(question, {"session": session_id})).first() is not None:
                     return False
+            await fold(connection, session_id)  # what workers remember of it is then another state
             if unwanted.everything_until is not None:
                 unwanted = await _forget_conversation(connection, session_id, unwanted)
             for table in metadata.tables.values():

@@ -42,12 +42,17 @@ CREATE INDEX lanes_check_at_idx ON lanes (check_at) WHERE check_at IS NOT NULL;
 CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id);
 
 CREATE TABLE states (
-    session_id text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
-    tenant_id  text NOT NULL,
-    epoch      bigint NOT NULL,
-    body       text NOT NULL
+    session_id   text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
+    tenant_id    text NOT NULL,
+    epoch        bigint NOT NULL,
+    base_epoch   bigint NOT NULL,            -- the epoch that `body` is of; what came after are diffs in `state_history`
+    body         text NOT NULL,
+    -- what housekeeping looks for in the states of many sessions
+    flows        text[] NOT NULL DEFAULT '{}',
+    approvals    integer NOT NULL DEFAULT 0,
+    unsummarised integer NOT NULL DEFAULT 0  -- turns since the last summary
 ) WITH (fillfactor = 70);
-COMMENT ON TABLE states IS 'The working state after the last commit, as serialised.';
+COMMENT ON TABLE states IS 'The working state: whole at an epoch now and then, since when `state_history` has its diffs.';
 
 CREATE TABLE state_history (
     session_id text REFERENCES lanes ON DELETE CASCADE,

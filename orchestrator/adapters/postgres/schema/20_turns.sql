@@ -48,6 +48,7 @@ CREATE TABLE journal (
     status       text NOT NULL,
     request_hash text NOT NULL,
     result       json,
+    duration_ms  real,   -- of the call; null while it has not ended
     token        bigint NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (turn_id, key)

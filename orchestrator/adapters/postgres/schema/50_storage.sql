@@ -1,7 +1,6 @@
--- Cheap storage of the long texts that change with every turn.
+-- Cheap storage of the long texts that turns write.
 --
--- lz4 is used where the server has it; elsewhere the working state stays uncompressed, which costs space and less
--- time than pglz.
+-- lz4 is used where the server has it, else the server's own pglz.
 
 DO $$
 BEGIN
@@ -10,8 +9,6 @@ BEGIN
         ALTER TABLE state_history ALTER COLUMN diff SET COMPRESSION lz4,
                                   ALTER COLUMN snapshot SET COMPRESSION lz4;
         ALTER TABLE turns ALTER COLUMN result SET COMPRESSION lz4;
-    ELSE
-        ALTER TABLE states ALTER COLUMN body SET STORAGE EXTERNAL;
     END IF;
 END
 $$;

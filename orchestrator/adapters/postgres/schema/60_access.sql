@@ -29,7 +29,8 @@ CREATE TABLE guarded_tables (
     name    text PRIMARY KEY,
     runtime text NOT NULL,
     gateway text NOT NULL,
-    reader  text NOT NULL
+    reader  text NOT NULL,
+    flows   text NOT NULL
 );
 COMMENT ON TABLE guarded_tables IS 'What each role may do with each table; applied by parley_guard.';
 
@@ -57,7 +58,8 @@ CREATE FUNCTION parley_guard(
     target regclass,
     runtime text DEFAULT 'SELECT, INSERT, UPDATE, DELETE',
     gateway text DEFAULT 'SELECT, INSERT, UPDATE, DELETE',
-    reader text DEFAULT 'SELECT'
+    reader text DEFAULT 'SELECT',
+    flows text DEFAULT ''
 ) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT SET client_min_messages = warning AS $$
 DECLARE
     relation text := (SELECT relname FROM pg_class WHERE oid = target);
@@ -65,13 +67,14 @@ DECLARE
                              WHERE attrelid = target AND attname = 'tenant_id' AND NOT attisdropped);
     allowed record;
 BEGIN
-    INSERT INTO guarded_tables (name, runtime, gateway, reader)
-    VALUES (relation, runtime, CASE WHEN owned THEN gateway ELSE '' END, CASE WHEN owned THEN reader ELSE '' END)
+    INSERT INTO guarded_tables (name, runtime, gateway, reader, flows)
+    VALUES (relation, runtime, CASE WHEN owned THEN gateway ELSE '' END, CASE WHEN owned THEN reader ELSE '' END, flows)
     ON CONFLICT (name) DO UPDATE
-    SET runtime = excluded.runtime, gateway = excluded.gateway, reader = excluded.reader;
+    SET runtime = excluded.runtime, gateway = excluded.gateway, reader = excluded.reader, flows = excluded.flows;
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
     EXECUTE format('DROP POLICY IF EXISTS parley_tenant ON %s', target);
     EXECUTE format('DROP POLICY IF EXISTS parley_runtime ON %s', target);
+    EXECUTE format('DROP POLICY IF EXISTS parley_session_flows ON %s', target);
     IF owned THEN
         EXECUTE format('CREATE POLICY parley_tenant ON %s USING (tenant_id = (SELECT parley_tenant()))'
                        ' WITH CHECK (tenant_id = (SELECT parley_tenant()))', target);
@@ -80,11 +83,16 @@ BEGIN
         EXECUTE format('CREATE POLICY parley_runtime ON %s TO parley_runtime USING (true) WITH CHECK (true)',
                        target);
     END IF;
+    IF to_regrole('parley_session_flows') IS NOT NULL AND flows <> '' THEN
+        EXECUTE format('CREATE POLICY parley_session_flows ON %s TO parley_session_flows USING (true)'
+                       ' WITH CHECK (true)', target);
+    END IF;
     FOR allowed IN
         SELECT role, privileges
         FROM guarded_tables AS kept
         CROSS JOIN LATERAL (VALUES ('parley_runtime', kept.runtime), ('parley_gateway', kept.gateway),
-                                   ('parley_reader', kept.reader)) AS granted (role, privileges)
+                                   ('parley_reader', kept.reader),
+                                   ('parley_session_flows', kept.flows)) AS granted (role, privileges)
         WHERE kept.name = relation AND to_regrole(role) IS NOT NULL
     LOOP
         EXECUTE format('REVOKE ALL ON %s FROM %I', target, allowed.role);
@@ -113,7 +121,7 @@ BEGIN
         IF target.name IS NULL THEN
             PERFORM parley_guard(target.relation);
         ELSE
-            PERFORM parley_guard(target.relation, target.runtime, target.gateway, target.reader);
+            PERFORM parley_guard(target.relation, target.runtime, target.gateway, target.reader, target.flows);
         END IF;
     END LOOP;
     FOREACH known IN ARRAY ARRAY['parley_runtime', 'parley_gateway'] LOOP

@@ -1,10 +1,12 @@
 -- Lease a lane and take up its next turn (RT-2).
 --
--- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below
+-- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below, known (the version of the state
+--            that the caller has at hand, if any)
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
 --            and turn. The turn is null when this statement's snapshot shows none that may run: the
 --            caller repairs that with a fresh one. `state_epoch` differs from `epoch` when a commit came
---            in between: the caller reads the state again.
+--            in between: the caller reads the state again. The state itself is left out when it is of the
+--            version that the caller knows: any change of its row makes another one.
 -- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
 -- it is one whose reply was lost.
 WITH lane AS (
@@ -23,9 +25,19 @@ WITH lane AS (
 ),
 -- include: parts/next_turn.sql
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain,
-       states.epoch AS state_epoch, states.body,
+       states.epoch AS state_epoch, state.version,
+       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN states.body END,
+       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN
+-- include: parts/diffs.sql
+       END,
        taken.*
 FROM lane
 JOIN sessions ON sessions.session_id = lane.session_id
 LEFT JOIN states ON states.session_id = lane.session_id
+LEFT JOIN LATERAL (
+    SELECT
+-- include: parts/version.sql
+        AS version
+    WHERE states.session_id IS NOT NULL
+) AS state ON true
 LEFT JOIN taken ON true

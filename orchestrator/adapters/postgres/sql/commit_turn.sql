@@ -2,9 +2,10 @@
 -- RT-4).
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
---            status, state, diff, snapshot, result, signals, error, max_attempts, deadline_s, crashes_below, and as JSON arrays
---            or null: events, utterances, archived, frames, plans, plan_revisions, outbox; event_count
--- Effect:    one row: the new epoch, the number of the first event, the turns still pending, and the
+--            status, diff, snapshot, result, signals, error, max_attempts, deadline_s, crashes_below, and as JSON arrays
+--            or null: events, utterances, archived, frames, plans, plan_revisions, outbox; event_count; one of: whole
+--            (the state), step (any text: the diff says it); open_flows, open_approvals, unsummarised (nulls: as before)
+-- Effect:    one row: the new epoch, the number of the first event, the turns still pending, the state's version, and the
 --            next turn, already marked as running. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
 -- is either counted in `pending` here, or its submission finds the lane released.
@@ -41,15 +42,42 @@ WITH lane AS (
     RETURNING turns.turn_id, turns.epoch, client_sequence,
               forget AND turns.status = 'cancelled'
                   AND NOT EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id) AS forgotten
+-- only with: whole
 ), state AS (
-    INSERT INTO states (session_id, tenant_id, epoch, body)
-    SELECT %(session_id)s, %(tenant_id)s, epoch, %(state)s FROM lane
-    ON CONFLICT (session_id) DO UPDATE SET epoch = excluded.epoch, body = excluded.body
+    INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarised)
+    SELECT %(session_id)s, %(tenant_id)s, epoch, epoch, %(whole)s,
+           coalesce(%(open_flows)s::text[], '{}'), coalesce(%(open_approvals)s::int, 0), coalesce(%(unsummarised)s::int, 0)
+    FROM lane
+    ON CONFLICT (session_id) DO UPDATE
+    SET epoch = excluded.epoch, base_epoch = excluded.epoch, body = excluded.body,
+        flows = coalesce(%(open_flows)s::text[], states.flows),
+        approvals = coalesce(%(open_approvals)s::int, states.approvals),
+        unsummarised = coalesce(%(unsummarised)s::int, states.unsummarised)
+    RETURNING
+-- include: parts/version.sql
+        AS version
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, turn_id, diff, snapshot)
     SELECT %(session_id)s, epoch, %(tenant_id)s, %(turn_id)s, %(diff)s,
-           CASE WHEN %(snapshot)s OR epoch = 1 THEN %(state)s END
+           CASE WHEN %(snapshot)s OR epoch = 1 THEN %(whole)s END
     FROM lane
+-- end
+-- only with: step
+), state AS (
+    UPDATE states
+    SET epoch = lane.epoch,
+        flows = coalesce(%(open_flows)s::text[], flows),
+        approvals = coalesce(%(open_approvals)s::int, approvals),
+        unsummarised = coalesce(%(unsummarised)s::int, unsummarised)
+    FROM lane
+    WHERE session_id = %(session_id)s
+    RETURNING
+-- include: parts/version.sql
+        AS version
+), history AS (
+    INSERT INTO state_history (session_id, epoch, tenant_id, turn_id, diff)
+    SELECT %(session_id)s, epoch, %(tenant_id)s, %(turn_id)s, %(diff)s FROM lane
+-- end
 ), said AS (
     INSERT INTO utterances (session_id, epoch, position, seq, tenant_id, turn_id, role, form, content)
     SELECT %(session_id)s, ended.epoch, line.position, %(seq)s, %(tenant_id)s, %(turn_id)s, line.role,
@@ -109,5 +137,5 @@ WITH lane AS (
 -- end
 ),
 -- include: parts/next_turn.sql
-SELECT lane.epoch, lane.first_event, lane.pending, taken.*
-FROM lane LEFT JOIN taken ON true
+SELECT lane.epoch, lane.first_event, lane.pending, state.version, taken.*
+FROM lane CROSS JOIN state LEFT JOIN taken ON true

@@ -13,11 +13,7 @@ FROM (
     ORDER BY session_id
     LIMIT %(limit)s
 ) AS lanes
-JOIN states USING (session_id)
-CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(flow ->> 'flow_id'), '{}') AS flows
-    FROM json_array_elements(states.body::json -> 'stack') AS flow
-) AS stack
+JOIN states AS stack USING (session_id)
 CROSS JOIN LATERAL (
     SELECT count(*) FROM turns
     WHERE turns.session_id = lanes.session_id AND turns.seq > lanes.done_seq AND turns.status = 'running'

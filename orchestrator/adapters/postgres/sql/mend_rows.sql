@@ -7,8 +7,7 @@ WITH lane AS (
     WHERE session_id = %(session_id)s AND lease_owner IS NULL
     FOR NO KEY UPDATE
 ), stack AS (
-    SELECT coalesce(array_agg(flow ->> 'flow_id'), '{}') AS flows
-    FROM lane JOIN states USING (session_id), json_array_elements(states.body::json -> 'stack') AS flow
+    SELECT states.flows FROM lane JOIN states USING (session_id)
 ), swept AS (
     UPDATE lanes
     SET check_at = clock_timestamp(), ready_at = clock_timestamp(), pending = greatest(pending, 1)

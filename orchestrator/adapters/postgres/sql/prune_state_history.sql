@@ -2,7 +2,8 @@
 --
 -- Arguments: sessions (array), keep, limit
 -- Effect:    the number of rows that went; as many as the limit: there may be more.
--- An epoch can be rebuilt from the snapshot before it: the newest one that is old enough stays.
+-- An epoch can be rebuilt from the snapshot before it: the newest one that is old enough stays. Where a
+-- snapshot is made, `states` gets the whole state as well, so that the diffs since that one stay too.
 WITH gone AS (
     DELETE FROM state_history
     WHERE ctid = ANY(ARRAY(

@@ -1,4 +1,10 @@
 -- The working state, by itself.
 --
 -- Arguments: session_id
-SELECT body FROM states WHERE session_id = %(session_id)s
+-- Effect:    one row: the epoch and the version of the state, the whole one at some epoch, and the diffs since.
+SELECT states.epoch,
+-- include: parts/version.sql
+       , states.body,
+-- include: parts/diffs.sql
+FROM states
+WHERE states.session_id = %(session_id)s

@@ -1,6 +1,6 @@
 -- Insert or finish one journal step and its line of the ledger, together, under the fence (RT-9, RT-10).
 --
--- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result, as in
+-- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result, duration_ms, as in
 --            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
 --            effect_status, effect_result
 -- Effect:    one row when the lease is still this one; none otherwise, and nothing was written.
@@ -9,13 +9,13 @@ WITH lane AS (
     WHERE session_id = %(session_id)s AND lease_token = %(token)s AND epoch = %(epoch)s
     FOR SHARE
 ), step AS (
-    INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, result, token)
+    INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, result, duration_ms, token)
     SELECT %(turn_id)s, %(key)s, %(tenant_id)s, session_id, %(kind)s, %(status)s, %(request_hash)s,
-           %(result)s::json, %(token)s
+           %(result)s::json, %(duration_ms)s::real, %(token)s
     FROM lane
     ON CONFLICT (turn_id, key) DO UPDATE
     SET status = excluded.status, result = excluded.result, request_hash = excluded.request_hash,
-        token = excluded.token
+        duration_ms = excluded.duration_ms, token = excluded.token
 )
 INSERT INTO effects (session_id, fingerprint, tenant_id, turn_id, step_key, idempotency_key, flow_id, tool_id,
                      arguments, slots, status, result)

@@ -47,7 +47,9 @@ class PostgresArchive:
     ) -> list[JsonObject]:
         step = journal.c
         query = (
-            select(step.turn_id, step.key, step.kind, step.status, step.request_hash, step.at)
+            select(
+                step.turn_id, step.key, step.kind, step.status, step.request_hash, step.duration_ms, step.at
+            )
             .join_from(turns, journal, step.turn_id == turns.c.turn_id)  # found by the session's turns
             .where(turns.c.session_id == session_id, turns.c.tenant_id == tenant_id)
             .order_by(desc(turns.c.seq), desc(step.at), desc(step.key))
@@ -63,6 +65,7 @@ class PostgresArchive:
                 "kind": row.kind,
                 "status": row.status,
                 "request_hash": row.request_hash,
+                "duration_ms": row.duration_ms,
                 "at": row.at.isoformat(),
             }
             for row in rows

@@ -196,13 +196,17 @@ def data(tmp_path: Path) -> Path:
 
 
 async def measure(
-    data: Path, folder: Path, told: Telling = Telling.NEW, mistaken: float = 0.0
+    data: Path,
+    folder: Path,
+    told: Telling = Telling.NEW,
+    mistaken: float = 0.0,
+    by: By = By.ANNOTATIONS,
 ) -> dict[str, Any]:
     figures, report = await drive(
         data / "schema.json",
         data / "dialogues.jsonl",
         folder=folder,
-        by=By.ANNOTATIONS,
+        by=by,
         model=None,
         told=told,
         mistaken=mistaken,
@@ -219,6 +223,13 @@ async def test_every_annotated_call_is_made_and_no_other(data: Path, tmp_path: P
     assert figures["misses"] == []
     assert (figures["exact_at_turn"], figures["made_annotated"], figures["reached"]) == (1.0, 1.0, 1.0)
     assert (figures["dialogues"], figures["turns"], figures["annotated_calls"]) == (1, 5, 3)
+    assert figures["asked"] == 1.0
+
+
+async def test_where_system_1_is_sure_the_annotations_are_not_asked(data: Path, tmp_path: Path) -> None:
+    figures = await measure(data, tmp_path, by=By.AUTO)
+    assert 0.0 < figures["asked"] < 1.0
+    assert figures["unfounded_transactions"] == 0
 
 
 async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path, tmp_path: Path) -> None:

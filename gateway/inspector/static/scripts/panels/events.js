@@ -1,7 +1,7 @@
 // The session's event log, newest last, as it grows.
 
 import { h } from "../dom.js";
-import { humanize } from "../words.js";
+import { humanize, showTime } from "../words.js";
 import { nothing } from "./common.js";
 
 export const id = "events";
@@ -33,7 +33,8 @@ function showEvent(event, session, view) {
   const about = facts.map(([name, value]) => `${name.replaceAll("_", " ")}: ${short(value)}`).join(", ");
   return h("li", { title: JSON.stringify(event.payload), "aria-current": event.number !== null && view.event?.number === event.number ? "step" : null, class: event.number === null ? "hint-event" : null },
     h("span", { class: "number" }, event.number ?? "live"),
-    h("div", {}, h("span", { class: "type" }, humanize(event.type)), seq ? ` #${seq} ` : " ", h("span", { class: "about" }, about)));
+    h("div", {}, h("span", { class: "type" }, humanize(event.type)), seq ? ` #${seq} ` : " ", h("span", { class: "about" }, about)),
+    h("time", { class: "when", datetime: event.at }, showTime(event.at)));
 }
 
 function short(value) {

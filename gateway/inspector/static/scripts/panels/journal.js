@@ -2,7 +2,7 @@
 
 import { showPairs } from "../blocks.js";
 import { h } from "../dom.js";
-import { humanize, showTime } from "../words.js";
+import { humanize, showDuration, showTime } from "../words.js";
 import { chip, fold, nothing, section } from "./common.js";
 
 export const id = "journal";
@@ -34,6 +34,6 @@ function showStep(step, session) {
   const seq = session.find(step.turn_id)?.turn?.seq;
   const { key } = step;
   return h("li", { class: "entry" },
-    h("header", {}, h("h4", {}, key), chip(step.status), h("span", { class: "when" }, [seq ? `#${seq}` : null, showTime(step.at)].filter(Boolean).join(" "))),
+    h("header", {}, h("h4", {}, key), chip(step.status), h("span", { class: "when" }, [seq ? `#${seq}` : null, showTime(step.at), step.duration_ms === null ? null : `for ${showDuration(step.duration_ms)}`].filter(Boolean).join(" "))),
     h("p", { class: "quote" }, humanize(step.kind)));
 }

@@ -8,6 +8,8 @@ import { chip, nothing, section } from "./common.js";
 export const id = "stack";
 export const label = "Stack";
 
+const FLAGS = { natural_birth: "Asked for in words" };
+
 export function render({ view, session }) {
   const { state } = view;
   const working = view.epoch === null ? showWork(session.hints) : null;
@@ -55,7 +57,7 @@ function showQuestion(ambiguity) {
 }
 
 function showUnderstanding(state) {
-  const flags = Object.entries(state.flags ?? {}).filter(([, set]) => set === true).map(([name]) => humanize(name));
+  const flags = Object.entries(state.flags ?? {}).filter(([, set]) => set === true).map(([name]) => FLAGS[name] ?? humanize(name));
   const likely = (state.candidates ?? []).slice(0, 3).map((one) => `${humanize(one.dact)} ${Math.round(one.score * 100)}%`);
   return h("dl", { class: "pairs" },
     h("dt", {}, "Turn"), h("dd", {}, showValue(state.turn)),

@@ -43,20 +43,35 @@ function showPrediction({ kind, source, flows = [], ...more }) {
 }
 
 /** Signals as they came: how long after the turn began, and for how long. */
-function showCourse({ turn, signals }) {
-  const began = Date.parse(turn.started_at ?? turn.accepted_at);
+function showCourse({ started_at: started, finished_at: finished, signals }) {
+  const began = Date.parse(started);
   const ends = signals.map((signal) => Date.parse(signal.time) - began);
-  const whole = Math.max(1, turn.ran_ms ?? 0, ...ends);
+  const whole = Math.max(1, Date.parse(finished) - began, ...ends);
   return h("ol", { class: "entries", "aria-label": "Course of the turn" }, signals.map((signal, at) => {
-    const { duration_ms: lasted = 0, ...facts } = signal.payload;
+    const { duration_ms: lasted = 0, messages, answer, ...facts } = signal.payload;
     const start = Math.max(0, ends[at] - lasted);
     return h("li", { class: "entry" },
       h("header", {}, h("h4", {}, titleOf(signal)), signal.payload.ok === false ? chip("failed") : null,
         h("span", { class: "when" }, [`after ${showDuration(start)}`, lasted ? `for ${showDuration(lasted)}` : null].filter(Boolean).join(", "))),
       h("div", { class: "course", "aria-hidden": "true" }, h("span", { style: { "margin-left": `${(100 * start) / whole}%`, width: `${Math.max(0.5, (100 * lasted) / whole)}%` } })),
-      signal.type === "model_call" ? h("p", { class: "quote" }, costOf(facts)) : null,
+      signal.type === "model_call" ? [h("p", { class: "quote" }, costOf(facts)), showDialogue(messages, answer, signal.id)] : null,
       fold("Noted", facts, `signal:${signal.id}`));
   }));
+}
+
+/** What a model was asked and answered, where that is kept. */
+function showDialogue(messages, answer, key) {
+  if (messages === undefined) return h("p", { class: "quote" }, "Its prompt and answer are not kept: see PARLEY_KEEP_PROMPTS.");
+  return [
+    quote("Prompt", messages, `prompt:${key}`),
+    answer === null ? h("p", { class: "quote" }, "There was no answer.") : quote("Answer", [answer], `answer:${key}`),
+  ];
+}
+
+function quote(name, messages, key) {
+  return h("details", { "data-key": key }, h("summary", {}, name), messages.map((message) => h("figure", { class: "message" },
+    h("figcaption", {}, humanize(message.role)),
+    h("pre", { class: "json", tabindex: "0", role: "region", "aria-label": `${name}: ${message.role}` }, message.text))));
 }
 
 function titleOf({ type, source, payload }) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.promotion import PROMOTED, TIMES, data_of, with_data
+from internal_flows.housekeeping.session.promotion import PROMOTED, TIMES, data_of, with_data
 from internal_flows.stages import InternalFlow, RunContext, skip
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind
 from orchestrator.types import Json

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from internal_flows.housekeeping.retention import PRUNE_WITHIN_S
+from internal_flows.housekeeping.maintenance.retention import PRUNE_WITHIN_S
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.memory.forgetting import Unwanted, collect_unwanted
 from orchestrator.memory.user_memory import SESSION_OWNER

@@ -1,12 +1,10 @@
-"""`promote_context` and `embed_documents`: what business context is made of (CO-4)."""
+"""`promote_context`: what a session found out and is worth keeping becomes business context (CO-4)."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel
-
-from internal_flows.housekeeping.promotion import (
+from internal_flows.housekeeping.session.promotion import (
     PROMOTED,
     About,
     Bars,
@@ -17,13 +15,12 @@ from internal_flows.housekeeping.promotion import (
     select,
     with_data,
 )
-from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run, skip
-from orchestrator.errors import NotFound
+from internal_flows.stages import InternalFlow, RunContext, before_all_response, skip
+from orchestrator.ports.material import CONVERSATION, Conversation
 from orchestrator.ports.memory.documents import NewDocument, Owned
 from orchestrator.ports.memory.scratchpad import Entry
-from orchestrator.types import Json, JsonObject, TenantId
+from orchestrator.types import Json, JsonObject
 
-BATCH = 100
 LONGEST_TITLE = 80
 
 
@@ -38,12 +35,11 @@ class PromoteContext(InternalFlow):
     name: ClassVar[str] = "promote_context"
     trigger: ClassVar[str] = "summary_due"
     depends_on: ClassVar[tuple[str, ...]] = ("summarize_session",)
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "scratchpad", "context")
+    material: ClassVar[tuple[str, ...]] = (CONVERSATION,)
+    tools: ClassVar[tuple[str, ...]] = ("scratchpad", "context")
 
     async def before_all(self, run: RunContext) -> Any:
-        if run.session_id is None:
-            return skip("It needs a session.")
-        found = await run.tools["housekeeping"].state(run.tenant_id, run.session_id)
+        found: Conversation | None = run.material[CONVERSATION]
         if found is None:
             return skip("Nothing has been said yet.")
         if found.user_id is None and not run.config.get("share"):
@@ -93,52 +89,3 @@ class PromoteContext(InternalFlow):
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
         return {"promoted": sum(output is not None for output in outputs)}
-
-
-class ToEmbed(BaseModel):
-    """A document; without a tenant it is the run's."""
-
-    document_id: str
-    tenant_id: TenantId | None = None
-
-
-class EmbedDocuments(InternalFlow):
-    """Cuts and embeds documents: those it is given after an upload, or, on schedule, all whose chunks are not
-    in the present space. A full batch asks for another run.
-    """
-
-    name: ClassVar[str] = "embed_documents"
-    trigger: ClassVar[str] = "embed_documents"
-    tools: ClassVar[tuple[str, ...]] = ("context",)
-    input_type: ClassVar[Any] = ToEmbed
-    options: ClassVar[Options] = Options(concurrency=2, timeout_s=120)
-
-    async def before_all(self, run: RunContext) -> Any:
-        if "job" not in run.parameters:
-            return None
-        context = run.tools["context"]
-        due = await context.documents.unembedded(context.space, limit=BATCH)
-        inputs = [{"tenant_id": tenant_id, "document_id": document_id} for tenant_id, document_id in due]
-        return before_all_response(inputs=inputs, data={"full": len(due) == BATCH})
-
-    async def data(self, run: RunContext, item: ToEmbed) -> Any:
-        """Only the schedule works for all tenants."""
-        foreign = item.tenant_id not in {None, run.tenant_id} and "job" not in run.parameters
-        return skip("It belongs to another tenant.") if foreign else item
-
-    async def work(self, run: RunContext, item: ToEmbed, data: Json) -> Json:
-        try:
-            return await run.tools["context"].embed(item.tenant_id or run.tenant_id, item.document_id)
-        except NotFound:
-            return None
-
-    async def output(self, run: RunContext, item: ToEmbed, data: Json, result: Json) -> Any:
-        if result is None:
-            return skip("The document changed or was removed meanwhile.")
-        return {"document_id": item.document_id, "chunks": result}
-
-    async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
-        done = sum(output is not None for output in outputs)
-        if run.data is not None and run.data["full"] and done:
-            return redo_run()
-        return {"embedded": done}

@@ -1,4 +1,4 @@
-"""`gather_context` and `hand_over_context`: find elsewhere what a flow needs that cannot go on (PX-16).
+"""`gather_context`: find elsewhere what a flow needs that cannot go on (PX-16).
 
 Each source is one item, so that they are looked through side by side; what none of them knows is not made up.
 """
@@ -23,20 +23,15 @@ from internal_flows.stages import (
 )
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import ParleyError
-from orchestrator.ports.memory.context import (
-    CONTEXT_READY,
-    GATHER_CONTEXT,
-    HAND_OVER_CONTEXT,
-    ContextQuestion,
-    Finding,
-)
+from orchestrator.ports.material import HISTORY, History
+from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TurnId, UserId
 
 MOST_FINDINGS = 8
 LONGEST_TEXT = 500
 NEWEST: Final = 200
-"""Turns, rows or tasks of one source."""
+"""Rows of one collection; turns and tasks of a session are no more."""
 PRIVATE = "private"
 
 _WORD = re.compile(r"\w{3,}")
@@ -73,15 +68,24 @@ class GatherContext(InternalFlow):
 
     name: ClassVar[str] = GATHER_CONTEXT
     trigger: ClassVar[str] = "context_needed"
+    material: ClassVar[tuple[str, ...]] = (HISTORY,)
     tools: ClassVar[tuple[str, ...]] = ("sources", "memory", "scratchpad")
     options: ClassVar[Options] = Options(concurrency=5, timeout_s=5)
     on_failure: ClassVar[OnFailure] = OnFailure.RELEASE
     urgency: ClassVar[Urgency] = Urgency.URGENT
 
     async def before_all(self, run: RunContext) -> Any:
-        if run.session_id is None:
+        history: History | None = run.material[HISTORY]
+        if history is None:
             return skip("It needs a session.")
-        return before_all_response(inputs=list(_SOURCES))
+        question = Question.model_validate(run.parameters)
+        searched = (
+            _search_tasks(history.tasks, question),
+            _search_turns(history.turns, question),
+            _from_rows(history.rows, question, (PRIVATE,)),
+        )
+        known: list[Json] = [finding.to_json() for found in searched for finding in best(found)]
+        return before_all_response(inputs=list(_SOURCES), data=known)
 
     async def work(self, run: RunContext, item: str, data: Json) -> JsonObject:
         """A source that does not answer is named, and the others count."""
@@ -93,8 +97,8 @@ class GatherContext(InternalFlow):
         return {"found": [finding.to_json() for finding in best(found)]}
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
-        everything = [Finding.from_json(body) for output in outputs for body in output["found"]]
-        found = best(everything)
+        bodies = [*run.data, *(body for output in outputs for body in output["found"])]
+        found = best([Finding.from_json(body) for body in bodies])
         failed = {
             name: output["failed"]
             for name, output in zip(_SOURCES, outputs, strict=True)
@@ -104,22 +108,6 @@ class GatherContext(InternalFlow):
         if noted:
             await run.tools["scratchpad"].put(run.tenant_id, run.session_id, noted, operation=run.run_id)
         return {"found": [finding.to_json() for finding in found], "failed": failed}
-
-
-class HandOverContext(InternalFlow):
-    """Leaves the system turn with which the flow goes on; a flow that no longer waits ignores it."""
-
-    name: ClassVar[str] = HAND_OVER_CONTEXT
-    trigger: ClassVar[str] = HAND_OVER_CONTEXT
-    tools: ClassVar[tuple[str, ...]] = ("lanes",)
-    urgency: ClassVar[Urgency] = Urgency.URGENT
-
-    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
-        if run.session_id is None:
-            return None
-        payload = {"flow_id": run.parameters.get("flow_id"), "run_id": run.parameters.get("run_id")}
-        key = f"{CONTEXT_READY}:{run.parameters.get('run_id')}"
-        return await run.tools["lanes"].submit(run.tenant_id, run.session_id, CONTEXT_READY, payload, key=key)
 
 
 def best(found: Iterable[Finding]) -> list[Finding]:
@@ -147,7 +135,7 @@ def _note(run: RunContext, place: int, finding: Finding) -> Entry:
     )
 
 
-# The sources.
+# Where else it looks.
 
 
 async def _search_notes(run: RunContext, question: Question) -> list[Finding]:
@@ -160,9 +148,8 @@ async def _search_notes(run: RunContext, question: Question) -> list[Finding]:
     ]
 
 
-async def _search_tasks(run: RunContext, question: Question) -> list[Finding]:
+def _search_tasks(tasks: list[JsonObject], question: Question) -> list[Finding]:
     """A value that the same slot had in a task before; the newest one counts most."""
-    tasks = await run.tools["sources"].tasks(run.tenant_id, run.session_id, limit=NEWEST)
     found: list[Finding] = []
     for age, task in enumerate(tasks):
         values = _pick({**task["slots"], **task["outputs"]}, question)
@@ -172,8 +159,7 @@ async def _search_tasks(run: RunContext, question: Question) -> list[Finding]:
     return found
 
 
-async def _search_turns(run: RunContext, question: Question) -> list[Finding]:
-    lines = await run.tools["sources"].turns(run.tenant_id, run.session_id, limit=NEWEST)
+def _search_turns(lines: list[str], question: Question) -> list[Finding]:
     return [
         Finding("turns", f"The user said: {line[:LONGEST_TEXT]}", {}, score - age / NEWEST / 10)
         for age, line in enumerate(lines)
@@ -181,17 +167,12 @@ async def _search_turns(run: RunContext, question: Question) -> list[Finding]:
     ]
 
 
-async def _search_rows(run: RunContext, question: Question) -> list[Finding]:
-    """Rows that the session has seen, and those of the collections that the domain has opened for this.
-
-    A value is taken when all the rows that fit agree on it.
-    """
-    context = run.tools["sources"]
-    displayed = await context.frames(run.tenant_id, run.session_id, limit=NEWEST)
-    found = _from_rows(displayed, question, (PRIVATE,))
+async def _search_collections(run: RunContext, question: Question) -> list[Finding]:
+    """Rows of the collections that the domain has opened for this."""
+    found: list[Finding] = []
     collections: Mapping[str, Any] = run.config.get("collections", {})
     for name, labels in collections.items():
-        rows = await context.rows(run.tenant_id, question.domain, name, limit=NEWEST)
+        rows = await run.tools["sources"].rows(run.tenant_id, question.domain, name, limit=NEWEST)
         own = [row for row in rows if row.get("user_id") in {None, question.user_id}]
         found += _from_rows(own, question, tuple(labels))
     return found
@@ -215,14 +196,13 @@ async def _search_memory(run: RunContext, question: Question) -> list[Finding]:
 
 _SOURCES: Final[Mapping[str, Search]] = {
     "scratchpad": _search_notes,
-    "tasks": _search_tasks,
-    "turns": _search_turns,
-    "rows": _search_rows,
+    "rows": _search_collections,
     "memory": _search_memory,
 }
 
 
 def _from_rows(rows: list[JsonObject], question: Question, labels: tuple[str, ...]) -> list[Finding]:
+    """Find rows that fit. A value is taken when all that fit best agree on it."""
     fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
     top = [row for row, score in fitting if score == fitting[0][1]]

@@ -74,7 +74,7 @@ class _Proposing(InternalFlow, ABC):
         return skip("dry run: " + " ".join(item.why)) if run.config.get("dry_run") else item
 
     async def output(self, run: RunContext, item: Found, data: Json, result: Json) -> Json:
-        turn_id = await run.tools["proposals"].propose(
+        await run.tools["proposals"].propose(
             item.tenant_id,
             item.session_id,
             self.proposes,
@@ -83,7 +83,7 @@ class _Proposing(InternalFlow, ABC):
             flow=self.name,
             run_id=run.run_id,
         )
-        return {"session_id": item.session_id, "turn_id": turn_id, "why": item.why}
+        return {"session_id": item.session_id, "why": item.why}
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
         return {"proposed": sum(output is not None for output in outputs)}

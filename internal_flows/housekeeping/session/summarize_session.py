@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from dataclasses import asdict
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.promotion import SALIENT, About, is_lasting
+from internal_flows.housekeeping.session.promotion import SALIENT, About, is_lasting
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
+from orchestrator.ports.material import CONVERSATION, Conversation
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.types import Epoch, Json, JsonObject, SessionId
+from orchestrator.types import Epoch, Json, JsonObject
 
 PROMPT = "memory_summarize"
 SUMMARY_NOTE = "summary"
@@ -24,8 +26,6 @@ MOST_FINDINGS = 5
 LONGEST_FINDING = 300
 STATED = SALIENT
 """The salience of what a user told of themselves, without a model to judge it."""
-IDLE_S = 1800.0
-LEAST_TURNS = 3
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -56,29 +56,17 @@ class SummarizeSession(InternalFlow):
 
     name: ClassVar[str] = "summarize_session"
     trigger: ClassVar[str] = "summary_due"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals", "scratchpad", "writer")
+    material: ClassVar[tuple[str, ...]] = (CONVERSATION,)
+    tools: ClassVar[tuple[str, ...]] = ("proposals", "scratchpad", "writer")
     options: ClassVar[Options] = Options(timeout_s=120)
 
     async def before_all(self, run: RunContext) -> Any:
-        """One look at the state: what is summarised and the epoch that it belongs to fit together."""
-        if run.session_id is None:
-            return skip("It needs a session.")
-        found = await run.tools["housekeeping"].state(run.tenant_id, run.session_id)
+        found: Conversation | None = run.material[CONVERSATION]
         if found is None:
             return skip("Nothing has been said yet.")
-        earlier = found.state.get("summary") or {"text": "", "through_turn": 0}
-        lines = [line for line in found.state["messages"] if line["turn"] > earlier["through_turn"]]
-        if not lines:
+        if not found.lines:
             return skip("Nothing has been said since the last summary.")
-        given = {
-            "earlier": earlier["text"],
-            "lines": lines,
-            "through_turn": max(line["turn"] for line in lines),
-            "epoch": found.epoch,
-            "domain": found.domain,
-            "labels": sorted({source["label"] for source in found.state.get("labels", ())}),
-        }
-        return before_all_response(inputs=[given])
+        return before_all_response(inputs=[asdict(found)])
 
     async def work(self, run: RunContext, item: JsonObject, data: JsonObject) -> JsonObject:
         length = run.config.get("length", 2000)
@@ -117,7 +105,7 @@ class SummarizeSession(InternalFlow):
 
     async def output(self, run: RunContext, item: JsonObject, data: Json, result: JsonObject) -> Json:
         assert run.session_id is not None
-        turn_id = await run.tools["proposals"].propose(
+        await run.tools["proposals"].propose(
             run.tenant_id,
             run.session_id,
             "summary",
@@ -131,7 +119,7 @@ class SummarizeSession(InternalFlow):
             run.tenant_id, run.session_id, notes, operation=f"{run.run_id}:notes"
         )
         further = {name: result[name] for name in ("by", "problem") if result.get(name)}
-        return {"turn_id": turn_id, "through_turn": item["through_turn"], **further}
+        return {"through_turn": item["through_turn"], **further}
 
 
 def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> tuple[Entry, ...]:
@@ -161,33 +149,6 @@ def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> 
         for place, finding in enumerate(result["findings"])
     ]
     return (summary, *findings)
-
-
-class SummarizeIdle(InternalFlow):
-    """Starts the summary of sessions that came to rest with turns that no summary covers.
-
-    Configuration: `idle_s` (half an hour), `least_turns` (3).
-    """
-
-    name: ClassVar[str] = "summarize_idle"
-    trigger: ClassVar[str] = "summarize_idle"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "triggers")
-
-    async def before_all(self, run: RunContext) -> Any:
-        found = await run.tools["housekeeping"].unsummarised(
-            idle_s=run.config.get("idle_s", IDLE_S), least_turns=run.config.get("least_turns", LEAST_TURNS)
-        )
-        return before_all_response(inputs=[[*names] for names in found])
-
-    async def work(self, run: RunContext, item: list[Json], data: Json) -> Json:
-        tenant_id, session_id, epoch = item
-        await run.tools["triggers"].start(
-            SummarizeSession.trigger, tenant_id, SessionId(session_id), key=f"idle:{session_id}:{epoch}"
-        )
-        return session_id
-
-    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
-        return {"started": len(outputs)}
 
 
 _WORD = re.compile(r"[^\W\d_]{4,}")

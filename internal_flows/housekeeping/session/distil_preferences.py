@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.promotion import (
+from internal_flows.housekeeping.session.promotion import (
     PROMOTED,
     About,
     Bars,
@@ -17,7 +17,7 @@ from internal_flows.housekeeping.promotion import (
 )
 from internal_flows.stages import InternalFlow, RunContext, skip
 from orchestrator.memory.user_memory import name_note
-from orchestrator.ports.housekeeping import SlotUse
+from orchestrator.ports.material import CONVERSATION, HABITS, Conversation, SlotUse
 from orchestrator.ports.memory.preferences import LONGEST_TEXT, Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, JsonObject
@@ -38,32 +38,30 @@ class DistilPreferences(InternalFlow):
     name: ClassVar[str] = "distil_preferences"
     trigger: ClassVar[str] = "summary_due"
     depends_on: ClassVar[tuple[str, ...]] = ("summarize_session",)
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "preferences", "scratchpad")
+    material: ClassVar[tuple[str, ...]] = (CONVERSATION, HABITS)
+    tools: ClassVar[tuple[str, ...]] = ("preferences", "scratchpad")
 
     async def before_all(self, run: RunContext) -> Any:
-        found = None
-        if run.session_id is not None:
-            found = await run.tools["housekeeping"].state(run.tenant_id, run.session_id)
+        found: Conversation | None = run.material[CONVERSATION]
         if found is None or found.user_id is None:
             return skip("The session has no known user.")
-        return {"user_id": found.user_id}
-
-    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
-        store, user_id = run.tools["preferences"], run.data["user_id"]
-        uses = await run.tools["housekeeping"].slot_uses(run.tenant_id, user_id)
+        uses: list[SlotUse] = run.material[HABITS]
         seen = run.config.get("seen_at_least", SEEN_AT_LEAST)
         origin: JsonObject = {"run_id": run.run_id, "session_id": run.session_id}
         habits = find_habits(uses, seen, run.config.get("share_at_least", SHARE_AT_LEAST), origin)
-        playbooks = find_playbooks(uses, seen, origin)
-        known = await store.of_user(run.tenant_id, user_id)
-        entries, notes = await self._notes(run, known)
-        found = (*habits, *playbooks, *notes)
-        if found:
-            await store.remember(run.tenant_id, user_id, found)
-        if entries:
+        learnt = (*habits, *find_playbooks(uses, seen, origin))
+        if learnt:
+            await run.tools["preferences"].remember(run.tenant_id, found.user_id, learnt)
+        return {"user_id": found.user_id, "learnt": [preference.key for preference in learnt]}
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        store, user_id = run.tools["preferences"], run.data["user_id"]
+        entries, notes = await self._notes(run, await store.of_user(run.tenant_id, user_id))
+        if notes:
+            await store.remember(run.tenant_id, user_id, notes)
             operation = f"{run.run_id}:promoted"
             await run.tools["scratchpad"].put(run.tenant_id, run.session_id, entries, operation=operation)
-        return {"preferences": sorted(preference.key for preference in found)}
+        return {"preferences": sorted((*run.data["learnt"], *(preference.key for preference in notes)))}
 
     async def _notes(
         self, run: RunContext, known: list[Preference]

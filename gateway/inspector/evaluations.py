@@ -1,0 +1,57 @@
+"""Shows what `parley eval` has kept, to operators: the runs of each domain, and all that came of one."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter
+from fastapi import Path as PathParameter
+
+from gateway.dependencies import TheOperations
+from gateway.responses.common import documented
+from gateway.responses.operations import Evaluation, WholeEvaluation
+from orchestrator.errors import NotFound
+from orchestrator.types import JsonObject
+
+MOST = 50
+"""Runs that are listed: the latest."""
+DETAILS = frozenset({"confusion", "outcomes"})
+
+router = APIRouter(prefix="/v1/evaluations", tags=["operate"])
+
+# Runs are named by their time; other files beside them are none.
+_OF_A_RUN = re.compile(r"\d{8}-\d{6}")
+
+# A name within the folder, and nothing above it.
+Name = Annotated[str, PathParameter(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
+
+
+@router.get("", responses=documented(list[Evaluation]))
+async def list_evaluations(operations: TheOperations) -> list[JsonObject]:
+    """List the latest runs with their figures, the newest first; none where this gateway knows no folder of them."""
+    return await asyncio.to_thread(_list_runs, operations.evaluations)
+
+
+@router.get("/{domain}/{run}", responses=documented(WholeEvaluation))
+async def show_evaluation(domain: Name, run: Name, operations: TheOperations) -> JsonObject:
+    """Show a run with every turn: what was said, who read it, what was answered, and what was wrong with that."""
+    found = await asyncio.to_thread(_read_run, operations.evaluations, domain, run)
+    if found is None:
+        raise NotFound("evaluation", f"{domain}/{run}")
+    return found
+
+
+def _list_runs(folder: Path | None) -> list[JsonObject]:
+    files = () if folder is None else (file for file in folder.glob("*/*.json") if _OF_A_RUN.match(file.stem))
+    latest = sorted(files, key=lambda file: file.stem, reverse=True)[:MOST]
+    runs = [orjson.loads(file.read_bytes()) for file in latest]
+    return [{name: one for name, one in run.items() if name not in DETAILS} for run in runs]
+
+
+def _read_run(folder: Path | None, domain: str, run: str) -> JsonObject | None:
+    file = None if folder is None else folder / domain / f"{run}.json"
+    return None if file is None or not file.is_file() else orjson.loads(file.read_bytes())

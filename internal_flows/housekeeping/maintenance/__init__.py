@@ -1,0 +1,23 @@
+"""Flows that look after stores, over all sessions and tenants (IF-17)."""
+
+from __future__ import annotations
+
+from internal_flows.housekeeping.maintenance.embed_documents import EmbedDocuments
+from internal_flows.housekeeping.maintenance.follow_ups import HandOverContext, SummarizeIdle
+from internal_flows.housekeeping.maintenance.forgetting import EraseForgotten, Forget
+from internal_flows.housekeeping.maintenance.retention import ExpireSessions, PruneArchive, PruneRuntime
+from internal_flows.housekeeping.maintenance.states import AbandonFlows, RepairState
+from internal_flows.stages import InternalFlow
+
+FLOWS: tuple[type[InternalFlow], ...] = (
+    SummarizeIdle,
+    EmbedDocuments,
+    AbandonFlows,
+    RepairState,
+    ExpireSessions,
+    PruneArchive,
+    PruneRuntime,
+    Forget,
+    EraseForgotten,
+    HandOverContext,
+)

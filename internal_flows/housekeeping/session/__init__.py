@@ -1,0 +1,18 @@
+"""Flows that work on one session, with what they are given of it and its scratchpad (IF-17)."""
+
+from __future__ import annotations
+
+from internal_flows.housekeeping.session.distil_preferences import DistilPreferences
+from internal_flows.housekeeping.session.gather_context import GatherContext
+from internal_flows.housekeeping.session.promote_context import PromoteContext
+from internal_flows.housekeeping.session.summarize_session import SummarizeSession
+from internal_flows.housekeeping.session.tidy_scratchpad import TidyScratchpad
+from internal_flows.stages import InternalFlow
+
+FLOWS: tuple[type[InternalFlow], ...] = (
+    SummarizeSession,
+    DistilPreferences,
+    PromoteContext,
+    TidyScratchpad,
+    GatherContext,
+)

@@ -1,0 +1,68 @@
+"""The working state as it is stored: whole at some epoch, and as diffs since (ST-2).
+
+Whoever reads it gets it whole. A process remembers the states that it wrote or read last, each under the version of
+its row, which any change and any restart of the server make another one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ARRAY, Text, literal_column, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from orchestrator.adapters.postgres.statements import parse, source
+from orchestrator.adapters.postgres.tables import states
+from orchestrator.dialogue.storage.diff import rebuild
+from orchestrator.types import JsonObject, SessionId
+
+KEPT_STATES = 1024
+"""So many states a process remembers; the one kept longest ago goes first."""
+
+DIFFS = literal_column(parse(source("parts/diffs")).text, ARRAY(Text)).label("diffs")
+"""Column of a query over `states`: what came after `body`."""
+
+
+def read_whole(body: str, diffs: Sequence[str]) -> JsonObject:
+    """The state of a row of `states`."""
+    return rebuild(orjson.loads(body), map(orjson.loads, diffs))
+
+
+def write_whole(body: str, diffs: Sequence[str]) -> bytes:
+    """The same as JSON."""
+    return orjson.dumps(read_whole(body, diffs)) if diffs else body.encode()
+
+
+async def fold(connection: AsyncConnection, session_id: SessionId) -> bytes | None:
+    """Store a session's state whole, in a transaction that holds its lane; gives it. None: it has none yet."""
+    here = states.c.session_id == session_id
+    row = (await connection.execute(select(states.c.body, DIFFS).where(here))).one_or_none()
+    if row is None:
+        return None
+    state = write_whole(row.body, row.diffs)
+    now: dict[str, Any] = {"base_epoch": states.c.epoch, "body": state.decode()}
+    await connection.execute(update(states).where(here).values(now))
+    return state
+
+
+class KnownStates:
+    """The states that this process wrote or read last, so that they are not sent and put together again."""
+
+    def __init__(self, size: int = KEPT_STATES) -> None:
+        self._size = size
+        self._kept: OrderedDict[SessionId, tuple[str, bytes]] = OrderedDict()
+
+    def find(self, session_id: SessionId) -> tuple[str | None, bytes | None]:
+        """The version that is known, and the state."""
+        return self._kept.get(session_id, (None, None))
+
+    def keep(self, session_id: SessionId, version: str | None, state: bytes) -> None:
+        """Remember a state by the version that its row has now; None: that was not to be learnt."""
+        self._kept.pop(session_id, None)
+        if version is not None:
+            self._kept[session_id] = (version, state)
+            if len(self._kept) > self._size:
+                self._kept.popitem(last=False)

@@ -1,0 +1,103 @@
+"""Stand between flows, which have no rights on sessions, and the runtime, which has (IF-12, IF-17).
+
+A run is given its material when it begins. What it proposes is handed over to the session's lane before what it has
+done is recorded; the Agent adopts it there, or drops it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+from internal_flows.stages import InternalFlow, RunContext
+from orchestrator.errors import NotFound, Refused
+from orchestrator.ports.material import SessionMaterial
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
+from orchestrator.telemetry import get_logger
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
+
+PROPOSALS: Final = "proposals"
+"""The name of the tool."""
+_PROPOSAL: Final = "proposal"
+"""The action of the system turn that brings one."""
+
+_log = get_logger(__name__)
+
+
+class Lanes(Protocol):
+    def submit(
+        self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
+    ) -> Awaitable[str]:
+        """Submit an action of the system, once per `key`. Raises SessionClosed, InboxFull, NotFound, Unavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    tenant_id: TenantId
+    session_id: SessionId
+    key: str
+    payload: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class NotedProposals:
+    """The tool `proposals`: suggest a change of a session that the flow does not hold (IF-12)."""
+
+    scratchpad: Scratchpad
+    noted: list[_Proposal] = field(default_factory=list[_Proposal])
+
+    async def propose(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        kind: str,
+        change: JsonObject,
+        *,
+        epoch: Epoch,
+        flow: str,
+        run_id: str,
+    ) -> None:
+        """Leave a proposal in the scratchpad, for the session's lane. The same run proposes a kind once."""
+        key = f"proposal:{run_id}:{session_id}:{kind}"
+        payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}
+        note = Entry(
+            flow, f"run {run_id}", EntryKind.PROPOSAL, time.time(), data=payload, epoch=epoch, entry_id=key
+        )
+        await self.scratchpad.put(tenant_id, session_id, (note,), operation=key)
+        self.noted.append(_Proposal(tenant_id, session_id, key, payload))
+
+
+class SessionSide:
+    """Belongs to who carries runs out."""
+
+    def __init__(self, material: SessionMaterial, lanes: Lanes) -> None:
+        self._material = material
+        self._lanes = lanes
+
+    def equip(self, context: RunContext) -> RunContext:
+        """Let proposals be noted for this context alone."""
+        tools = dict(context.tools)
+        if isinstance(proposals := tools.get(PROPOSALS), NotedProposals):
+            tools[PROPOSALS] = NotedProposals(proposals.scratchpad)
+        return replace(context, tools=tools)
+
+    async def brief(self, flow: InternalFlow, context: RunContext) -> RunContext:
+        """Give a run that begins the material that its flow declares. Raises Unavailable."""
+        if context.session_id is None or not flow.material:
+            return context
+        material = await self._material.collect(context.tenant_id, context.session_id, flow.material)
+        return replace(context, material=material)
+
+    async def hand_over(self, context: RunContext) -> None:
+        """Leave in the lanes what was proposed; safe to repeat. What a lane refuses is dropped. Raises Unavailable."""
+        proposals = context.tools.get(PROPOSALS)
+        while isinstance(proposals, NotedProposals) and proposals.noted:
+            one = proposals.noted[0]
+            try:
+                await self._lanes.submit(one.tenant_id, one.session_id, _PROPOSAL, one.payload, key=one.key)
+            except (Refused, NotFound) as error:  # closed, gone, or too busy to be told
+                _log.info("A session does not take a proposal.", session=one.session_id, error=error)
+            proposals.noted.pop(0)
