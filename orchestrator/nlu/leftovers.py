@@ -6,7 +6,7 @@ Whoever reads a message without a model is sure only of what is explained; the r
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -39,21 +39,23 @@ _POLITE = word_set("""
 """)
 
 
-def split_request(text: str, verbs: Collection[str]) -> tuple[str, str, bool] | None:
+def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool] | None:
     """Cut the first request off a message that may hold several; None when it holds but one.
 
-    Returns it, the rest, and whether the words between them join nothing but requests. `verbs`: with which
-    requests begin.
+    Returns it, the rest, and whether the words between them join nothing but requests. `flows`: what is asked for.
     """
+    verbs: set[str] | None = None
     for parting, is_certain in ((_PARTS, True), (_JOINED, False)):
         for found in parting.finditer(text):
             first, rest = text[: found.start()].strip(), text[found.end() :].strip()
-            if first and rest and (is_certain or rest.split()[0].lower() in verbs):
+            if not is_certain and verbs is None:
+                verbs = _request_verbs(flows)
+            if first and rest and (is_certain or rest.split()[0].lower() in (verbs or ())):
                 return first, rest, is_certain
     return None
 
 
-def request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
+def _request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
     """List the words with which requests for these flows begin."""
     begun = {example.split()[0].lower() for flow in flows for example in flow.examples if example}
     return {word for word in begun if word.isalpha()} - STOP_WORDS - _POLITE

@@ -7,7 +7,7 @@ from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import keep_at_hand
-from orchestrator.agent.steps.dispatch import act_on
+from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.nlu.leftovers import name_later, name_next
@@ -20,24 +20,7 @@ from orchestrator.telemetry.traces import note_failure
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
-    """Go round until nothing is left to do without the user, also for a second request; then answer."""
-    state = turn.changes.state
-    await _go_round(turn, modules)
-    while not turn.context.journal.stopped and (request := state.take_due()) is not None:
-        keep_at_hand(turn, modules)
-        understood = await modules.nlu.think(request, state, turn.context, turn.context.call)
-        turn.understanding = understood
-        turn.changes.remark(RemarkKind.ASSUMED, why=name_next(understood.text or request))
-        act_on(turn, understood)
-        await _go_round(turn, modules)
-    if turn.understanding is not None and turn.understanding.later in state.later.values():
-        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(turn.understanding.later))
-    turn.phases.enter("respond")
-    turn.answer = await modules.res.respond(turn.context)
-
-
-async def _go_round(turn: RunningTurn, modules: Modules) -> None:
-    """Carry flows out, one after the other; bounded per turn."""
+    """Go round until nothing is left to do without the user, then answer; bounded per turn."""
     state, context = turn.changes.state, turn.context
     going = turn.carry_on and state.stack.active is not None
     for _ in range(context.world.domain.config.flow_management.keep_going_budget):
@@ -58,6 +41,23 @@ async def _go_round(turn: RunningTurn, modules: Modules) -> None:
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
         turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
+    elif state.later and (request := state.take_due()) is not None:
+        await _take_up(turn, modules, request)
+        await carry_out(turn, modules)
+        return
+    if state.later and turn.understanding is not None and turn.understanding.later in state.later.values():
+        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(turn.understanding.later))
+    turn.phases.enter("respond")
+    turn.answer = await modules.res.respond(context)
+
+
+async def _take_up(turn: RunningTurn, modules: Modules, request: str) -> None:
+    """Take what was asked for besides something that has ended for a message of its own."""
+    keep_at_hand(turn, modules)
+    turn.carry_on = False
+    turn.understanding = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
+    turn.changes.remark(RemarkKind.ASSUMED, why=name_next(turn.understanding.text or request))
+    await dispatch(turn, modules)
 
 
 def _must_decide(state: DialogueState) -> bool:

@@ -13,7 +13,6 @@ from orchestrator.agent.open_question import is_plain, leave_open, reject
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import done_by
 from orchestrator.dialogue.ambiguity import Ambiguity
-from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
@@ -51,27 +50,24 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     if understood.kind in DECIDING and await take_decision(turn, understood):
         return
     _drop_loose_questions(turn, understood)
-    act_on(turn, understood)
-
-
-def act_on(turn: RunningTurn, understood: Understanding) -> None:
-    """Let an understanding act on the stack, and keep what else was asked for until that is done."""
     for why in understood.assumed:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
     kind = MessageKind.CONFIRMATION if _repeats_the_offer(turn, understood) else understood.kind
     _HANDLERS[kind](turn, understood)
-    stack = turn.changes.state.stack
-    active = stack.active
-    if active is not None:
-        _note_work(turn, active, understood)
+    _note_work(turn, understood)
+
+
+def _note_work(turn: RunningTurn, understood: Understanding) -> None:
+    """Note that a message was about a task: for its turns, its consent, and the row that it is about.
+
+    What else the message asks for is kept until that is done.
+    """
+    active = turn.changes.state.stack.active
     if understood.later:
-        turn.changes.state.put_off(
-            understood.later, FlowId("") if active is None else stack.root(active).flow_id
-        )
-
-
-def _note_work(turn: RunningTurn, active: BaseFlow, understood: Understanding) -> None:
-    """Note that a message was about a task: for its turns, its consent, and the row that it is about."""
+        first = FlowId("") if active is None else turn.changes.state.stack.root(active).flow_id
+        turn.changes.state.put_off(understood.later, first)
+    if active is None:
+        return
     active.note_turn(turn.work.turn_id)
     if turn.changes.state.shown is not None:
         follow_row(turn, active)
@@ -113,7 +109,7 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
 def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether a click is about something that is not open any more, or never was (PX-18)."""
     given = (turn.work.input.action or {}).get("payload")
-    if turn.work.input.action is None or not is_object(given):
+    if understood.source is not Source.ACTION or not is_object(given):
         return False
     state, flow_id = turn.changes.state, given.get("flow_id")
     if understood.kind in DECIDING and "approval_id" not in given:

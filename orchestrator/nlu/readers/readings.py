@@ -24,7 +24,6 @@ from orchestrator.nlu.leftovers import (
     is_explained,
     name_unknown,
     name_untaken,
-    request_verbs,
     split_request,
     sure_of_answer,
     unexplained,
@@ -198,7 +197,7 @@ def _read_whole(case: Case) -> Reading | None:
 def _read_two_requests(case: Case) -> Reading | None:
     """Take the first of several requests; the rest is read when it has ended."""
     system1, context = case.system1, case.context
-    parts = split_request(case.utterance.text, request_verbs(system1.flows.values()))
+    parts = split_request(case.utterance.text, system1.flows.values())
     if parts is None or context.question.slot is not None:
         return None
     first, rest, is_certain = parts
@@ -304,8 +303,9 @@ def _task(base: Understanding, case: Case) -> Understanding:
     spec, active = case.system1.flows[base.flows[0].dact], case.context.active
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
-    takes = case.system1.slots.know(spec).kinds
-    mentions = {**mentions, **find_rivals(case.utterance, case.candidates, mentions, takes)}
+    if len(case.candidates) > len(mentions):
+        takes = case.system1.slots.know(spec).kinds
+        mentions = {**mentions, **find_rivals(case.utterance, case.candidates, mentions, takes)}
     left = unexplained(case.utterance, mentions.values(), spec)
     if left and is_about_another_thing(case.utterance, left):
         said = (name_unknown(left),)
