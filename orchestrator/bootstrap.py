@@ -113,9 +113,8 @@ class Shared:
 class Ports:
     """The adapters of one process, bound to its event loop.
 
-    `closing`: what was opened later and is closed with these. `summary_refresh`: where Internal flows can be
-    carried out, what renews their results for a turn. `flows_database`: the same database, with the rights of session
-    flows.
+    `closing`: what was opened later and is closed with these. `summary_refresh`: what renews the results of Internal
+    flows for a turn, where they can be carried out. `flows_database`: the same, with the rights of session flows.
     """
 
     settings: Settings

@@ -39,10 +39,19 @@ class Pair:
     total: float
 
 
-def _cheapest(outbound: dict[str, float], back: dict[str, float], passengers: int) -> Pair:
-    first, last = min(outbound, key=outbound.__getitem__), min(back, key=back.__getitem__)
-    total = (outbound[first] + back[last]) * passengers
-    return Pair(first, last, outbound[first], back[last], total)
+def _cheapest(
+    outbound: dict[str, float], back: dict[str, float], known: dict[str, JsonObject], passengers: int
+) -> Pair:
+    """Choose among the pairs whose flight back leaves after the one out has landed."""
+    pairs = [
+        Pair(first, last, outbound[first], back[last], (outbound[first] + back[last]) * passengers)
+        for first in outbound
+        for last in back
+        if known[first]["lands_at"] < known[last]["leaves_at"]
+    ]
+    if not pairs:
+        raise ToolFailure(FailureCategory.NOT_FOUND, "No flight back leaves after a flight out has arrived.")
+    return min(pairs, key=lambda pair: pair.total)
 
 
 class Flights(Service):
@@ -106,26 +115,27 @@ class Flights(Service):
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
-        wanted = _cheapest(outbound_fares, return_fares, passengers)
+        others = (other_outbound_fares or {}) | (other_return_fares or {})
+        known = await self.timetable.flights([*outbound_fares, *return_fares, *others])
+        wanted = _cheapest(outbound_fares, return_fares, known, passengers)
         chosen = wanted
         if budget is not None and wanted.total > budget:
             there = outbound_fares | ((other_outbound_fares or {}) if other_date else {})
             back = return_fares | ((other_return_fares or {}) if other_return_date else {})
-            chosen = _cheapest(there, back, passengers)
+            chosen = _cheapest(there, back, known, passengers)
         return {
             "outbound_id": chosen.there,
             "return_id": chosen.back,
-            "outbound": await self._describe(chosen.there, chosen.there_price),
-            "return": await self._describe(chosen.back, chosen.back_price),
+            "outbound": self._describe(known[chosen.there], chosen.there_price),
+            "return": self._describe(known[chosen.back], chosen.back_price),
             "total": chosen.total,
             "wanted_total": wanted.total,
             "over_budget": budget is not None and chosen.total > budget,
             "currency": CURRENCY,
         }
 
-    async def _describe(self, flight_id: str, price: float) -> JsonObject:
+    def _describe(self, flight: JsonObject, price: float) -> JsonObject:
         """Give what people want to know of a flight."""
-        flight = await self.timetable.flight(flight_id)
         shown = {name: flight[name] for name in ("flight_number", "departs", "arrives", "day")}
         return {**shown, "airline": self._airline_of(flight), "price": price}
 

@@ -86,6 +86,16 @@ class Timetable:
         """
         return _find(await self._load(flight_id), flight_id)
 
+    async def flights(self, flight_ids: Sequence[str]) -> dict[str, JsonObject]:
+        """Give flights that somebody has looked at before, by their identifiers.
+
+        Raises:
+            ToolFailure: not_found.
+        """
+        one_of_each = {route_of(flight_id): flight_id for flight_id in flight_ids}
+        documents = {route: await self._load(flight_id) for route, flight_id in one_of_each.items()}
+        return {one: _find(documents[route_of(one)], one) for one in flight_ids}
+
     async def find_number(self, flight_number: str, day: str) -> JsonObject:
         """Find the flight of this number on a day, among those that anyone has looked at.
 

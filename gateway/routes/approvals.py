@@ -49,7 +49,7 @@ def _resuming_turn(tenant: TenantId, record: ApprovalRecord, *, granted: bool) -
     """The turn in which the flow goes on; a repeated call finds the first one by its key."""
     action = {
         "name": "approve" if granted else "deny",
-        "payload": {"flow_id": record.flow_id, "approval_id": record.approval_id},
+        "payload": {"flow_id": record.flow_id or None, "approval_id": record.approval_id},
     }
     return Submission(
         session_id=record.session_id,

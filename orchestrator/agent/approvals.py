@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.open_question import is_plain
+from orchestrator.agent.handover import PERSON, tell_answer
+from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.json_values import is_object
@@ -85,10 +86,15 @@ def _act(
     facts = {"approval_id": approval.approval_id, "status": status.value, "decided_by": decided_by}
     turn.context.log.event("approval_decided", **facts)
     turn.context.log.signal("agent", SignalType.CHECK, approval.flow_id, check="approval", **facts)
-    if status in {ApprovalStatus.EXPIRED, ApprovalStatus.VOID} or flow is None:
+    loose = flow is None and approval.tool_id != PERSON
+    if status in {ApprovalStatus.EXPIRED, ApprovalStatus.VOID} or loose:
         expired = status is ApprovalStatus.EXPIRED
         over = ApprovalStatus.EXPIRED if expired else ApprovalStatus.VOID
         turn.changes.approvals.closed[approval.approval_id] = over
+    if approval.tool_id == PERSON:
+        tell_answer(turn, status, record)
+        leave_open(turn)
+        return
     if flow is None:
         return
     if status is ApprovalStatus.GRANTED:

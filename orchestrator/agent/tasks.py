@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.changes.inheritance import inherit
@@ -110,6 +111,7 @@ def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) ->
         turn_id=turn.work.turn_id,
         metadata={"about": "value"},
     )
+    hand_over_when_helpless(turn)
     return True
 
 

@@ -36,6 +36,8 @@ class Digression(StrEnum):
     HELP = "help"
     STATUS = "status"
     """About the task: "what do you still need?"."""
+    PERSON = "person"
+    """The user wants to talk to a person."""
 
 
 class Source(StrEnum):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.specification import Priority, SlotSpec
+from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.domain.model import Domain
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.domain.services import UserMemory as Port
@@ -57,7 +57,7 @@ class UserMemory:
     def __init__(self, store: PreferenceStore, domain: Domain) -> None:
         self._store = store
         specs = [spec for flow in domain.flows.values() for spec in flow.spec.slots.values()]
-        self._values = _slot_values(spec for spec in specs if can_be_remembered(spec))
+        self._values = _slot_values(spec for flow in domain.flows.values() for spec in assumable(flow.spec))
         self._sources = {spec.name: spec.entity for spec in specs if spec.type == "source" and spec.entity}
         self._entities = domain.entities
 
@@ -182,11 +182,17 @@ def date_of(at: Json) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def can_be_remembered(spec: SlotSpec) -> bool:
-    """Tell whether a slot takes one of a known set of values: days, references and amounts are never assumed, nor
-    what says which of several changes somebody wants.
+def assumable(flow: FlowSpec) -> list[SlotSpec]:
+    """List the slots that take one of a known set of values: days, references and amounts are never assumed, nor what
+    says which of several changes somebody wants. What another one of its group only says more closely may be.
     """
-    return bool(spec.values or spec.entity) and spec.priority is not Priority.ELECTIVE
+    closer = {(slot.group, name) for slot in flow.slots.values() for name in slot.depends_on}
+    return [
+        slot
+        for slot in flow.slots.values()
+        if (slot.values or slot.entity)
+        and (slot.priority is not Priority.ELECTIVE or (slot.group, slot.name) in closer)
+    ]
 
 
 def name_note(text: str) -> str:

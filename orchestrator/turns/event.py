@@ -24,7 +24,8 @@ class Event:
     live events (tokens), which are never stored.
 
     `type` is one of accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token,
-    block, approval_requested, approval_decided, answer, failed, run_progress, proposal_decided, plan.
+    block, approval_requested, handover_requested, approval_decided, answer, failed, run_progress,
+    proposal_decided, plan.
     """
 
     session_id: SessionId

@@ -61,6 +61,9 @@ Judge = Annotated[
         help="Let this model judge answers by their rubric; else the first --model.", show_default=False
     ),
 ]
+Curve = Annotated[
+    bool, typer.Option("--curve", help="Learn from 1, 2, 4, … examples a flow as well: do more of them help?")
+]
 AsWhat = Annotated[
     Measured,
     typer.Option("--as", help="Measure what of annotated dialogues: System 1, or the whole runtime."),
@@ -82,6 +85,7 @@ def evaluate_domain_or_dialogues(
     model: Models = None,
     prompts: PromptFolders = None,
     judge: Judge = None,
+    curve: Curve = False,
     fail_under: FailUnder = None,
     against: Against = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
@@ -103,6 +107,7 @@ def evaluate_domain_or_dialogues(
     dialogues.jsonl is measured as annotated dialogues: what System 1 understands of them, or what the runtime does.
     """
     from parley.evaluation.domains import Variant, evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
+    from parley.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import
 
     found = find_conversations(target) if target is not None and schema is None else None
     if found is None:
@@ -116,11 +121,12 @@ def evaluate_domain_or_dialogues(
     folder = data_dir / EVALUATIONS / Path(domain).name
     if prompts and not model:
         raise InvalidInput("Prompts are for a model: name one with --model.", field="prompts")
+    variants = [Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ()))]
     report = asyncio.run(
         evaluate_domain(
             domain,
             files,
-            variants=[Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ()))],
+            variants=[*(Variant(examples=count) for count in CURVE if curve), *variants],
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,

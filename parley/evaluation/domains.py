@@ -80,7 +80,8 @@ async def evaluate_domain(
     Args:
         domain: its name or folder.
         files: conversations by file.
-        variants: each gives a run of its own; without a model, System 1 understands alone.
+        variants: each gives a run of its own; without a model, System 1 understands alone. What learns from some of
+            the examples is reported beside the others, and neither kept nor held to bounds.
         judge: the model that judges answers by sentences; None: they are not judged.
         bounds: figures that no run may fall below.
         against: an earlier run that the last one may not be worse than.
@@ -105,14 +106,17 @@ async def evaluate_domain(
         judging_by = Judge.of(asked, config) if asked is not None else None
         for variant, laid_over in zip(variants, sections, strict=True):
             async with open_model(variant.model) as pool:
-                evaluated = Evaluated(loaded, system1, pool, laid_over, judging_by)
+                few = variant.examples
+                learnt = system1 if few is None else System1.for_domain(loaded.domain, examples=few)
+                evaluated = Evaluated(loaded, learnt, pool, laid_over, judging_by)
                 with progress(variant.name) as counted:
                     outcomes = await evaluate(files, evaluated, notice, counted)
             _notice_unjudged(outcomes, notice)
             run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges))
-            keep(run, folder)
             runs.append(run)
-            findings += [*find_shortfalls(run["figures"], limits)]
+            if variant.examples is None:
+                keep(run, folder)
+                findings += [*find_shortfalls(run["figures"], limits)]
     findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
     page = folder / f"{runs[-1]['run']}.html"
     page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")

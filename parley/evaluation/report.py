@@ -15,6 +15,8 @@ _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
 )
 
+_LEARNT = ("flow_accuracy", "slot_f1", "turns_as_expected")
+
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
     """Write the report of the last run, beside the runs before it.
@@ -35,10 +37,33 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
         }
         for cell in run["confusion"]
     ]
+    whole = [one for one in runs if one.get("examples") is None]
     page = _TEMPLATES.get_template("report.html.j2")
     return page.render(
-        run=run, runs=runs, flows=flows, cells=cells, findings=findings, differences=_compare(runs)
+        run=run,
+        runs=runs,
+        flows=flows,
+        cells=cells,
+        findings=findings,
+        differences=_compare(whole),
+        curve=_draw_curve(runs) if len(whole) < len(runs) else [],
     )
+
+
+def _draw_curve(runs: Sequence[JsonObject]) -> list[JsonObject]:
+    """Place the figures that learning changes above the runs from left to right, in a field of 100 by 100."""
+    step = 100 / max(1, len(runs) - 1)
+    return [
+        {
+            "figure": name.replace("_", " "),
+            "points": " ".join(
+                f"{place * step:.1f},{100 - 100 * value:.1f}"
+                for place, one in enumerate(runs)
+                if (value := one["figures"].get(name)) is not None
+            ),
+        }
+        for name in _LEARNT
+    ]
 
 
 def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:

@@ -17,6 +17,8 @@ from parley.evaluation.scores import Scores
 
 LATEST = "latest"
 NO_MODEL = "without a model"
+CURVE = (1, 2, 4, 8, 16)
+"""How many examples a flow are learnt from, to see how far more of them help."""
 TOLERANCE = 0.005
 """By how much a figure may be lower than before."""
 MAIN_FIGURE = "turns_as_expected"
@@ -24,13 +26,19 @@ MAIN_FIGURE = "turns_as_expected"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is evaluated beside others: a model, and a folder of prompts in place of the domain's own."""
+    """What is evaluated beside others: a model, and a folder of prompts in place of the domain's own.
+
+    `examples`: how many of each flow System 1 learns from; None: all.
+    """
 
     model: str | None = None
     prompts: Path | None = None
+    examples: int | None = None
 
     @property
     def name(self) -> str:
+        if self.examples is not None:
+            return f"{self.examples} example{'s' if self.examples > 1 else ''} a flow"
         prompts = f", {self.prompts.name}" if self.prompts is not None else ""
         return (self.model or NO_MODEL) + prompts
 
@@ -48,6 +56,7 @@ def describe_run(domain: str, variant: Variant, outcomes: Sequence[Outcome], sco
         "domain": domain,
         "model": variant.model,
         "name": variant.name,
+        "examples": variant.examples,
         "made_at": made.isoformat(timespec="seconds"),
         "conversations": len(outcomes),
         "turns": sum(len(outcome.turns) for outcome in outcomes),

@@ -14,12 +14,14 @@ from typing import Self
 import pytest
 from redis import Redis
 
+from orchestrator.adapters.redis.events import CHANNEL
 from orchestrator.client import AsyncClient, Client, SessionEvent
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TurnId
 from parley.embedded import stores as open_stores
 from parley.embedded.redis import find_server
+from tests.integration.chaos.fleet import wait_until
 from tests.integration.gateway import House, open_house
 
 RECONNECTIONS = 100
@@ -178,6 +180,27 @@ async def test_the_blocking_client_follows_too(house: House) -> None:
     events = await asyncio.to_thread(read)
     assert [(event.type, event.number) for event in events] == [("started", 2), ("answer", 3)]
     assert events[1].payload["reply"] == "you said hello"
+
+
+async def test_who_leaves_does_not_interrupt_who_stays(house: House, redis_url: str) -> None:
+    """All listeners share one connection, which a client that goes away must not take with it."""
+    staying, leaving = await house.session(), await house.session()
+    with Redis.from_url(redis_url) as redis:
+        channel = f"{CHANNEL}{leaving}"
+        async with AsyncClient(house.url) as client, aclosing(client.stream(staying)) as events:
+            await house.submit(staying)
+            await anext(events)
+            listening = {each["id"] for each in redis.client_list(_type="pubsub")}
+            await house.submit(leaving)
+            async with aclosing(client.stream(leaving)) as soon_closed:
+                await anext(soon_closed)
+            await asyncio.to_thread(
+                wait_until,
+                lambda: dict(redis.pubsub_numsub(channel)) == {channel.encode(): 0},
+                within_s=20,
+                what="the gateway has noticed that the client left",
+            )
+            assert {each["id"] for each in redis.client_list(_type="pubsub")} == listening
 
 
 async def test_what_cannot_be_followed_is_said_at_once(house: House) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
-
 from parley.embedded.ports import free_port
+from parley.stack import answers
 from tests.integration.chaos.fleet import wait_until
 from tests.processes.forked import ROOT, start
 
@@ -23,16 +22,10 @@ def gateway(
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     process = start([*program, str(port)], environment=surroundings, log=log)
     url = f"http://127.0.0.1:{port}"
+    is_live = answers(f"{url}/health/live")
     try:
-        wait_until(lambda: _answers(url), within_s=60, what=f"the gateway answers, see {log}")
+        wait_until(lambda: is_live(""), within_s=60, what=f"the gateway answers, see {log}")
         yield url
     finally:
         process.terminate()
         process.wait(30)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health/live").is_success
-    except httpx.HTTPError:
-        return False

@@ -77,6 +77,18 @@ async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None
     assert slots(other)["cabin"]["source"] == "user"
 
 
+@pytest.mark.parametrize(
+    ("asked", "taken"),
+    [("I want to choose a seat", {"seat_position": "aisle"}), ("I want seat 12A", {"seat": "12A"})],
+)
+async def test_who_names_a_seat_is_assumed_to_want_no_other(asked: str, taken: dict[str, str]) -> None:
+    """One of a group that another one says more closely is assumed, unless the user says either."""
+    talk = simulate().converse(user_id=ADA)
+    turn = await say(talk, "remember that I prefer aisle seats", asked)
+
+    assert turn["flows"][0]["slots"] == taken
+
+
 async def test_a_stranger_s_conversation_assumes_nothing() -> None:
     """RT-22"""
     simulator = simulate()

@@ -22,7 +22,7 @@ from orchestrator.domain.compile.problems import Problems
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject
-from workers.internal.tools import TOOL_NAMES, make_tools
+from workers.internal.tools import TOOLS, make_tools
 
 SETTINGS_FILE = "internal_flows.yaml"
 
@@ -57,7 +57,7 @@ def check_internal_flows(folder: Path) -> list[Problem]:
         own = own_flows(folder)
     except ConfigurationError as error:
         return error.problems
-    usable, off = sort_out([*FLOWS, *own], TOOL_NAMES)
+    usable, off = sort_out([*FLOWS, *own], TOOLS)
     schedule = read_jobs(FlowSettings([folder]).schedule())
     triggers = {flow.trigger for flow in usable}
     idle = [

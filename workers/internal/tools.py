@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from internal_flows.catalogue import Catalogue
@@ -25,60 +25,10 @@ from workers.internal.model_writer import ModelWriter
 from workers.internal.session_side import NotedProposals, SessionSide
 
 
-def make_session_tools(ports: Ports) -> dict[str, Any]:
-    """Tools of session flows by name: none of them has a right on sessions (IF-17)."""
-    database = ports.flows_database
-    scratchpad = RedisScratchpad(ports.shared.redis, PostgresScratchpadArchive(database))
-    preferences = PostgresPreferences(database)
-    context = BusinessContext(PostgresDocuments(database), ports.context.embedder)
-    return {
-        "scratchpad": scratchpad,
-        "proposals": NotedProposals(scratchpad),
-        "preferences": preferences,
-        "context": context,
-        "memory": RememberedContext(preferences, context),
-        "sources": PostgresCollectionRows(database),
-        "writer": ModelWriter(ports.models, ports.domains),
-    }
-
-
-def make_tools(ports: Ports) -> Mapping[str, Any]:
-    """All tools by name: those of session flows, and those of maintenance, which have the rights of the runtime."""
-    return {
-        **make_session_tools(ports),
-        "forgetting": PostgresForgetting(ports.stores.database),
-        "housekeeping": PostgresHousekeeping(ports.stores.database),
-        "sessions": ports.stores.sessions,
-        "triggers": RunTriggers(ports),
-        "lanes": SystemTurns(ports.stores.inbox, ports.shared.wakeup),
-        "collections": PostgresCollections(ports.stores.database),
-    }
-
-
 def make_session_side(ports: Ports) -> SessionSide:
     """What gives runs their material and takes their proposals, with the rights of the runtime."""
     lanes = SystemTurns(ports.stores.inbox, ports.shared.wakeup)
     return SessionSide(PostgresSessionMaterial(ports.stores.database), lanes)
-
-
-TOOL_NAMES: Final = frozenset(
-    {
-        "collections",
-        "context",
-        "forgetting",
-        "housekeeping",
-        "lanes",
-        "memory",
-        "preferences",
-        "proposals",
-        "scratchpad",
-        "sessions",
-        "sources",
-        "triggers",
-        "writer",
-    }
-)
-"""What `make_tools` makes, for those who have no ports."""
 
 
 class RunTriggers:
@@ -118,3 +68,40 @@ class SystemTurns:
         )
         await self._wakeup.offer(session_id)
         return receipt.turn_id
+
+
+def _notes(ports: Ports) -> RedisScratchpad:
+    return RedisScratchpad(ports.shared.redis, PostgresScratchpadArchive(ports.flows_database))
+
+
+def _documents(ports: Ports) -> BusinessContext:
+    return BusinessContext(PostgresDocuments(ports.flows_database), ports.context.embedder)
+
+
+_Make = Callable[[Ports], Any]
+
+SESSION_TOOLS: Final[Mapping[str, _Make]] = {
+    "scratchpad": _notes,
+    "proposals": lambda ports: NotedProposals(_notes(ports)),
+    "preferences": lambda ports: PostgresPreferences(ports.flows_database),
+    "context": _documents,
+    "memory": lambda ports: RememberedContext(PostgresPreferences(ports.flows_database), _documents(ports)),
+    "sources": lambda ports: PostgresCollectionRows(ports.flows_database),
+    "writer": lambda ports: ModelWriter(ports.models, ports.domains),
+}
+"""Tools of session flows: none of them has a right on sessions (IF-17)."""
+TOOLS: Final[Mapping[str, _Make]] = {
+    **SESSION_TOOLS,
+    "forgetting": lambda ports: PostgresForgetting(ports.stores.database),
+    "housekeeping": lambda ports: PostgresHousekeeping(ports.stores.database),
+    "sessions": lambda ports: ports.stores.sessions,
+    "triggers": RunTriggers,
+    "lanes": lambda ports: SystemTurns(ports.stores.inbox, ports.shared.wakeup),
+    "collections": lambda ports: PostgresCollections(ports.stores.database),
+}
+"""All tools: those of maintenance have the rights of the runtime."""
+
+
+def make_tools(ports: Ports) -> Mapping[str, Any]:
+    """Make all tools, by name."""
+    return {name: make(ports) for name, make in TOOLS.items()}

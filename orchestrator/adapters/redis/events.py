@@ -72,6 +72,7 @@ class RedisEvents:
         self._one_batch = asyncio.Lock()
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
+        self._writing = set[asyncio.Task[None]]()
         self._heard_at = 0.0
         self._beat_at = 0.0
         self.failures = 0
@@ -171,10 +172,20 @@ class RedisEvents:
             await self._write("UNSUBSCRIBE", name)
 
     async def _write(self, command: str, *names: str) -> None:
-        """Write a (un)subscription; the reader sees its confirmation, or that the connection broke."""
+        """Write a (un)subscription; the reader sees its confirmation, or that the connection broke.
+
+        In a task of its own: the driver closes a connection whose sender is cancelled, and this one is everybody's.
+        """
         if self._pubsub is not None:
+            writing = asyncio.create_task(self._send_command(self._pubsub, command, names))
+            self._writing.add(writing)
+            writing.add_done_callback(self._writing.discard)
+            await asyncio.shield(writing)
+
+    async def _send_command(self, pubsub: Any, command: str, names: tuple[str, ...]) -> None:
+        if pubsub.connection is not None:  # else it was closed meanwhile
             with contextlib.suppress(RedisError, OSError):
-                await self._pubsub.connection.send_command(command, *names, check_health=False)
+                await pubsub.connection.send_command(command, *names, check_health=False)
 
     async def _keep_reading(self) -> None:
         while True:

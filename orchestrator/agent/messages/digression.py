@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
@@ -103,9 +104,14 @@ def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
     ]
 
 
+def _ask_person(turn: RunningTurn) -> None:
+    hand_over(turn, "The user asks for a person.")
+
+
 _DIGRESSIONS = {
     Digression.QUESTION: _say_unknown,
     Digression.CLARIFICATION: _explain,
     Digression.HELP: _help,
     Digression.STATUS: _tell_status,
+    Digression.PERSON: _ask_person,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, leave_open
 from orchestrator.agent.running import RunningTurn
@@ -26,6 +27,7 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
         return
     if entry is not None and entry.level is not Level.GENERAL:
         turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
+        hand_over_when_helpless(turn)
         return
     flows = turn.context.world.domain.flows
     options = [
@@ -34,3 +36,4 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
         if score.dact in flows and score.score >= WORTH_OFFERING
     ]
     state.ambiguity.declare(Level.GENERAL, options=options, turn_id=turn.work.turn_id)
+    hand_over_when_helpless(turn)

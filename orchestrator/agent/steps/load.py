@@ -19,7 +19,7 @@ from orchestrator.dialogue.understanding import Mention
 from orchestrator.errors import Unavailable
 from orchestrator.memory.notes import FlowNotes, Notes, SharedNotes
 from orchestrator.memory.quoting import share_of
-from orchestrator.memory.user_memory import UserPreferences, can_be_remembered, owner_of
+from orchestrator.memory.user_memory import UserPreferences, assumable, owner_of
 from orchestrator.models.calling import CallContext
 from orchestrator.models.journal import CallJournal
 from orchestrator.nlu.module import NLU
@@ -74,7 +74,7 @@ class DocumentFinder:
 
     async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> dict[str, Mention]:
         """See `ValueFinder`."""
-        context, wanted = self._context, [slot for slot in slots if can_be_remembered(slot)]
+        context, wanted = self._context, [slot for slot in assumable(flow.spec) if slot in slots]
         if not wanted or len(flow.turn_ids) > 1 or flow.flow_id in self._seen:
             return {}
         self._seen.add(flow.flow_id)

@@ -39,7 +39,7 @@ _SIMPLE_ORDINALS = {
     "fifteenth": 15, "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19,
     "twentieth": 20, "thirtieth": 30,
 }  # fmt: skip
-_ORDINALS = {
+ORDINALS = {
     **_SIMPLE_ORDINALS,
     **{
         f"twenty{sep}{word}": 20 + _SIMPLE_ORDINALS[word]
@@ -60,12 +60,12 @@ def _any(words: dict[str, int]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-_MONTH = rf"({_any(_MONTHS)})\b\.?"
-_DAY = rf"(\d{{1,2}}(?!\d)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
+MONTH = rf"({_any(_MONTHS)})\b\.?"
+DAY = rf"(\d{{1,2}}(?!\d)|{_any(ORDINALS)})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+(\d{4})\b)?"
 _WEEKDAY = rf"({_any(WEEKDAYS)})"
 _AMOUNT = rf"(\d{{1,3}}|{_any(_AMOUNTS)})"
-_DAY_NUMBER = rf"(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
+_DAY_NUMBER = rf"(\d{{1,2}}(?=st|nd|rd|th)|{_any(ORDINALS)})(?:st|nd|rd|th)?"
 _OF_THIS_MONTH = r"\s+of\s+(?:this|the)\s+month\b"
 _PREFIX = rf"(?:{_WEEKDAY}\b,?\s+(?:the\s+)?)?"
 
@@ -89,7 +89,7 @@ _FROM_THEN = (
 
 GATE = re.compile(
     rf"\d[/.-]\s?\d|\b(?:christmas|xmas|boxing|year['’]?s?|valentine|halloween|today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|first|"
-    rf"{_any(_MONTHS)}|{_any(WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(_ORDINALS)})|\d(?:st|nd|rd|th)\b",
+    rf"{_any(_MONTHS)}|{_any(WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(ORDINALS)})|\d(?:st|nd|rd|th)\b",
     re.IGNORECASE,
 )
 
@@ -173,7 +173,7 @@ def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
 
 
 def _read_named(month: str, day: str, year: str | None, today: date) -> Reading:
-    number = int(day) if day.isdigit() else _ORDINALS[day.lower()]
+    number = int(day) if day.isdigit() else ORDINALS[day.lower()]
     month_number = _MONTHS[month.lower()]
     return _exact(int(year), month_number, number) if year else _coming(month_number, number, today)
 
@@ -233,7 +233,7 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
     """Read "the 3rd": the next month, from this one on, that has that day ahead."""
     text = (match.group(1) or match.group(2) or match.group(3)).lower()
-    day = int(text) if text.isdigit() else _ORDINALS[text]
+    day = int(text) if text.isdigit() else ORDINALS[text]
     for ahead in range(13):
         month = today.month - 1 + ahead
         try:
@@ -322,10 +322,10 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_compiled(r"(?<![\d/.])(\d{1,2})(\.)\s?(\d{1,2})()\.(?!\d)"), _read_numeric),
     (_compiled(_OF_HOLIDAY), _read_holiday),
     (_compiled(_FROM_THEN), _read_from),
-    (_compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{_MONTH}(?!\w){_YEAR}"),
+    (_compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{MONTH}(?!\w){_YEAR}"),
      _read_first_of),
-    (_compiled(rf"{_PREFIX}\b{_MONTH}\s+(?:the\s+)?{_DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
-    (_compiled(rf"{_PREFIX}\b{_DAY}(?:\s+of)?\s+{_MONTH}(?!\w){_YEAR}"), _read_day_first),
+    (_compiled(rf"{_PREFIX}\b{MONTH}\s+(?:the\s+)?{DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
+    (_compiled(rf"{_PREFIX}\b{DAY}(?:\s+of)?\s+{MONTH}(?!\w){_YEAR}"), _read_day_first),
     (_compiled(rf"\bin\s+(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?|years?)\b(?:'?\s+time)?"), _read_amount),
     (_compiled(rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?)\s+from\s+(?:now|today)\b"), _read_amount),
     (_compiled(r"\b(?:(?:the )?day after tomorrow|today|tonight|tomorrow|tmrw|yesterday)\b"), _read_simple),

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, timedelta
+from datetime import date
 from functools import lru_cache
-from itertools import pairwise
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.domain.model import Entity
-from orchestrator.nlu.extract.dates import WEEKDAYS, find_dates
+from orchestrator.nlu.extract.days import find_days
 from orchestrator.nlu.extract.found import (
     CODE,
     DATE,
@@ -26,7 +25,6 @@ from orchestrator.nlu.extract.found import (
     TIME,
     Candidate,
     Found,
-    Reading,
 )
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities, entity_kind
 from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
@@ -190,7 +188,7 @@ class Extractor:
         return list(candidates)
 
     def _search(self, utterance: Utterance, today: date) -> list[Candidate]:
-        typed = _follow_on(find_dates(utterance, today), utterance.text) if self._dates else []
+        typed = find_days(utterance, today) if self._dates else []
         for find in self._units:
             typed += find(utterance)
         found = self.gazetteer.find(utterance) + typed
@@ -283,16 +281,3 @@ def _add_values(gazetteer: Gazetteer, slot: SlotSpec) -> None:
                 gazetteer.add(kind, _NUMBER_WORDS[value], value)
     for said, meant in slot.synonyms.items():
         gazetteer.add(kind, said, meant)
-
-
-def _follow_on(found: list[Found], text: str) -> list[Found]:
-    """Let a weekday come after the day before it: on a Friday, "monday to friday" does not end today."""
-    ordered = sorted(found, key=lambda one: one.start)
-    for place, (one, other) in enumerate(pairwise(ordered), start=1):
-        begins, ends = one.reading.value, other.reading.value
-        if text[other.start : other.end].lower() in WEEKDAYS and begins and ends:
-            late = (date.fromisoformat(str(begins)) - date.fromisoformat(str(ends))).days
-            if late > 0:
-                later = date.fromisoformat(str(ends)) + timedelta(days=late + -late % 7)
-                ordered[place] = other._replace(reading=Reading(later.isoformat()))
-    return ordered

@@ -178,6 +178,9 @@ _REACTIONS: Mapping[str, _Reaction] = {
     "cancel_flow": _cancel_flow,
     "resume_flow": lambda action, _context, _flows: _say(MessageKind.RESUMPTION, action),
     "help": lambda action, _context, _flows: _say(MessageKind.DIGRESSION, action, digression=Digression.HELP),
+    "person": lambda action, _context, _flows: _say(
+        MessageKind.DIGRESSION, action, digression=Digression.PERSON
+    ),
     "status": lambda action, _context, _flows: _say(
         MessageKind.DIGRESSION, action, digression=Digression.STATUS
     ),

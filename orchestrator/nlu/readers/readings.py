@@ -166,9 +166,13 @@ def _read_new_text(case: Case) -> Reading | None:
 
 
 def _read_withdrawal(case: Case) -> Reading | None:
-    """Take the message for what is no longer wanted."""
+    """Take the message for what is no longer wanted, or for the wish to talk to a person instead."""
     text, context, system1 = case.utterance.text, case.context, case.system1
     refused = None if case.asks_text else withdrawals.refused_part(text)
+    if not case.asks_text and refused is None and withdrawals.PERSON.search(text):
+        return Reading(
+            Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
+        )
     stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
     if stopped is not None:
         read = stopped

@@ -7,6 +7,7 @@ is kept; constant afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from re import Pattern
 
@@ -110,9 +111,18 @@ class System1:
         )
 
     @classmethod
-    def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:
-        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7)."""
-        specs = [flow.spec for flow in domain.flows.values() if flow.spec.family is not Family.INTERNAL]
+    def for_domain(
+        cls, domain: Domain, kept: TrainedModels | None = None, examples: int | None = None
+    ) -> System1:
+        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7).
+
+        `examples`: how many of each flow are learnt from, the first ones; None: all.
+        """
+        specs = [
+            replace(flow.spec, examples=flow.spec.examples[:examples])
+            for flow in domain.flows.values()
+            if flow.spec.family is not Family.INTERNAL
+        ]
         return cls.train(
             specs,
             domain.entities,

@@ -23,7 +23,9 @@ _REFUSAL = re.compile(
     r"(?:want|need|wish|feel like|care to|plan|intend|like)\b(?: to\b)?|\b(?:any ?more|any longer)\b",
     re.IGNORECASE,
 )
-_NEGATED = re.compile(r"\b(?:not|no longer|never)\b|n['’]?t\b", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"\b(?:not|no longer|never|(?:do|does|did|wo|ca|is|would|should|could)n['’]?t)\b", re.IGNORECASE
+)
 _ELSE = re.compile(
     r"\b(?:but|rather|instead|want .* want|else|change|only|anything|nothing)\b|\?", re.IGNORECASE
 )
@@ -38,6 +40,18 @@ _STOP = re.compile(
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
+
+
+PERSON = re.compile(
+    r"\b(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me|give me"
+    r"|want|need|call)"
+    r"\s*(?:to|with|for)?\s*(?:an?|the|some|your)?\s*(?:real|live|actual|other)?\s*"
+    r"(?:human|person|people|agent|operator|somebody|someone|representative|employee|colleague|staff|support)"
+    r"(?: (?:being|please|now|instead|about this|there|team))*[.!? ]*$"
+    r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
+    re.IGNORECASE,
+)
+"""The wish to talk to a person: "can I talk to somebody?"."""
 
 
 def stop_now(text: str, context: NluContext) -> Understanding | None:

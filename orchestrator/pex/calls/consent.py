@@ -141,7 +141,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         context.log.failed_check("pex", TRIFECTA_GATE, cause.words, run.flow.flow_id)
     state.ask_approval(approval)
     state.stack.park(run.flow, context.now)
-    context.changes.approvals.asked.append(_record(context, approval))
+    context.changes.approvals.asked.append(record_of(context, approval))
     put_to_user(context, approval)
     context.log.event(
         "approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id, cause=cause.words
@@ -219,7 +219,7 @@ def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
     return fits
 
 
-def _record(context: TurnContext, approval: PendingApproval) -> ApprovalRecord:
+def record_of(context: TurnContext, approval: PendingApproval) -> ApprovalRecord:
     return ApprovalRecord(
         approval_id=approval.approval_id,
         session_id=context.ids.session_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.memory.user_memory import can_be_remembered, say_where_from
+from orchestrator.memory.user_memory import assumable, say_where_from
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, NeedsInput
 from orchestrator.pex.skills.components import note_labels
@@ -48,9 +48,8 @@ async def _recall(run: Execution) -> None:
     flow, preferences = run.flow, run.context.recall.preferences
     if preferences is None or (len(flow.turn_ids) > 1 and not run.context.changes.completed):
         return
-    empty = [
-        spec for spec in flow.spec.slots.values() if spec.name not in flow.slots and can_be_remembered(spec)
-    ]
+    given = {spec.group for spec in flow.spec.slots.values() if spec.name in flow.slots} - {None}
+    empty = [spec for spec in assumable(flow.spec) if spec.name not in flow.slots and spec.group not in given]
     if not empty:
         return
     needed = {spec.name for spec in flow.open_slots()}

@@ -22,6 +22,7 @@ from orchestrator.res.wording import (
     name_purpose,
     name_slot,
     name_slot_of,
+    name_task,
     show_slot,
     show_slots,
 )
@@ -98,10 +99,10 @@ async def clarify(response: Response) -> None:
     answer.interaction = form or _describe(question)
     answer.question = question
     options = list(question.options)
-    if question.escalate and flow is not None:
-        options += ways_out(flow)
-    if pressing and flow is not None:
-        answer.add(templates.render("offer_way_out", doing=name_doing(flow)))
+    if question.escalate:
+        options += ways_out(context, flow, entry)
+    if pressing:
+        answer.add(templates.render("offer_way_out", doing=name_doing(flow) if flow else ""))
     answer.actions = [write_action(option) for option in options]
 
 
@@ -135,11 +136,19 @@ def _approval_options(context: TurnContext) -> list[Option]:
     ]
 
 
-def ways_out(flow: BaseFlow) -> list[Option]:
-    return [
-        Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id}),
-        Option("Help", "help", {}),
-    ]
+def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> list[Option]:
+    """Offer other ways: the values to choose among, a simpler task, an end, help, a person (AM-4)."""
+    options: list[Option] = []
+    if flow is not None:
+        slot, flows = flow.slot(entry.slot or ""), context.world.domain.flows
+        payload = {"flow_id": flow.flow_id, "slot": entry.slot}
+        values = slot.values if slot is not None and not entry.options else ()
+        options += [Option(value, "fill_slot", {**payload, "value": value}) for value in values]
+        simpler = flow.spec.fallback
+        if simpler is not None and simpler in flows:
+            options.append(Option(name_task(flows[simpler]), "start_flow", {"dact": simpler}))
+        options.append(Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id}))
+    return [*options, Option("Help", "help", {}), Option("Talk to a person", "person", {})]
 
 
 def write_action(option: Option) -> JsonObject:

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from internal_flows.catalogue import Catalogue
-from internal_flows.housekeeping import FLOWS, maintenance, session
+from internal_flows.housekeeping import FLOWS, session
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import SESSION_FLOWS
 from orchestrator.bootstrap import Ports, open_lane, open_ports
@@ -21,7 +21,7 @@ from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.access.tenants import NOT_OF_TENANTS, A, Place, insert_row, tables_of
 from tests.integration.internal.test_housekeeping import House, spoken
-from workers.internal.tools import make_session_side, make_session_tools, make_tools
+from workers.internal.tools import SESSION_TOOLS, make_session_side, make_tools
 
 WRITTEN = {"scratchpad_entries", "preferences", "documents", "document_chunks"}
 ADDED = {"forgotten_preferences"}
@@ -59,15 +59,13 @@ async def test_the_tools_of_session_flows_reach_no_connection_with_more_rights(
 ) -> None:
     settings = Settings(DATABASE_URL=place.urls["runtime"], REDIS_URL=redis_url)
     async with open_ports(settings) as ports:
-        tools = make_session_tools(ports)
+        tools = make_tools(ports)
         for flow in session.FLOWS:
-            assert set(flow.tools) <= tools.keys(), flow.name
-        for name, tool in tools.items():
-            assert set(map(id, databases_of(tool))) <= {id(ports.flows_database)}, name
+            assert set(flow.tools) <= SESSION_TOOLS.keys(), flow.name
+        for name in SESSION_TOOLS:
+            assert set(map(id, databases_of(tools[name]))) <= {id(ports.flows_database)}, name
         assert databases_of(tools["scratchpad"]) == [ports.flows_database]
-        others = make_tools(ports)
-        assert databases_of(others["housekeeping"]) == [ports.stores.database]
-        assert all(flow.tools for flow in maintenance.FLOWS)
+        assert databases_of(tools["housekeeping"]) == [ports.stores.database]
 
 
 def test_the_role_of_session_flows_reads_and_writes_nothing_of_a_session(filled: Place) -> None:
@@ -124,8 +122,8 @@ async def test_where_the_role_is_missing_the_flow_says_so(place: Place, redis_ur
         with pytest.raises(Unavailable, match="no role parley_session_flows"):
             await _read_notes(ports)
         with pytest.raises(Unavailable, match="no role parley_session_flows"):
-            await make_session_tools(ports)["preferences"].of_user(DEFAULT_TENANT, UserId("anybody"))
+            await make_tools(ports)["preferences"].of_user(DEFAULT_TENANT, UserId("anybody"))
 
 
 async def _read_notes(ports: Ports) -> list[Entry]:
-    return await make_session_tools(ports)["scratchpad"].read(DEFAULT_TENANT, SessionId(new_id("session")))
+    return await make_tools(ports)["scratchpad"].read(DEFAULT_TENANT, SessionId(new_id("session")))

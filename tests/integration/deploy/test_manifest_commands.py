@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
 import pytest
 
+from parley.stack import answers
 from tests.integration.deploy.fixtures.containers import Container, ended
 from tests.integration.deploy.fixtures.deployment import (
     ROLES,
@@ -56,10 +56,7 @@ class Pods:
             self.run.add(tuple(probe["exec"]["command"]))
             return container.check(probe["exec"]["command"]) == 0
         self.run.add((probe["httpGet"]["path"],))
-        try:
-            return httpx.get(f"http://127.0.0.1:{container.port}{probe['httpGet']['path']}").is_success
-        except httpx.TransportError:
-            return False
+        return answers(f"http://127.0.0.1:{container.port}{probe['httpGet']['path']}")("")
 
 
 def described_commands() -> set[tuple[str, ...]]:

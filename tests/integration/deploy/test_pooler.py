@@ -17,7 +17,7 @@ from psycopg import sql
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import LIMITS, Database
-from orchestrator.adapters.postgres.roles import make_login, make_roles
+from orchestrator.adapters.postgres.roles import SESSION_FLOWS, make_login, make_roles
 from orchestrator.ports.access import acting_tenant
 from orchestrator.types import TenantId
 from tests.integration.chaos.checker import check, read_history
@@ -80,11 +80,19 @@ async def test_turns_of_a_killed_worker_are_taken_over_and_nothing_is_done_twice
     assert shared[0] <= CONNECTIONS
 
 
-async def test_limits_hold_and_tenants_do_not_mix(database_url: str, login: str) -> None:
+async def test_limits_hold_and_tenants_and_roles_do_not_mix(database_url: str, login: str) -> None:
     """What a session of the server would remember is set per transaction, or is the login's own."""
     assert login
     with pooler([login]) as (pooled,):
-        async with Database(pooled, pooled=True, tenant_bound=True) as database:
+        async with (
+            Database(pooled, pooled=True, tenant_bound=True) as database,
+            Database(pooled, pooled=True, role=SESSION_FLOWS) as of_flows,
+        ):
+
+            async def who(asked: Database) -> str:
+                row = await asked.fetch_one("SELECT current_user", {})
+                assert row is not None
+                return row[0]
 
             async def ask(tenant: str) -> tuple[str, ...]:
                 acting_tenant.set(TenantId(tenant))
@@ -98,5 +106,7 @@ async def test_limits_hold_and_tenants_do_not_mix(database_url: str, login: str)
 
             tenants = [f"tenant-{n}" for n in range(40)]
             told = await asyncio.gather(*(asyncio.create_task(ask(tenant)) for tenant in tenants))
+            users = await asyncio.gather(*(who(asked) for asked in (database, of_flows) * 20))
     limits = (LIMITS["statement_timeout"], LIMITS["lock_timeout"])
     assert told == [(tenant, *limits) for tenant in tenants]
+    assert users == [urlsplit(login).username, SESSION_FLOWS] * 20

@@ -270,7 +270,6 @@ def busy_day(folder: Path) -> Iterator[Day]:
             "DATABASE_URL": database.url,
             "REDIS_URL": redis.url,
             "PARLEY_DOMAIN": str(make_domain(folder)),
-            "PARLEY_TRAINED_FOLDER": str(folder / "trained"),
             "OPENAI_BASE_URL": model.base_url,
         }
         with (

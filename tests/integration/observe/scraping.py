@@ -24,7 +24,7 @@ SCRAPE_EVERY = "500ms"
 class Prometheus:
     """A running one; an answer is its list of series, empty while it does not answer at all."""
 
-    url: str
+    http: httpx.Client
     process: subprocess.Popen[bytes]
     configuration: Path
 
@@ -37,14 +37,14 @@ class Prometheus:
 
     def ask(self, query: str) -> list[Any]:
         try:
-            answer = httpx.get(f"{self.url}/api/v1/query", params={"query": query})
+            answer = self.http.get("/api/v1/query", params={"query": query})
         except httpx.HTTPError:
             return []
         return answer.json()["data"]["result"] if answer.is_success else []
 
     def refuses(self, query: str) -> bool:
         """Whether it does not understand a query."""
-        return httpx.get(f"{self.url}/api/v1/query", params={"query": query}).status_code == 400
+        return self.http.get("/api/v1/query", params={"query": query}).status_code == 400
 
 
 @contextmanager
@@ -72,7 +72,8 @@ def prometheus(targets: Mapping[str, str], folder: Path) -> Iterator[Prometheus]
             stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:
-        yield Prometheus(f"http://127.0.0.1:{port}", process, path)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as http:
+            yield Prometheus(http, process, path)
     finally:
         process.terminate()
         process.wait(30)

@@ -19,6 +19,7 @@ from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.embedded.ports import free_port
+from parley.stack import answers
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until
 from tests.integration.workers.rabbit import is_installed, rabbit
 
@@ -63,17 +64,11 @@ def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
     ):
         try:
             url = f"http://127.0.0.1:{port}"
-            wait_until(lambda: answers(f"{url}/healthcheck"), within_s=120, what=f"Flower answers, see {log}")
+            is_well = answers(f"{url}/healthcheck")
+            wait_until(lambda: is_well(""), within_s=120, what=f"Flower answers, see {log}")
             yield url
         finally:
             process.terminate()
-
-
-def answers(url: str) -> bool:
-    try:
-        return httpx.get(url).is_success
-    except httpx.HTTPError:
-        return False
 
 
 @pytest.fixture(params=["redis", pytest.param("rabbitmq", marks=pytest.mark.slow)])

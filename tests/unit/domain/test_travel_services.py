@@ -224,3 +224,37 @@ def test_names_of_cities_mean_their_main_airport_and_words_mean_none() -> None:
 
 def test_services_are_services() -> None:
     assert all(issubclass(service, Service) for service in TRAVEL.services.values())
+
+
+@pytest.mark.parametrize(
+    ("origin", "destination"), [("MAD", "CDG"), ("OSL", "BER"), ("LIS", "FCO"), ("LHR", "DUB")]
+)
+async def test_a_flight_back_is_chosen_that_leaves_after_the_one_out_has_landed(
+    origin: str, destination: str
+) -> None:
+    flights, _ = make(MemoryRecords())
+    out = await search(flights, origin=origin, destination=destination, passengers=2)
+    back = await search(flights, origin=destination, destination=origin, passengers=2)
+    prices = {"outbound_fares": out["fares"], "return_fares": back["fares"]}
+
+    chosen = await flights.compare(**prices, passengers=2)
+
+    assert chosen["outbound"]["arrives"] < chosen["return"]["departs"]
+    assert chosen["outbound"]["day"] == chosen["return"]["day"] == TOMORROW
+    landed = {row["flight_id"]: row["arrives"] for row in out["flights"]}
+    left = {row["flight_id"]: row["departs"] for row in back["flights"]}
+    possible = [
+        (there + home) * 2
+        for one, there in out["fares"].items()
+        for other, home in back["fares"].items()
+        if landed[one] < left[other]
+    ]
+    assert chosen["total"] == min(possible)
+
+
+async def test_nothing_is_chosen_where_no_flight_back_is_late_enough() -> None:
+    flights, _ = make(MemoryRecords())
+    out = await search(flights, time_of_day="evening")
+    back = await search(flights, origin="MAD", destination="OSL", time_of_day="morning")
+    with pytest.raises(ToolFailure, match="No flight back leaves after a flight out has arrived"):
+        await flights.compare(outbound_fares=out["fares"], return_fares=back["fares"])

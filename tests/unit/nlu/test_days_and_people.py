@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from orchestrator.nlu.extract.dates import find_dates
+from orchestrator.nlu.extract.days import find_days
 from orchestrator.nlu.extract.numbers import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.text import clean, tokenize
@@ -30,6 +31,37 @@ FRIDAY = date(2026, 11, 20)
 def test_a_day_is_found(said: str, value: str) -> None:
     [found] = find_dates(tokenize(clean(said)), FRIDAY)
     assert found.reading.value == value
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("from 3 to 6 december", ["2026-12-03", "2026-12-06"]),
+        ("the 3rd until the 6th of december", ["2026-12-03", "2026-12-06"]),
+        ("between 3 and 6 december", ["2026-12-03", "2026-12-06"]),
+        ("3-6 dec", ["2026-12-03", "2026-12-06"]),
+        ("december 3 to 6", ["2026-12-03", "2026-12-06"]),
+        ("between december 3rd and 6th", ["2026-12-03", "2026-12-06"]),
+        ("28 to 2 january", ["2026-12-28", "2027-01-02"]),
+        ("december 30 to 2", ["2026-12-30", "2027-01-02"]),
+        ("december 3 to 6 january", ["2026-12-03", "2027-01-06"]),
+        ("from the third to the sixth of december", ["2026-12-03", "2026-12-06"]),
+        ("for 2 and 6 december", ["2026-12-06"]),
+        ("at 9 to 6 december, for 3 of us", ["2026-12-06"]),
+        ("from 4 to 7 november", ["2027-11-04", "2027-11-07"]),
+        ("december 3 at 6:30", ["2026-12-03"]),
+        ("december 3 to 6 pm", ["2026-12-03"]),
+    ],
+)
+def test_days_share_a_month(said: str, days: list[str]) -> None:
+    found = sorted(find_days(tokenize(clean(said)), FRIDAY))
+    assert [one.reading.value for one in found] == days
+
+
+@pytest.mark.parametrize("said", ["3 or 4 december", "december 3rd or 4th", "the 4th or the 3rd of december"])
+def test_days_that_share_a_month_may_be_a_choice(said: str) -> None:
+    [found] = find_days(tokenize(clean(said)), FRIDAY)
+    assert found.reading.candidates == ("2026-12-03", "2026-12-04")
 
 
 def test_a_stretch_of_days_is_a_choice_among_them() -> None:

@@ -297,6 +297,7 @@ export function describe(event) {
     case "tool_finished": return `${name(about.tool_id)}: ${about.status ?? "done"}`;
     case "flow_pushed": return `Starting ${name(about.dact)}`;
     case "flow_popped": return `Finished ${name(about.dact)}`;
+    case "handover_requested": return "Handed over to a person";
     case "approval_requested": return "Waiting for an approval";
     case "accepted": return "In the queue";
     default: return "Thinking";

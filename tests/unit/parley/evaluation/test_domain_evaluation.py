@@ -43,9 +43,12 @@ def evaluate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
 
 
 def test_a_domain_is_measured_and_its_run_is_kept(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, found = evaluate(capsys, str(domain), "--data-dir", str(tmp_path), "--fail-under", "1")
+    """What learns from fewer examples is drawn beside it, and neither kept nor held to bounds."""
+    monkeypatch.setattr("parley.evaluation.runs.CURVE", (1,))
+    place = ("--data-dir", str(tmp_path), "--fail-under", "1", "--curve")
+    code, found = evaluate(capsys, str(domain), *place)
 
     assert code == 0
     assert found["findings"] == []
@@ -53,7 +56,10 @@ def test_a_domain_is_measured_and_its_run_is_kept(
     kept = tmp_path / "evaluations" / "trips" / f"{found['run']}.json"
     assert json.loads(kept.read_text(encoding="utf-8"))["outcomes"] == found["outcomes"]
     page = Path(found["report"]).read_text(encoding="utf-8")
-    assert page.count("<svg") == len(found["figures"]) + 1
+    assert page.count("<svg") == len(found["figures"]) + 1 + page.count("<polyline")
+    assert page.count("<polyline") == 3
+    assert "1 example a flow" in page
+    assert list(kept.parent.glob("*.json")) == [kept]
     assert "http" not in page
 
 

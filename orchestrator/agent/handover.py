@@ -1,0 +1,72 @@
+"""Hand a conversation over to a person: an approval that only operators decide, whose reason is the answer (AM-5).
+
+The assistant stays at the user's service meanwhile; what the person says is told in the session.
+"""
+
+from __future__ import annotations
+
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.records import PendingApproval
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.pex.calls.consent import record_of
+from orchestrator.res.wording import name_doing
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
+from orchestrator.types import FlowId, ToolId, new_id
+
+PERSON = ToolId("person")
+"""Stands in the place of the tool: what is asked for is somebody's attention."""
+_OF_NO_FLOW = FlowId("")
+"""It outlives every task."""
+_HELPLESS_AFTER = 2
+"""How many times as many rounds as lead to other ways have to fail before a person is asked unbidden (AM-4)."""
+MOST_TOLD = 6
+"""Messages that a person is given of the conversation."""
+
+
+def hand_over(turn: RunningTurn, cause: str) -> None:
+    """Ask for a person and tell the user so; once, until somebody has answered."""
+    context, state = turn.context, turn.changes.state
+    waits = _is_handed_over(turn)
+    if not waits:
+        flow = state.stack.active
+        told = [f"{one.role}: {one.text}" for one in state.history.messages[-MOST_TOLD:]]
+        approval = PendingApproval(
+            approval_id=new_id("approval"),
+            flow_id=_OF_NO_FLOW,
+            tool_id=PERSON,
+            arguments={"said": context.text, "before": told, "doing": name_doing(flow) if flow else ""},
+            asked_at=context.now,
+            expires_at=context.now + context.world.domain.config.approvals.expires_s,
+            turn_id=context.ids.turn_id,
+            question="Answer the user; the reason that you give is told.",
+            cause=cause,
+            operator_only=True,
+        )
+        state.ask_approval(approval)
+        turn.changes.approvals.asked.append(record_of(context, approval))
+        context.log.event("handover_requested", approval_id=approval.approval_id, cause=cause)
+    turn.changes.remark(RemarkKind.HANDED_OVER, waits=waits)
+
+
+def hand_over_when_helpless(turn: RunningTurn) -> None:
+    """Ask for a person when neither the question nor other ways have led anywhere."""
+    entry = turn.changes.state.ambiguity.current
+    rounds = turn.context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
+    if entry is not None and entry.asked >= rounds and not _is_handed_over(turn):
+        hand_over(turn, f"The same question was asked {entry.asked} times.")
+
+
+def _is_handed_over(turn: RunningTurn) -> bool:
+    return any(approval.tool_id == PERSON for approval in turn.changes.state.approvals)
+
+
+def tell_answer(turn: RunningTurn, status: ApprovalStatus, record: ApprovalRecord | None) -> None:
+    """Tell what the person said, or that nobody could help."""
+    answered = status is ApprovalStatus.GRANTED
+    said = record.reason if record is not None else None
+    turn.changes.remark(
+        RemarkKind.PERSON_ANSWERED,
+        answered=answered,
+        text=said or "",
+        by=(record.decided_by if record is not None else None) or "",
+    )

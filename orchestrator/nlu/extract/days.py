@@ -1,0 +1,98 @@
+"""Finding the days of a message together: those that share a month, and a weekday that comes after another."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from itertools import pairwise
+
+from orchestrator.nlu.extract.dates import DAY, MONTH, ORDINALS, WEEKDAYS, find_dates
+from orchestrator.nlu.extract.found import DATE, Found, Reading
+from orchestrator.nlu.text import Utterance
+
+_JOINED = r"\s*(?:\b(?P<word>to|until|till|through|and|or)\b|[-–—])\s*(?:the\s+)?"  # as people type it
+_BEFORE = re.compile(rf"\b(?P<day>{DAY}){_JOINED}$", re.IGNORECASE)
+"""What stands before a day with its month: "3 to" before "6 December"."""
+_AFTER = re.compile(
+    rf"{_JOINED}\b(?P<day>{DAY})(?!\w|:\d|\s?[ap]\.?m\b)(?!(?:\s+of)?\s+{MONTH})", re.IGNORECASE
+)
+"""What stands after one: "to 6" after "December 3"."""
+_NAMED = re.compile(rf"\b{MONTH}", re.IGNORECASE)
+_MONTH_FIRST = re.compile(rf"\b{MONTH}\s+(?:the\s+)?{DAY}$", re.IGNORECASE)
+_MONTH_BEFORE = re.compile(rf"\b{MONTH}\s+(?:the\s+)?$", re.IGNORECASE)
+_BETWEEN = re.compile(r"\bbetween\s+(?:the\s+)?$", re.IGNORECASE)
+
+
+def find_days(utterance: Utterance, today: date) -> list[Found]:
+    """Find dates as `find_dates` does, and what they say about each other."""
+    found = find_dates(utterance, today)
+    shared = [two for one in found for two in _share_month(one, utterance.text, today)]
+    if shared:
+        found = [one for one in found if all(one.end <= two.start or two.end <= one.start for two in shared)]
+    return _follow_on(found + shared, utterance.text)
+
+
+def _share_month(one: Found, text: str, today: date) -> list[Found]:
+    """Read what is joined to a day with its month: "3 to 6 December" is two days, "3 or 4 December" a choice.
+
+    Without "between" an "and" joins no days: "for 2 and 6 December" counts people.
+    """
+    if one.reading.value is None or _NAMED.search(text, one.start, one.end) is None:
+        return []
+    joined, is_earlier = _BEFORE.search(text, 0, one.start), True
+    if joined is not None and _MONTH_BEFORE.search(text, 0, joined.start()):
+        return []  # "December 3 to 6 January"
+    if joined is None and _MONTH_FIRST.search(text, one.start, one.end):
+        joined, is_earlier = _AFTER.match(text, one.end), False
+    if joined is None:
+        return []
+    start, end = joined.span("day")
+    word = (joined["word"] or "to").lower()
+    if word == "and" and _BETWEEN.search(text, 0, min(start, one.start)) is None:
+        return []
+    known = date.fromisoformat(str(one.reading.value))
+    number = _number_of(joined["day"])
+    if word == "or":
+        days = [day for day in (known, _in_month(known, number)) if day is not None]
+        both = Reading(candidates=tuple(day.isoformat() for day in sorted(days)))
+        return [Found(min(start, one.start), max(end, one.end), DATE, both)]
+    other = _nearest(number, known, is_earlier=is_earlier)
+    if other is None or other < today:
+        return []
+    return [one, Found(start, end, DATE, Reading(other.isoformat()))]
+
+
+def _number_of(day: str) -> int:
+    text = day.lower()
+    digits = re.match(r"\d+", text)
+    return int(digits[0]) if digits else ORDINALS[text]
+
+
+def _nearest(number: int, known: date, *, is_earlier: bool) -> date | None:
+    """The day of a month with this number that comes last before a known one, or first after it."""
+    month = known.replace(day=1)
+    if is_earlier and number >= known.day:
+        month = (month - timedelta(days=1)).replace(day=1)
+    elif not is_earlier and number <= known.day:
+        month = (month + timedelta(days=31)).replace(day=1)
+    return _in_month(month, number)
+
+
+def _in_month(month: date, number: int) -> date | None:
+    try:
+        return month.replace(day=number)
+    except ValueError:
+        return None
+
+
+def _follow_on(found: list[Found], text: str) -> list[Found]:
+    """Let a weekday come after the day before it: on a Friday, "monday to friday" does not end today."""
+    ordered = sorted(found, key=lambda one: one.start)
+    for place, (one, other) in enumerate(pairwise(ordered), start=1):
+        begins, ends = one.reading.value, other.reading.value
+        if text[other.start : other.end].lower() in WEEKDAYS and begins and ends:
+            late = (date.fromisoformat(str(begins)) - date.fromisoformat(str(ends))).days
+            if late > 0:
+                later = date.fromisoformat(str(ends)) + timedelta(days=late + -late % 7)
+                ordered[place] = other._replace(reading=Reading(later.isoformat()))
+    return ordered
