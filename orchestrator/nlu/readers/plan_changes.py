@@ -6,7 +6,7 @@ Only words that name a step of the plan, or the plan, count; everything else is 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
@@ -130,7 +130,7 @@ def find_words(text: str) -> frozenset[str]:
 
 def read_plan_value(
     utterance: Utterance,
-    said: Candidate,
+    values: Sequence[Candidate],
     plan: PlanFlow,
     takes: Mapping[str, tuple[str, ...]],
     found: Mapping[str, Mention],
@@ -139,12 +139,14 @@ def read_plan_value(
 
     Args:
         utterance: the message.
-        said: the one value in it.
-        plan: the one at work.
+        values: those in it; only one can be told.
+        plan: the one at work, which has steps.
         takes: the kinds of values that the plan's slots take.
         found: what the message says for the plan's slots.
     """
-    slots = plan.spec.slots
+    if len(values) != 1 or not plan.rounds:
+        return None
+    (said,), slots = values, plan.spec.slots
     fitting = [slots[name] for name in plan.slots if name in slots and fits(said, slots[name], takes[name])]
     around = [*utterance.words[: said.first], *utterance.words[said.last :]]
     named = slots_named(around, fitting) if len(fitting) > 1 else []

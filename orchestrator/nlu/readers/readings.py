@@ -239,13 +239,11 @@ def _look_up_again(case: Case) -> Reading | None:
 
 def _read_plan_value(case: Case) -> Reading | None:
     """Take a value that is said to be the plan's, while one of its steps is at work."""
-    plan, active = case.context.plan, case.context.active
-    if plan is None or active is None or active.dact == plan.dact or case.context.question.slot is not None:
-        return None
-    if case.kind not in _WITH_VALUES or len(case.candidates) != 1:
+    plan = case.context.plan
+    if plan is None or case.context.question.slot is not None or case.kind not in _WITH_VALUES:
         return None
     takes, found = case.system1.slots.know(plan.spec).kinds, case.find_slots(plan.spec)
-    read = read_plan_value(case.utterance, case.candidates[0], plan, takes, found)
+    read = read_plan_value(case.utterance, case.candidates, plan, takes, found)
     return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
