@@ -14,7 +14,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-times test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs screenshots faults faults-stops faults-storm faults-idle \
+	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-workers docs screenshots faults faults-stops faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
@@ -67,6 +67,10 @@ imports: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+# A closed loop and a drain in short, for CI: it fails when the whole agent costs far more than the hand-written task.
+bench-ratio: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks --rounds 3 --turns 24 --queued 2 --only "by hand" travel --bar 4
 
 bench-peers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.peers

@@ -54,6 +54,7 @@ BENEATH = "event loop"
 """The layer of samples in which nothing of ours was called."""
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
+WAL_BYTES = "bytes of WAL"
 CALLS = "function calls"
 COUNTED = {
     ("orjson", "loads"): "JSON decoded",
@@ -84,7 +85,7 @@ async def main() -> None:
             logged = await talk.log_bytes(arguments.turns)
     report = Report("profile", as_json=arguments.json)
     _report(samples, arguments.sessions * arguments.turns, arguments.lines, report)
-    counted = {**calls.of_one(arguments.sessions * len(BOOKING)), "bytes of WAL": logged}
+    counted = {**calls.of_one(arguments.sessions * len(BOOKING)), WAL_BYTES: logged}
     report.rows("counts", [{"counted": name, "a turn": count} for name, count in counted.items()])
     report.end()
 

@@ -37,7 +37,7 @@ BOOKING = [
 SAID = {"by hand": PLAIN, "echo": PLAIN, "travel": BOOKING}
 
 
-async def main() -> None:
+async def main() -> int:
     arguments = parse(
         "benchmarks",
         __doc__,
@@ -45,6 +45,7 @@ async def main() -> None:
         turns=(200, "turns of each session in the closed loop"),
         queued=(DRAIN_TURNS, f"turns that wait in each of {DRAIN_SESSIONS} sessions"),
         only=(tuple(SAID), "names of candidates; all of them by default"),
+        bar=(BAR_CPU, "times the worker CPU of the hand-written task: beyond, the command ends with 1"),
     )
     with open_stores() as (running, folder):
         async with run_candidates(running, folder, arguments.only) as candidates:
@@ -52,7 +53,7 @@ async def main() -> None:
                 results = await measure(
                     candidates, arguments.rounds, arguments.turns, arguments.queued, counted=counted
                 )
-    _report(results, Report("turns", as_json=arguments.json))
+    return 0 if _report(results, arguments.bar, Report("turns", as_json=arguments.json)) else 1
 
 
 @asynccontextmanager
@@ -123,8 +124,9 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
     return [said[n % len(said)] for n in range(turns)]
 
 
-def _report(results: Results, report: Report) -> None:
-    """Tell the medians of each candidate, and how they compare with the hand-written task."""
+def _report(results: Results, bar: float, report: Report) -> bool:
+    """Tell the medians of each candidate, and how they compare with the hand-written task: whether within the bar."""
+    kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):
         rate, p50 = (median(getattr(one, key) for one in rounds) for key in ("rate", "p50_ms"))
@@ -140,8 +142,9 @@ def _report(results: Results, report: Report) -> None:
             ours.cpu_us("worker") / hand.cpu_us("worker")
             for ours, hand in zip(rounds, yardstick, strict=True)
         )
-        report.verdict(f"{phase}: {name} / by hand, worker CPU per turn", cpu, BAR_CPU)
+        kept &= report.verdict(f"{phase}: {name} / by hand, worker CPU per turn", cpu, bar)
     report.end()
+    return kept
 
 
 if __name__ == "__main__":

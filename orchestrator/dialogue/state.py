@@ -280,7 +280,8 @@ class DialogueState:
 
         Raises SchemaTooNew.
         """
-        if body.get("schema_version") != SCHEMA_VERSION:
+        as_written = body.get("schema_version") == SCHEMA_VERSION
+        if not as_written:
             body = upgrade(body)
         names = ("stack", "departed", "completed")
         flows, departed, completed = ([load_flow(one, flow_types) for one in body[name]] for name in names)
@@ -293,6 +294,8 @@ class DialogueState:
         state.stack.flows, state.stack.departed, state.completed = flows, departed, completed
         asked = load(AmbiguityHandler, body["ambiguity"])
         state.ambiguity = AmbiguityHandler(state.stack, asked.open, asked.counts)
+        if as_written:
+            state.written = {one["flow_id"]: one for one in body["completed"]}
         return state
 
 

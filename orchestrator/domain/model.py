@@ -21,7 +21,7 @@ from orchestrator.domain.guarding import Language
 from orchestrator.domain.reader import Reader
 from orchestrator.types import Dact, JsonObject, ToolId
 
-TEMPLATE_FILTERS = frozenset({"day", "time", "money", "name"})
+TEMPLATE_FILTERS = frozenset({"day", "time", "money", "name", "counted"})
 """What a domain's templates may use besides Jinja's own filters."""
 
 

@@ -143,7 +143,9 @@ def drop_old_notes(state: DialogueState) -> None:
     """Drop the oldest notes of completed flows (ST-3); those of this turn stay until they have been sent."""
     room = AT_HAND
     for flow in reversed(state.completed):
-        notes: list[JsonObject] = flow.notes.get(NOTE, [])
+        notes: list[JsonObject] | None = flow.notes.get(NOTE)
+        if notes is None:
+            continue
         of_this_turn = sum(note["turn"] == state.turn for note in notes)
         kept = notes[len(notes) - min(len(notes), max(room, of_this_turn)) :]
         room = max(0, room - len(kept))

@@ -13,6 +13,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.domain.model import Answer
 from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.extract.extractor import is_free_text
 from orchestrator.nlu.message_kind import Evidence, kind_of_label
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
@@ -28,6 +29,12 @@ _BEFORE_THINGS = word_set("a an the my our your with without near by via no anot
 """Behind these a word names a thing: one that is not known was asked for and is not had."""
 SURE_OF_VALUES = 0.8
 """How sure it is that values which fit answer or correct, where nothing speaks against it."""
+_SURE_OF_SENTENCE = 0.4
+_SAYING = word_set(
+    "i i'm i'd i'll i've we we'd we'll we're you it it's is are am was that that's what how do does done need want "
+    "some would could can will thank thanks also pick"
+)
+"""Words of sentences, which names that somebody is asked for seldom have."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 """What only says that there are values, which have been found or not."""
 _POLITE = word_set("""
@@ -82,8 +89,10 @@ def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -
     """Tell how sure it is that a message answers or corrects, which values and the open question may decide alone.
 
     What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
-    text was asked for, may be one or not.
+    text was asked for, may be one or not. A whole sentence is seldom the name that was asked for.
     """
+    if _is_sentence(evidence, context):
+        return _SURE_OF_SENTENCE
     weighed, active = evidence.weighed, context.active
     taken_for = kind_of_label(weighed.label)
     if taken_for is kind:
@@ -94,6 +103,17 @@ def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -
         against = 0.0 if active is not None and best.dact == active.dact else best.score
     odds = SURE_OF_VALUES * (1.0 - against)
     return min(SURE_OF_VALUES, odds / (odds + (1.0 - SURE_OF_VALUES) * against))
+
+
+def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
+    """Tell whether a sentence is all that the answer is: "I also need a hotel", said where a city was asked for."""
+    asked = evidence.mentions.get(context.question.slot or "")
+    slot = context.active.slots.get(context.question.slot or "") if context.active is not None else None
+    if asked is None or slot is None or asked.value != asked.text or is_free_text(slot):
+        return False
+    words = tokenize(asked.text).words
+    is_found = any(asked.text == candidate.text for candidate in evidence.candidates)
+    return not is_found and len(words) > 2 and (words[0].endswith("ing") or not _SAYING.isdisjoint(words))
 
 
 def is_explained(utterance: Utterance, answer: Answer | None) -> bool:

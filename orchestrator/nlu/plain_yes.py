@@ -87,21 +87,21 @@ def is_plain_yes(text: str, question: str) -> bool:
         question: the words in which it was asked; to repeat them adds nothing.
     """
     said = _FIXED.sub("yes", text.casefold().replace("’", "'"))
-    asked = set(tokenize(question.casefold().replace("’", "'")).words)
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
     last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
     told = _words_of(" ".join(part for part in (first, *rest) if "?" not in part))
-    if not _UNDOING.intersection(told) <= set(tokenize(last.casefold()).words):
+    undoing = _UNDOING.intersection(told)
+    if undoing and not undoing.issubset(_words_of(last.casefold())):
         return False
-    if any(not _agrees(part, asked) and _changes(part) for part in rest):
+    if any(not _agrees(part, question) and _changes(part) for part in rest):
         return False
     aside = _ASIDE.search(first)
-    return _agrees(first, asked) or bool(
-        aside and _agrees(first[: aside.start()], asked) and not _wants_else(first[aside.start() :])
+    return _agrees(first, question) or bool(
+        aside and _agrees(first[: aside.start()], question) and not _wants_else(first[aside.start() :])
     )
 
 
-def _agrees(text: str, asked: set[str]) -> bool:
+def _agrees(text: str, question: str) -> bool:
     """Say whether every word of a sentence agrees, repeats the question or means nothing."""
     words = _words_of(text)
     if "?" in text or not words or not _NO_PLAIN_YES.isdisjoint(words):
@@ -110,9 +110,9 @@ def _agrees(text: str, asked: set[str]) -> bool:
         return False
     telling = next((word for word in words if word in _ACTING or word not in _AROUND), "")
     agrees = any(word in _YES for word in words) or telling in _ACTING
-    return agrees and all(
-        word in _YES or word in _ACTING or word in _AROUND or word in asked for word in words
-    )
+    besides = {word for word in words if word not in _YES and word not in _ACTING and word not in _AROUND}
+    # A question may be long, and seldom has to be cut into words.
+    return agrees and (not besides or besides.issubset(tokenize(question.casefold().replace("’", "'")).words))
 
 
 def _changes(text: str) -> bool:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.res.wording import show_date, show_money, show_time
+from orchestrator.res.wording import show_count, show_date, show_money, show_time
 from orchestrator.types import Json
 
 SUFFIX = ".md.j2"
@@ -84,6 +84,7 @@ class Templates:
             "time": show_time,
             "money": show_money,
             "name": partial(_name, registry),
+            "counted": show_count,
         }
         assert filters.keys() == TEMPLATE_FILTERS
         self._environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]

@@ -55,6 +55,11 @@ def show_money(value: Json, currency: str = "") -> str:
     return f"{sign}{amount}" if sign else f"{amount} {currency}".rstrip()
 
 
+def show_count(value: Json, noun: str) -> str:
+    """A number with its noun: 1 row, 1,200 rows."""
+    return f"{value:,} {noun if value == 1 else f'{noun}s'}"
+
+
 def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float) -> Json:
     """A slot's value as people say it; what has no other form stays as it is."""
     if slot is None or value is None:

@@ -118,7 +118,6 @@ def evaluate_domain_or_dialogues(
             _evaluate_dialogues(files, examples, folds, as_json=json)
         return
     domain, files = found
-    folder = data_dir / EVALUATIONS / Path(domain).name
     if prompts and not model:
         raise InvalidInput("Prompts are for a model: name one with --model.", field="prompts")
     variants = [Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ()))]
@@ -130,11 +129,16 @@ def evaluate_domain_or_dialogues(
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
-            folder=folder,
+            folder=data_dir / EVALUATIONS / Path(domain).name,
             notice=say,
         )
     )
-    _print_report(report, as_json=json)
+    _end(report, as_json=json)
+
+
+def _end(report: DomainReport, *, as_json: bool) -> None:
+    """Print what was measured; something that is too low or worse than before makes the command fail."""
+    _print_report(report, as_json=as_json)
     if report.findings:
         raise typer.Exit(1)
 

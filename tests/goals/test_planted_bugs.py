@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
 
 from orchestrator.agent.messages import confirmation, correction
 from orchestrator.dialogue.understanding import MessageKind
+from orchestrator.nlu.readers import references
 from orchestrator.pex.calls import consent
 from tests.goals.conversations import Fault, converse_all
 from tests.goals.goal import Wish
@@ -74,6 +75,17 @@ def pass_over_what_is_done(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(correction, "_effects_made_from", lambda turn, flow, labels: [])
 
 
+def take_the_first_row(patch: pytest.MonkeyPatch) -> None:
+    """Whatever row is meant, it is the first one."""
+    meant = references.find_reference
+
+    def first(message: references.Message) -> references.Reference | None:
+        found = meant(message)
+        return found and replace(found, rows=list(message.shown.rows[:1]))
+
+    patch.setattr(references, "find_reference", first)
+
+
 def do_not_stop(patch: pytest.MonkeyPatch) -> None:
     handlers = dict(dispatch._HANDLERS)
     handlers[MessageKind.CANCELLATION] = handlers[MessageKind.CHITCHAT]
@@ -105,6 +117,14 @@ BUGS = (
         pass_over_what_is_done,
         Fault.LOST,
         (("done", "correct"),),
+        reader=Reader.SYSTEM1,
+    ),
+    Planted(
+        "the row that is meant is taken",
+        take_the_first_row,
+        Fault.DEAD_END,
+        (),
+        kind="pick",
         reader=Reader.SYSTEM1,
     ),
     Planted("stop is stop", do_not_stop, Fault.DEAD_END, (("question", "stop"), ("offer", "stop"))),

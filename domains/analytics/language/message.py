@@ -125,6 +125,8 @@ def read_message(text: str, names: Names) -> Message:
             line.append(f"{token.kind}{place}")
         elif token.word not in FILLERS and token.word not in _SILENT:
             line.append("IT" if token.word in _IT else _WHOLE.get(token.word, token.word))
+    if line[:1] == ["to"] and tokens[0].word in FILLERS:
+        del line[0]  # "I would like to rename …"
     return Message(text, tuple(tokens), " ".join(line), condition)
 
 

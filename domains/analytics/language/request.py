@@ -15,6 +15,8 @@ from domains.analytics.statements.parts import words
 from domains.analytics.store.sheet import Sheet
 from orchestrator import Dact, Heard, Json, Mention, Past, Read, ToolFailure
 
+_AFTER_NAME = frozenset({"instead", "then", "thanks"})
+"""Words that end a sentence and no name: "call it power instead"."""
 _OF_A_QUESTION = words("columns condition value order direction limit function column by also_by")
 _CONTINUED = words("query aggregate chart preview")
 _NAMING = words("column by also_by order key across other_column columns value first second")
@@ -103,7 +105,8 @@ class Request:
             case "condition":
                 return {name: self.message.condition}
             case "new_name":
-                return {name: "_".join(said.casefold().split())}
+                named = said.casefold().split()
+                return {name: "_".join(named[:-1] if named[1:] and named[-1] in _AFTER_NAME else named)}
             case "first" | "second" | "value":
                 meaning = self.message.token(part).meaning.value
                 return {name: meaning[2] if meaning else None}

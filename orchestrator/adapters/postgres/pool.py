@@ -9,8 +9,8 @@ import asyncio
 import select
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, LiteralString, Self
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any, LiteralString, Self, TypeAlias
 
 import orjson
 import psycopg
@@ -28,6 +28,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.ports.access import acting_tenant
 
 Connection = psycopg.AsyncConnection[TupleRow]
+Query: TypeAlias = Statement | LiteralString
 
 _KEEPALIVE = {
     "connect_timeout": 5,
@@ -100,19 +101,30 @@ class HotConnections:
         self._room = asyncio.Semaphore(size)
         self._idle: list[tuple[Connection, float]] = []
 
-    @asynccontextmanager
-    async def borrow(self) -> AsyncGenerator[Connection]:
-        """A connection for the block. Raises Unavailable when none comes free in time, and psycopg's errors."""
-        if self._room.locked():
-            await self._wait_in_line()
-        else:
-            await self._room.acquire()
+    async def borrow(self) -> tuple[Connection, float]:
+        """A connection, and since when it is at hand: both go into `give_back`, whatever happens.
+
+        Raises Unavailable when none comes free in time, and psycopg's errors.
+        """
         try:
-            connection, since = await self._take()
-            try:
-                yield connection
-            finally:
-                await self._give_back(connection, since)
+            async with asyncio.timeout(self._timeout_s) if self._room.locked() else nullcontext():
+                await self._room.acquire()
+        except TimeoutError as error:
+            raise Unavailable("Every database connection is in use; try again later.") from error
+        try:
+            return await self._take()
+        except BaseException:
+            self._room.release()
+            raise
+
+    async def give_back(self, connection: Connection, since: float) -> None:
+        """Keep it for the next one, unless the pool has to look at it: it is broken, in a transaction, or old."""
+        idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+        try:
+            if idle and time.monotonic() - since < _AT_HAND_FOR_S and not self._pool.closed:
+                self._idle.append((connection, since))
+            else:
+                await self._pool.putconn(connection)
         finally:
             self._room.release()
 
@@ -120,13 +132,6 @@ class HotConnections:
         """Give everything back to the pool."""
         while self._idle:
             await self._pool.putconn(self._idle.pop()[0])
-
-    async def _wait_in_line(self) -> None:
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._room.acquire()
-        except TimeoutError as error:
-            raise Unavailable("Every database connection is in use; try again later.") from error
 
     async def _take(self) -> tuple[Connection, float]:
         while self._idle:
@@ -141,14 +146,6 @@ class HotConnections:
             else:
                 return connection, since
         return await self._pool.getconn(), time.monotonic()
-
-    async def _give_back(self, connection: Connection, since: float) -> None:
-        """Keep it for the next one, unless the pool has to look at it: it is broken, in a transaction, or old."""
-        idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
-        if idle and time.monotonic() - since < _AT_HAND_FOR_S and not self._pool.closed:
-            self._idle.append((connection, since))
-        else:
-            await self._pool.putconn(connection)
 
 
 class Database:
@@ -229,39 +226,50 @@ class Database:
 
     async def ping(self) -> None:
         """Raises Unavailable when the server does not answer."""
-        with translated():
-            async with self._hot.borrow() as connection:
-                await connection.execute("SELECT 1")
+        async with self._borrowed() as connection:
+            await connection.execute("SELECT 1")
 
-    async def fetch_one(
-        self, query: Statement | LiteralString, arguments: Mapping[str, Any]
-    ) -> TupleRow | None:
+    async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row. Raises Unavailable, InvalidInput."""
-        async with self.connection() as connection:
-            cursor = await _execute(connection, query, arguments)
-            return await cursor.fetchone()
+        return await (await self._run(query, arguments)).fetchone()
 
-    async def fetch_all(
-        self, query: Statement | LiteralString, arguments: Mapping[str, Any]
-    ) -> list[TupleRow]:
+    async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
         """Run one statement of the hot path, committed on return; all its rows. Raises Unavailable, InvalidInput."""
-        async with self.connection() as connection:
-            cursor = await _execute(connection, query, arguments)
-            return await cursor.fetchall()
+        return await (await self._run(query, arguments)).fetchall()
+
+    async def _run(self, query: Query, arguments: Mapping[str, Any]) -> psycopg.AsyncCursor[TupleRow]:
+        """One statement with its rows: of the hot path, so without the layers that `connection` is made of."""
+        if self._opening is not None:
+            async with self.connection() as connection:
+                return await _execute(connection, query, arguments)
+        with translated():
+            connection, since = await self._hot.borrow()
+            try:
+                return await _execute(connection, query, arguments)
+            finally:
+                await self._hot.give_back(connection, since)
+
+    @asynccontextmanager
+    async def _borrowed(self) -> AsyncGenerator[Connection]:
+        with translated():
+            connection, since = await self._hot.borrow()
+            try:
+                yield connection
+            finally:
+                await self._hot.give_back(connection, since)
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
         """A connection of the hot path, in a transaction of the acting tenant or role where that is asked for."""
-        with translated():
-            async with self._hot.borrow() as connection:
-                if self._opening is None:
-                    yield connection
-                    return
-                statement, name = self._opening
-                async with connection.transaction():
-                    with role_taken():
-                        await connection.execute(parse(statement).text, [name()])
-                    yield connection
+        async with self._borrowed() as connection:
+            if self._opening is None:
+                yield connection
+                return
+            statement, name = self._opening
+            async with connection.transaction():
+                with role_taken():
+                    await connection.execute(parse(statement).text, [name()])
+                yield connection
 
     @asynccontextmanager
     async def hot_transaction(self) -> AsyncGenerator[HotTransaction]:
@@ -319,7 +327,7 @@ def dump_json(value: Any) -> str:
 
 
 async def _execute(
-    connection: Connection, query: Statement | LiteralString, arguments: Mapping[str, Any]
+    connection: Connection, query: Query, arguments: Mapping[str, Any]
 ) -> psycopg.AsyncCursor[TupleRow]:
     """Text that is in no file is numbered when it is first seen."""
     numbered = query if isinstance(query, Statement) else parse(query)

@@ -73,12 +73,9 @@ def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
     if same(before, after[: len(before)]):
         return _compact({"+": after[len(before) :]})
     start = _count_equal(before, after)
-    shift = _find_shift(before, after) if start == 0 else 0
-    if shift:
-        kept = len(before) - shift
-        patch = _diff_elements(before[shift:], after[:kept], 0)
-        if patch is not None:
-            return _compact({"<": shift, **patch, "+": after[kept:]})
+    shifted = _diff_shifted(before, after) if start == 0 else None
+    if shifted is not None:
+        return shifted
     if len(before) != len(after):
         end = _count_equal(before[start:][::-1], after[start:][::-1])
         removed, inserted = len(before) - start - end, len(after) - start - end
@@ -97,12 +94,18 @@ def _count_equal(before: list[Json], after: list[Json]) -> int:
     return count
 
 
-def _find_shift(before: list[Json], after: list[Json]) -> int:
-    """How many elements went from the head: the rest of `before` is the beginning of `after`, or begins like it."""
-    first, fewest = after[0], max(1, len(before) - len(after))
-    likely = [shift for shift in range(fewest, len(before)) if same(before[shift], first)]
-    whole = (shift for shift in likely if same(before[shift:], after[: len(before) - shift]))
-    return next(whole, likely[0] if likely else 0)
+def _diff_shifted(before: list[Json], after: list[Json]) -> JsonObject | None:
+    """The patch where elements went from the head and the rest begins `after`, or begins like it; else None."""
+    first, likely = after[0], 0
+    for shift in range(max(1, len(before) - len(after)), len(before)):
+        if same(before[shift], first):
+            kept = len(before) - shift
+            if same(before[shift:], after[:kept]):
+                return _compact({"<": shift, "+": after[kept:]})
+            likely = likely or shift
+    kept = len(before) - likely
+    patch = _diff_elements(before[likely:], after[:kept], 1) if likely else None
+    return None if patch is None else _compact({"<": likely, **patch, "+": after[kept:]})
 
 
 def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
@@ -111,11 +114,13 @@ def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObj
     nested: list[Json] = []
     shorter = min(len(before), len(after))
     for place in range(start, shorter):
+        if same(before[place], after[place]):
+            continue
         patch = _diff_value(before[place], after[place])
-        if patch:
-            nested.append([place, patch])
-        elif patch is None and not same(before[place], after[place]):
+        if patch is None:
             replaced.append([place, after[place]])
+        else:
+            nested.append([place, patch])
     if 2 * len(replaced) > len(after):
         return None
     cut = shorter if shorter < len(before) else 0

@@ -126,10 +126,7 @@ class Case:
 
 
 def _read_choice(case: Case) -> Reading | None:
-    """Take the message for one of the choices that the open question offers.
-
-    It says nothing else, so that no model need be asked: none could say which option it means.
-    """
+    """Take the message for one of the choices that the open question offers; no model could say better which."""
     if not case.context.question.choices:
         return None
     chosen = choose(case.utterance, case.context, case.system1.flows)
@@ -295,8 +292,7 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
     for attempt in READINGS:
-        reading = attempt(case)
-        if reading is not None:
+        if (reading := attempt(case)) is not None:
             return reading
     raise AssertionError("the last of them always has one")
 

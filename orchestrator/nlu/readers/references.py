@@ -39,7 +39,8 @@ _NOUNS = word_set("one ones option row choice item entry result")
 _FILLER = word_set(
     "a an the i i'd i'll we we'd like want take choose pick go with for let's let us please no not yes ok okay yeah "
     "rather actually instead prefer give me make it that this is on at of in to by from and then then just s 's do "
-    "have would could can you show what about how there any too much expensive leaving departing which sorry hmm well"
+    "have would could can you show what about how there any too much expensive leaving departing which whichever sorry "
+    "hmm well"
 )
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 """What may stand around a number that is the number of a row."""

@@ -113,7 +113,7 @@ class Analytics:
     def invent(self, slot: str, chance: Random) -> Any:
         table = chance.choice(sorted(DROPPABLE))
         known = {"table": sorted(DROPPABLE), "column": DROPPABLE[table], "order": NUMERIC[table],
-                 "condition": CONDITIONS[table], "new_name": NEW_NAMES}  # fmt: skip
+                 "condition": CONDITIONS[table], "new_name": NEW_NAMES, "function": sorted(FUNCTIONS)}  # fmt: skip
         return chance.choice(known[slot])
 
     def changeable(self, wish: Wish) -> Sequence[str]:

@@ -16,10 +16,18 @@ STARTED_WITHIN_S = 180.0
 STAND_IN = "tests.integration.chaos.processes.stand_in"
 
 
-def wait_until(condition: Callable[[], object], *, within_s: float, what: str, steady_s: float = 0.0) -> None:
+def wait_until(
+    condition: Callable[[], object],
+    *,
+    within_s: float,
+    what: str,
+    steady_s: float = 0.0,
+    look_every_s: float = 0.05,
+) -> None:
     """Wait for a condition; fails naming what did not happen.
 
     `steady_s`: for so long it has to hold each time one looks, so that one good moment is not enough.
+    `look_every_s`: longer where a look starts a process, which would keep what is waited for from its core.
     """
     ends_at = time.monotonic() + within_s
     since: float | None = None
@@ -29,7 +37,7 @@ def wait_until(condition: Callable[[], object], *, within_s: float, what: str, s
         if since is not None and now - since >= steady_s:
             return
         assert now < ends_at, f"within {within_s} s this did not happen: {what}"
-        time.sleep(0.05)
+        time.sleep(look_every_s)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from benchmarks.environment import settings_of
-from benchmarks.profile import CALLS, Calls, Talk
+from benchmarks.profile import CALLS, WAL_BYTES, Calls, Talk
 from benchmarks.turns import BOOKING
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import AgentCatalogue, build_agent, open_lane, open_ports
@@ -15,12 +15,13 @@ from orchestrator.runtime.lane import LaneRunner
 from parley.embedded import Stores
 
 BOUNDS = {
-    CALLS: 4_100,
+    CALLS: 3_700,
     "JSON decoded": 4,
-    "JSON encoded": 50,
+    "JSON encoded": 38,
     "statements": 6,
     "Redis commands": 1.5,
     "metric observations": 16,
+    WAL_BYTES: 14_000,
 }
 """At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
 
@@ -38,4 +39,5 @@ async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
     calls = Calls()
     await talk.take(len(BOOKING), calls)
     counted = calls.of_one(talk.sessions * len(BOOKING))
+    counted[WAL_BYTES] = await talk.log_bytes(2 * len(BOOKING))
     assert all(0 < counted[name] <= bound for name, bound in BOUNDS.items()), counted

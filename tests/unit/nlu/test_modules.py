@@ -1,12 +1,13 @@
 """Actions, validation, models, votes and second thoughts (NL-2, NL-3, NL-5, NL-6, NL-7)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.slots import EVERY_TYPE
+from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.errors import InvalidInput, ModelTimedOut
 from orchestrator.models.calling import CallContext
@@ -202,6 +203,23 @@ async def test_a_text_that_was_asked_for_is_no_question_to_a_model_under_auto(te
     thought = await ask(text, "auto", model, context=booking(asked="note"))
     assert values(thought.understanding) == {"note": text}
     assert model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_asked"),
+    [
+        ("I also need a hotel.", True),
+        ("Thank you, I am done.", True),
+        ("I will fly from Mexico City.", True),
+        ("Blue Harbor", False),
+        ("the old harbor inn", False),
+    ],
+)
+async def test_a_sentence_is_no_sure_name_under_auto(text: str, is_asked: bool) -> None:
+    venue = replace(BOOK, dact="book_venue", slots={**BOOK.slots, "venue": SlotSpec("venue", "base")})
+    model = ScriptedModel(answer())
+    await ask(text, "auto", model, context=booking(asked="venue", active=venue))
+    assert bool(model.asked) is is_asked
 
 
 @pytest.mark.parametrize("model", [ScriptedModel({}, available=False), ScriptedModel(ModelTimedOut("late"))])

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.res.wording import name_doing, show_date, show_money, show_time
+from orchestrator.res.wording import name_doing, show_count, show_date, show_money, show_time
 from orchestrator.types import Dact
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
@@ -62,3 +62,8 @@ def test_what_we_are_doing(dact: str, doing: str) -> None:
     flow = make_flow_class(FlowSpec(dact=Dact(dact), dax="001", intent="Look", family=Family.READ))
 
     assert name_doing(flow) == doing
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0 rows"), (1, "1 row"), (1200, "1,200 rows")])
+def test_a_count_has_its_noun_in_the_right_number(value: int, text: str) -> None:
+    assert show_count(value, "row") == text
