@@ -28,11 +28,14 @@ def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
     for one in gone:
         state.ambiguity.resolve(flow_id=one.flow_id)
     if told:
-        steps = {step.flow_id for one in gone if isinstance(one, PlanFlow) for step in one.steps}
-        own = steps | {one.flow_id for one in gone}
-        done = [note.summary for note in state.effects if note.flow_id in own and note.is_done]
-        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id, done=done)
+        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id, done=done_by(turn, flow))
     turn.carry_on = False
+
+
+def done_by(turn: RunningTurn, flow: BaseFlow) -> list[str]:
+    """List what a task, a plan with its steps, has done for good; it stays when the task is given up."""
+    own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
+    return [note.summary for note in turn.changes.state.effects if note.flow_id in own and note.is_done]
 
 
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
@@ -46,7 +49,8 @@ def enter(turn: RunningTurn, flow: BaseFlow) -> None:
     """Note that a flow came onto the stack."""
     turn.changes.state.note_origin(natural=True)
     if isinstance(flow, PlanFlow) and not flow.goal:
-        flow.pursue(turn.context.text[:LONGEST_GOAL])
+        said = turn.understanding.text if turn.understanding is not None else ""
+        flow.pursue((said or turn.context.text)[:LONGEST_GOAL])
     turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
 
 

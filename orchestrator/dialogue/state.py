@@ -52,7 +52,8 @@ SHOWN_BEFORE = 3
 @dataclass(slots=True)
 class DialogueState:
     """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last, and
-    `shown_before` those of other flows, latest last. `written`: completed flows as JSON, so that each is written once.
+    `shown_before` those of other flows, latest last. `later`: requests that were made together with another one, by
+    the flow that comes first. `written`: completed flows as JSON, so that each is written once.
 
     The open questions refer to the state's own stack.
     """
@@ -70,6 +71,7 @@ class DialogueState:
     intake: Intake = field(default_factory=Intake)
     shown: Shown | None = None
     shown_before: list[Shown] = field(default_factory=list[Shown])
+    later: dict[FlowId, str] = field(default_factory=dict[FlowId, str])
     ambiguity: AmbiguityHandler = field(init=False)
     written: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject], init=False)
 
@@ -81,6 +83,23 @@ class DialogueState:
         return cls(session_id)
 
     # What a turn does
+
+    def put_off(self, request: str, first: FlowId) -> None:
+        """Keep a request until a flow has ended."""
+        self.later[first] = request
+
+    def take_due(self) -> str | None:
+        """Take a request whose turn it is: the flow that came first is over, and nothing is asked."""
+        if self.ambiguity.current is not None:
+            return None
+        waiting = {flow.flow_id for flow in self.stack.live()}
+        due = next((first for first in self.later if first not in waiting), None)
+        return None if due is None else self.later.pop(due)
+
+    def forget_later(self, *first: FlowId) -> None:
+        """Drop the requests that come after these flows; without any, all."""
+        for flow_id in first or tuple(self.later):
+            self.later.pop(flow_id, None)
 
     def begin_turn(self) -> None:
         self.turn += 1
@@ -294,7 +313,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
 _WRITTEN_APART: Mapping[str, bool] = dict.fromkeys(
     ("stack", "completed", "history", "written", "ambiguity"), True
 )
-_SELDOM = frozenset({"summary", "entities", "shown", "shown_before"})
+_SELDOM = frozenset({"summary", "entities", "shown", "shown_before", "later"})
 """Not written while there is nothing in them."""
 
 

@@ -127,20 +127,24 @@ class Understanding:
     unexplained: tuple[str, ...] = ()
     """The things that a request names and that neither its flow nor its values explain."""
 
+    later: str = ""
+    """What else the message asks for, in its words; it is read when the first request has ended."""
+
     def agrees_with(self, other: Understanding) -> bool:
         """Say whether another reader has understood the same task, with the same values."""
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add what another reader of the same task has left open: a model names one value, none, or just the words."""
+        """Add what another reader has left open: a model names one value, none, or just the words, and one request."""
         if self._gist()[:2] != other._gist()[:2]:
-            return self
+            both = self.kind is other.kind is MessageKind.TASK and other.later
+            return replace(self, later=other.text) if both else self  # it has read the second of two requests
         undecided = {
             name: mention
             for name, mention in other.slots.items()
             if mention.value is None and self._value_of(name) in (None, mention.text)
         }
-        added = replace(self, slots={**self.slots, **undecided})
+        added = replace(self, slots={**self.slots, **undecided}, later=self.later or other.later)
         return (
             replace(added, assumed=other.assumed, either=other.either) if added.agrees_with(other) else added
         )

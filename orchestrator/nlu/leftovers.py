@@ -19,7 +19,12 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.nlu.training.examples import kind_texts
 
-_PARTS = re.compile(r"(?:,? and then |,? then |; ?|\. |,? and (?:also|after that) )", re.IGNORECASE)
+_PARTS = re.compile(
+    r",? and then |,? then |; ?|\. |,? and (?:also|after that|afterwards) |,? (?:after that|afterwards),? ",
+    re.IGNORECASE,
+)
+_JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
+"""What may as well join two values; two requests where a word with which requests begin comes next."""
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
 """Behind these a word names a thing: one that is not known was asked for and is not had."""
 SURE_OF_VALUES = 0.8
@@ -41,9 +46,26 @@ _POLITE = word_set("""
 """)
 
 
-def split_requests(text: str) -> list[str]:
-    """Cut a message into the requests that it may hold."""
-    return [part.strip() for part in _PARTS.split(text) if part and part.strip()]
+def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool] | None:
+    """Cut the first request off a message that may hold several; None when it holds but one.
+
+    Returns it, the rest, and whether the words between them join nothing but requests. `flows`: what is asked for.
+    """
+    verbs: set[str] | None = None
+    for parting, is_certain in ((_PARTS, True), (_JOINED, False)):
+        for found in parting.finditer(text):
+            first, rest = text[: found.start()].strip(), text[found.end() :].strip()
+            if not is_certain and verbs is None:
+                verbs = _request_verbs(flows)
+            if first and rest and (is_certain or rest.split()[0].lower() in (verbs or ())):
+                return first, rest, is_certain
+    return None
+
+
+def _request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
+    """List the words with which requests for these flows begin."""
+    begun = {example.split()[0].lower() for flow in flows for example in flow.examples if example}
+    return {word for word in begun if word.isalpha()} - STOP_WORDS - _POLITE
 
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
@@ -54,8 +76,11 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
     for place, word in enumerate(utterance.words):
         if word in said or not word.isalpha() or len(word) < 3 or _is_known(word, known):
             continue
+        if word.endswith(("er", "est")) and utterance.words[place + 1 : place + 2] in (["one"], ["ones"]):
+            continue  # "the cheapest one" is one of several things, and none itself
         before = utterance.words[place - 1] if place else ""
-        if before in _BEFORE_THINGS or before in found or before.isdecimal() or before in _COUNTS:
+        joined = before in _JOINTS and bool({*found, *_OF_LISTS}.intersection(utterance.words[:place]))
+        if before in _BEFORE_THINGS or before in found or joined or before.isdecimal() or before in _COUNTS:
             found.append(word)
     return found
 
@@ -116,6 +141,8 @@ def _end_of_thing(words: Sequence[str], first: int) -> int:
 
 
 _ARTICLES = word_set("a an the some another")
+_JOINTS = word_set("and or , plus")
+_OF_LISTS = word_set("with without")
 _COUNTS = word_set("two three four five six seven eight nine ten")
 
 
@@ -153,6 +180,11 @@ def name_unknown(words: Iterable[str]) -> str:
     return f"I cannot help with {', '.join(f'“{word}”' for word in words)}, so I have done nothing."
 
 
-def name_request(text: str) -> str:
+def name_later(text: str) -> str:
     """Tell the user which of two requests is still to come."""
-    return f"One thing at a time: please tell me again afterwards to “{text}”."
+    return f"After that I see to “{text}”."
+
+
+def name_next(text: str) -> str:
+    """Tell the user that the second of two requests is begun."""
+    return f"Now to “{text}”."

@@ -29,7 +29,10 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
         turn.changes.state.ambiguity.resolve(question)  # "never mind": the new task is not wanted after all
         leave_open(turn)
         return
-    for flow in live if _EVERYTHING.search(understood.text) else [_find_meant(turn, understood.target)]:
+    everything = _EVERYTHING.search(understood.text) is not None
+    if everything:
+        turn.changes.state.forget_later()
+    for flow in live if everything else [_find_meant(turn, understood.target)]:
         if not flow.is_finished:
             cancel(turn, flow)
     if understood.flows and understood.flows[0].score == 1.0:

@@ -217,8 +217,8 @@ def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
         turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
 
 
-def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
-    """Offer the slots of a flow, and to stop it."""
+def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, declined: bool = False) -> None:
+    """Offer the slots of a flow, and to stop it. `declined`: the user has said no to it as it is."""
     options = [
         Option(
             f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
@@ -231,7 +231,7 @@ def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
         flow_id=flow.flow_id,
         options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
         turn_id=turn.work.turn_id,
-        metadata={"about": "change"},
+        metadata={"about": "change", "declined": declined},
     )
     turn.carry_on = False
 
@@ -312,17 +312,19 @@ def _only_fits(plan: PlanFlow, flow: BaseFlow, labels: Labels) -> bool:
 def _ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:
     """The value fits several slots: the user says which, nothing is changed before."""
     value = next(iter(understood.slots.values())).value
+    own = flow is turn.changes.state.stack.top
+    meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
     options = [
         Option(
             f"Change the {name_slot_of(flow, name)} to {shown(turn, flow, name, value)}",
-            "fill_slot",
-            {"flow_id": flow.flow_id, "slot": name, "value": value},
+            "change_slot",
+            {**meant, "slot": name, "value": value},
         )
         for name in understood.either
     ]
     turn.changes.state.ambiguity.declare(
         Level.PARTIAL,
-        flow_id=flow.flow_id,
+        flow_id=flow.flow_id if own else None,
         options=options,
         turn_id=turn.work.turn_id,
         metadata={"about": "change"},

@@ -49,7 +49,7 @@ def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
         drop_candidate(flow)
         turn.changes.state.ambiguity.resolve(entry)
         turn.changes.remark(RemarkKind.DECLINED)
-        ask_what_to_change(turn, flow)
+        ask_what_to_change(turn, flow, declined=True)
     elif about == "value" and entry.slot is not None:
         flow.clear(entry.slot)
         turn.changes.state.ambiguity.resolve(entry)

@@ -89,7 +89,10 @@ def _tell_status(turn: RunningTurn) -> None:
         flow_id=active.flow_id,
         filled=_filled(turn, active),
         missing=[name_slot_of(active, slot.name) for slot in active.missing()],
-        waiting=[name_doing(flow) for flow in turn.changes.state.stack.interrupted()],
+        waiting=[
+            *(name_doing(flow) for flow in turn.changes.state.stack.interrupted()),
+            *(f"“{request}”" for request in turn.changes.state.later.values()),
+        ],
     )
 
 

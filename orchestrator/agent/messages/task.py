@@ -5,9 +5,9 @@ from __future__ import annotations
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import enter, fill, plain_values, stop_waiting
+from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.flow import Labels, PlanFlow
+from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.remark import RemarkKind
@@ -35,13 +35,16 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
     """Push a flow, or carry on the one of the same dact, and fill what the message gave (FS-9, FS-10)."""
     context, stack = turn.context, turn.changes.state.stack
     flow_type = context.world.domain.flows[dact]
-    was_active = stack.active is not None and stack.active.dact == dact
+    active = stack.active
+    was_active = active is not None and active.dact == dact
+    if active is not None and not was_active:
+        _drop_declined(turn, active)
     match stack.push(
         flow_type(context.now), context.now, reason=f"the user asked for {dact}", limit=_limit(turn)
     ):
         case Pushed(flow, cancelled):
             for other in cancelled:
-                context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
+                context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id, done=done_by(turn, other))
             enter(turn, flow)
         case Existing(flow) if flow.status in PARKED:
             if not changed_slots(flow, plain_values(labels)):
@@ -62,6 +65,14 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             _refuse(turn, reached, dact, labels)
             return
     fill(turn, flow, labels)
+
+
+def _drop_declined(turn: RunningTurn, active: BaseFlow) -> None:
+    """Give up what the user has said no to and wants nothing else of: it would only be offered again."""
+    question = turn.changes.state.ambiguity.current
+    declined = question is not None and question.metadata.get("declined") and active.plan_id is None
+    if declined and question is not None and question.flow_id == active.flow_id:
+        cancel(turn, active)
 
 
 def _limit(turn: RunningTurn) -> DepthLimit | None:

@@ -15,19 +15,31 @@ from orchestrator.types import JsonObject
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:
     """Bring the state into the form in which it is kept."""
+    state = turn.changes.state
+    keep_at_hand(turn, modules)
+    state.end_turn(_trace(turn, turn.changes.completed), _limits(modules))
+    drop_old_notes(state)
+
+
+def keep_at_hand(turn: RunningTurn, modules: Modules) -> None:
+    """Keep what has left the stack since it was last looked at, and the rows that it displays."""
+    state = turn.changes.state
+    known = {flow.flow_id for flow in state.completed}
+    left = state.archive(
+        [flow for flow in turn.changes.finished if flow.flow_id not in known], _limits(modules)
+    )
+    for flow in left:
+        if flow in turn.changes.completed:
+            _note_shown(turn, modules, flow)
+
+
+def _limits(modules: Modules) -> StateLimits:
     memory = modules.domain.config.memory
-    limits = StateLimits(
+    return StateLimits(
         messages=memory.max_history_messages,
         trace=memory.max_trace_entries,
         completed=memory.completed_flows,
     )
-    state = turn.changes.state
-    state.archive(turn.changes.finished, limits)
-    completed = turn.changes.completed
-    for flow in completed:
-        _note_shown(turn, modules, flow)
-    state.end_turn(_trace(turn, completed), limits)
-    drop_old_notes(state)
 
 
 def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:

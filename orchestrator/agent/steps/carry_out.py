@@ -6,8 +6,11 @@ from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.steps.archive import keep_at_hand
+from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.nlu.leftovers import name_later, name_next
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
 from orchestrator.plans.edits import ABOUT_DONE
 from orchestrator.plans.replanning import begin_step, look_after_plan
@@ -38,8 +41,23 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
         turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
+    elif state.later and (request := state.take_due()) is not None:
+        await _take_up(turn, modules, request)
+        await carry_out(turn, modules)
+        return
+    if state.later and turn.understanding is not None and turn.understanding.later in state.later.values():
+        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(turn.understanding.later))
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
+
+
+async def _take_up(turn: RunningTurn, modules: Modules, request: str) -> None:
+    """Take what was asked for besides something that has ended for a message of its own."""
+    keep_at_hand(turn, modules)
+    turn.carry_on = False
+    turn.understanding = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
+    turn.changes.remark(RemarkKind.ASSUMED, why=name_next(turn.understanding.text or request))
+    await dispatch(turn, modules)
 
 
 def _must_decide(state: DialogueState) -> bool:

@@ -11,13 +11,13 @@ from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_plain, leave_open, reject
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import done_by
 from orchestrator.dialogue.ambiguity import Ambiguity
-from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.pex.calls.consent import doubt, read_candidate
-from orchestrator.types import JsonObject
+from orchestrator.types import FlowId, JsonObject
 
 _HANDLERS = dict(MESSAGES)
 _ANOTHER = re.compile(r"\b(an?|another|new|some)\b", re.IGNORECASE)
@@ -54,13 +54,20 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
     kind = MessageKind.CONFIRMATION if _repeats_the_offer(turn, understood) else understood.kind
     _HANDLERS[kind](turn, understood)
+    _note_work(turn, understood)
+
+
+def _note_work(turn: RunningTurn, understood: Understanding) -> None:
+    """Note that a message was about a task: for its turns, its consent, and the row that it is about.
+
+    What else the message asks for is kept until that is done.
+    """
     active = turn.changes.state.stack.active
-    if active is not None:
-        _note_work(turn, active, understood)
-
-
-def _note_work(turn: RunningTurn, active: BaseFlow, understood: Understanding) -> None:
-    """Note that a message was about a task: for its turns, its consent, and the row that it is about."""
+    if understood.later:
+        first = FlowId("") if active is None else turn.changes.state.stack.root(active).flow_id
+        turn.changes.state.put_off(understood.later, first)
+    if active is None:
+        return
     active.note_turn(turn.work.turn_id)
     if turn.changes.state.shown is not None:
         follow_row(turn, active)
@@ -102,7 +109,7 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
 def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether a click is about something that is not open any more, or never was (PX-18)."""
     given = (turn.work.input.action or {}).get("payload")
-    if turn.work.input.action is None or not is_object(given):
+    if understood.source is not Source.ACTION or not is_object(given):
         return False
     state, flow_id = turn.changes.state, given.get("flow_id")
     if understood.kind in DECIDING and "approval_id" not in given:
@@ -115,7 +122,7 @@ def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
         case MessageKind.SLOT_VALUE:
             known = [state.stack.top]
         case MessageKind.CORRECTION:
-            known = [state.stack.top, *state.completed]
+            known = [state.stack.top, state.stack.plan, *state.completed]
         case _:
             known = state.stack.live()
     return all(flow is None or flow.flow_id != flow_id for flow in known)
@@ -149,6 +156,7 @@ def _abandon_stale(turn: RunningTurn) -> None:
     stale = turn.changes.state.stack.find_abandoned(older_than, turn.context.now)
     if stale:
         turn.changes.state.stack.abandon(older_than, turn.context.now)
+        turn.changes.state.forget_later(*(flow.flow_id for flow in stale))
         for flow in stale:
             turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-            turn.changes.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id)
+            turn.changes.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id, done=done_by(turn, flow))

@@ -6,19 +6,26 @@ Only words that name a step of the plan, or the plan, count; everything else is 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
+from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import (
     Digression,
+    Mention,
     MessageKind,
     PlanAction,
     PlanChange,
     Source,
     Understanding,
 )
+from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.readers.rivals import slots_named
+from orchestrator.nlu.slot_assignment import fits
+from orchestrator.nlu.text import Utterance
 
 LONGEST_READ = 160
 _WORD = re.compile(r"\w+")
@@ -49,10 +56,13 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 
 
 async def read_plan_change(message: Message, context: NluContext) -> Reading | None:
-    """Read a message about the plan that is at work; None when it is about something else."""
+    """Read a message about the plan at work, or how far an ended one came; None when it is about something else."""
     text, plan = message.text, context.plan
-    if plan is None or not plan.steps or len(text) > LONGEST_READ:
+    if len(text) > LONGEST_READ:
         return None
+    if plan is None or not plan.steps:
+        ended = context.active is None and any(past.spec.family is Family.PLAN for past in context.completed)
+        return Reading(read) if ended and (read := _read_status(text)) is not None else None
     understood = _read_status(text) or _read_abandon(text, plan) or _read_change(text, plan)
     return None if understood is None else Reading(understood)
 
@@ -116,3 +126,38 @@ def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
 def find_words(text: str) -> frozenset[str]:
     """List the telling words of a text, in lower case."""
     return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON
+
+
+def read_plan_value(
+    utterance: Utterance,
+    values: Sequence[Candidate],
+    plan: PlanFlow,
+    takes: Mapping[str, tuple[str, ...]],
+    found: Mapping[str, Mention],
+) -> Understanding | None:
+    """Read "leave on Tuesday" as the plan's own day of leaving, whatever step is at work.
+
+    Args:
+        utterance: the message.
+        values: those in it; only one can be told.
+        plan: the one at work, which has steps.
+        takes: the kinds of values that the plan's slots take.
+        found: what the message says for the plan's slots.
+    """
+    if len(values) != 1 or not plan.rounds:
+        return None
+    (said,), slots = values, plan.spec.slots
+    fitting = [slots[name] for name in plan.slots if name in slots and fits(said, slots[name], takes[name])]
+    around = [*utterance.words[: said.first], *utterance.words[said.last :]]
+    named = slots_named(around, fitting) if len(fitting) > 1 else []
+    if not named or len(found) != 1:
+        return None
+    return Understanding(
+        MessageKind.CORRECTION,
+        Source.SYSTEM1,
+        utterance.text,
+        plan.spec.intent,
+        slots=dict.fromkeys(named[:1], next(iter(found.values()))),
+        target=plan.dact,
+        either=tuple(named) if len(named) > 1 else (),
+    )

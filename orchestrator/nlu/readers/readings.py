@@ -22,26 +22,28 @@ from orchestrator.nlu.leftovers import (
     SURE_OF_VALUES,
     is_about_another_thing,
     is_explained,
-    name_request,
     name_unknown,
     name_untaken,
-    split_requests,
+    split_request,
     sure_of_answer,
     unexplained,
 )
-from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, is_uncued, weigh
+from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
-from orchestrator.nlu.slot_assignment import SlotAssigner, fits
+from orchestrator.nlu.readers.plan_changes import read_plan_value
+from orchestrator.nlu.readers.rivals import find_owners, find_rivals
+from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
+_WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
 _SURE_OF_PART = 0.5
 _UNLISTED = frozenset({NAME, QUOTE})
 
@@ -194,20 +196,22 @@ def _read_whole(case: Case) -> Reading | None:
 
 
 def _read_two_requests(case: Case) -> Reading | None:
-    """Take the first of two requests for different tasks, and name the other."""
-    parts = split_requests(case.utterance.text)
-    if len(parts) != 2 or case.context.question.slot is not None:
-        return None
+    """Take the first of several requests; the rest is read when it has ended."""
     system1, context = case.system1, case.context
-    cases = [Case(system1, clean(part), context) for part in parts]
-    likely = [one.weighed.flows for one in cases]
-    if any(not flows or flows[0].score < _SURE_OF_PART for flows in likely):
+    parts = split_request(case.utterance.text, system1.flows.values())
+    if parts is None or context.question.slot is not None:
         return None
-    if likely[0][0].dact == likely[1][0].dact:
+    first, rest, is_certain = parts
+    cases = Case(system1, clean(first), context), Case(system1, clean(rest), context)
+    readings = [read(one) for one in cases]
+    least = _SURE_OF_PART if is_certain else system1.likely
+    shares = [max(one.confidence, part.weighed.share) for one, part in zip(readings, cases, strict=True)]
+    begun, other = (one.understanding for one in readings)
+    if min(shares) < least or {begun.kind, other.kind} != {MessageKind.TASK}:
         return None
-    first = read(cases[0])
-    understood = replace(first.understanding, assumed=(*first.understanding.assumed, name_request(parts[1])))
-    return Reading(understood, system1.likely, is_final=False)
+    if not is_certain and (other.assumed or (begun.flows[0].dact == other.flows[0].dact and not other.slots)):
+        return None
+    return Reading(replace(begun, later=rest), min(one.confidence for one in readings), is_final=False)
 
 
 def _look_up_again(case: Case) -> Reading | None:
@@ -228,6 +232,16 @@ def _look_up_again(case: Case) -> Reading | None:
         MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
     )
     return Reading(understanding, SURE_OF_VALUES, is_final=False)
+
+
+def _read_plan_value(case: Case) -> Reading | None:
+    """Take a value that is said to be the plan's, while one of its steps is at work."""
+    plan = case.context.plan
+    if plan is None or case.context.question.slot is not None or case.kind not in _WITH_VALUES:
+        return None
+    takes, found = case.system1.slots.know(plan.spec).kinds, case.find_slots(plan.spec)
+    read = read_plan_value(case.utterance, case.candidates, plan, takes, found)
+    return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
 def _conclude(case: Case) -> Reading:
@@ -262,13 +276,14 @@ def _conclude(case: Case) -> Reading:
 
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_choice,
+    _read_two_requests,
     _read_reference,
     _read_whole,
     _read_new_text,
     _read_withdrawal,
     _ask_domain,
-    _read_two_requests,
     _look_up_again,
+    _read_plan_value,
     _conclude,
 )
 """What System 1 tries, in order; the last one always has a reading."""
@@ -286,6 +301,9 @@ def _task(base: Understanding, case: Case) -> Understanding:
     spec, active = case.system1.flows[base.flows[0].dact], case.context.active
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
+    if len(case.candidates) > len(mentions):
+        takes = case.system1.slots.know(spec).kinds
+        mentions = {**mentions, **find_rivals(case.utterance, case.candidates, mentions, takes)}
     left = unexplained(case.utterance, mentions.values(), spec)
     if left and is_about_another_thing(case.utterance, left):
         said = (name_unknown(left),)
@@ -300,7 +318,8 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     mentions = {}
     if context.active is not None:
         mentions = withdrawals.replace_old(case.evidence, context.values, dict(case.evidence.mentions))
-        either = _either(case, mentions)
+        takes = case.system1.slots.know(context.active).kinds
+        either = find_owners(case.evidence, context, takes) if len(mentions) == 1 else ()
         if len(either) > 1:
             return replace(base, intent=context.intent, flows=(), slots=mentions, either=either)
         if either:
@@ -312,26 +331,6 @@ def _correction(base: Understanding, case: Case) -> Understanding:
         if found:
             return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return base
-
-
-def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
-    """Name the slots that a corrected value may be for, where no word says which: the one given last, if it is one."""
-    context, evidence = case.context, case.evidence
-    active, candidates = context.active, evidence.candidates
-    is_one = len(mentions) == 1 and len(candidates) == 1
-    if active is None or not is_one or not is_uncued(evidence.utterance, candidates[0]):
-        return ()
-    kinds = case.system1.slots.know(active).kinds
-    fitting = [
-        name
-        for name, slot in active.slots.items()
-        if (name in context.values or name == context.question.slot)
-        and fits(candidates[0], slot, kinds[name])
-    ]
-    if len(fitting) < 2:
-        return ()
-    latest = [name for name in fitting if name in context.recent]
-    return tuple(latest if len(latest) == 1 else fitting)
 
 
 def _digression(base: Understanding, case: Case) -> Understanding:

@@ -15,7 +15,7 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
-from orchestrator.nlu.extract.found import Candidate, Found
+from orchestrator.nlu.extract.found import DATE, Candidate, Found
 from orchestrator.nlu.extract.numbers import find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
@@ -112,6 +112,8 @@ def _by_place(message: Message) -> Reference | None:
             index = ORDINALS[word]
             if after and after.isalpha() and after not in _NOUNS | _FILLER and after not in _nouns(message):
                 continue
+            if _is_day(message, place) and ("on" in words[:place] or index >= count):
+                continue  # "on the 7th"
             return _at(message, index if index >= 0 else count - 1, {place, place + 1})
         number = int(word) - 1 if word.isdecimal() and len(word) < 3 else NUMBERS.get(word)
         if number is not None and (before in _COUNTED or before == "#"):
@@ -119,6 +121,10 @@ def _by_place(message: Message) -> Reference | None:
         if number is not None and word != "one" and all(other in _BARE for other in _others(message, place)):
             return _at(message, number, {place})
     return None
+
+
+def _is_day(message: Message, place: int) -> bool:
+    return any(one.kind == DATE and one.first <= place < one.last for one in message.candidates)
 
 
 def _others(message: Message, place: int) -> list[str]:

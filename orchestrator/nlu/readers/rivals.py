@@ -1,0 +1,101 @@
+"""Tells which of several values a slot is given, and which of several slots a value is for, where words tell it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.extract.found import NAME, NUMBER, QUOTE, RANGE, Candidate
+from orchestrator.nlu.message_kind import Evidence, is_uncued
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.slot_assignment import fits
+from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.types import Json
+
+_INSTEAD = re.compile(
+    r"\b(?:no|not|sorry|wait|actually|rather|instead|i mean|make (?:it|that))\b", re.IGNORECASE
+)
+_JOINING = [["and"], ["or"], [","], [",", "and"], [",", "or"]]
+_LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
+"""Kinds of values that are found where there are none."""
+
+
+def find_rivals(
+    utterance: Utterance,
+    candidates: Sequence[Candidate],
+    mentions: Mapping[str, Mention],
+    kinds: Mapping[str, Sequence[str]],
+) -> dict[str, Mention]:
+    """Find slots for which a request gives several values: the user is asked which of them is meant.
+
+    A value that got no slot belongs to that of its neighbour of the same kind: the one it is joined to, else the
+    one before. `kinds`: that slots take, by slot.
+    """
+    if _INSTEAD.search(utterance.text):
+        return {}
+    owners = {mention.text: name for name, mention in mentions.items()}
+    found = [
+        one
+        for one in candidates
+        if one.kind not in _LOOSE and one.kind in one.readings and one.readings[one.kind].value is not None
+    ]
+    values: dict[str, list[Json]] = {}
+    for place, candidate in enumerate(found):
+        alike = [one for one in found if one.kind == candidate.kind and one.text in owners]
+        after = next((one for one in found[place + 1 :] if one in alike), None)
+        before = next((one for one in reversed(found[:place]) if one in alike), None)
+        joined = after is not None and utterance.words[candidate.last : after.first] in _JOINING
+        neighbour = after if joined or before is None else before
+        name = owners.get(candidate.text, None if neighbour is None else owners[neighbour.text])
+        if name is not None and candidate.kind in kinds[name]:
+            values.setdefault(name, []).append(candidate.readings[candidate.kind].value)
+    several = {name: tuple(dict.fromkeys(map(str, said))) for name, said in values.items()}
+    return {
+        name: Mention(None, mentions[name].text, said)
+        for name, said in several.items()
+        if len(said) > 1 and mentions[name].value in said
+    }
+
+
+def find_owners(
+    evidence: Evidence, context: NluContext, takes: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Name the slots that a corrected value may be for, where no word says which: the one given last, if it is one.
+
+    `takes`: the kinds of values that the slots of the flow at work take.
+    """
+    active, candidates = context.active, evidence.candidates
+    if active is None or len(candidates) != 1 or not is_uncued(evidence.utterance, candidates[0]):
+        return ()
+    fitting = [
+        name
+        for name, slot in active.slots.items()
+        if (name in context.values or name == context.question.slot)
+        and fits(candidates[0], slot, takes[name])
+    ]
+    if len(fitting) < 2:
+        return ()
+    latest = [name for name in fitting if name in context.recent]
+    return tuple(latest if len(latest) == 1 else fitting)
+
+
+def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]:
+    """List those of several slots that some words speak of: by name, else by a telling word, else by any of its own."""
+    own = {
+        slot.name: word_set(f"{slot.name} {slot.description}".replace("_", " ").lower()) for slot in rivals
+    }
+    weights: dict[str, int] = {}
+    for name, known in own.items():
+        others = frozenset[str]().union(*(words for other, words in own.items() if other != name))
+        told = {word for word in known - others if any(_is_form_of(said, word) for said in words)}
+        weights[name] = bool(told) + bool(told - STOP_WORDS) + (not told.isdisjoint(name.split("_")))
+    best = max(weights.values(), default=0)
+    return [name for name, weight in weights.items() if weight == best > 0]
+
+
+def _is_form_of(said: str, word: str) -> bool:
+    """Say whether a word is another one, or a longer form of it: "leaving" of "leave"."""
+    return said == word or (len(word) > 3 and said.startswith(word[:-1]) and len(said) > len(word))

@@ -1,0 +1,103 @@
+"""What one message asks for is done, one thing after the other, or named (IR-6); judged by the store."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from tests.transcripts.test_never_the_wrong_deed import begin, booked
+
+FIRST = "book a flight from oslo to rome on 3 december"
+
+
+async def test_two_bookings_are_made_each_with_its_own_yes() -> None:
+    talk = begin()
+    offer = await talk.say(f"{FIRST} and then book a flight from rome to athens on 6 december")
+    assert "After that I see to “book a flight from rome to athens on 6 december”" in offer["reply"]
+
+    second = await talk.say("yes")
+    assert await booked(talk) == [("OSL", "FCO")]
+    assert "Now to “book a flight from rome to athens on 6 december”" in second["reply"]
+
+    await talk.say("yes")
+    assert await booked(talk) == [("FCO", "ATH"), ("OSL", "FCO")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "find flights from oslo to rome on 3 december and book the second one",
+        "find flights from oslo to rome on 3 december, then book the second one and then show my bookings",
+    ],
+)
+async def test_a_second_request_refers_to_what_the_first_has_found(words: str) -> None:
+    talk = begin()
+    offer = await talk.say(words)
+    assert "DY3508" in offer["reply"]
+    assert offer["ambiguity"]["level"] == "confirmation"
+    done = await talk.say("yes")
+    assert await booked(talk) == [("OSL", "FCO")]
+    assert ("You have 1 booking" in done["reply"]) == ("show my bookings" in words)
+
+
+async def test_a_second_request_outlives_the_first_and_ends_with_everything() -> None:
+    talk = begin()
+    await talk.say("check my booking and then book a flight to paris")
+    next_one = await talk.say("stop")
+    assert "stopped looking up a booking. Now to “book a flight to paris”" in next_one["reply"]
+
+    talk = begin()
+    await talk.say("check my booking and then book a flight to paris")
+    assert "Waiting after that: “book a flight to paris”" in (await talk.act("status"))["reply"]
+    ended = await talk.say("cancel everything")
+    assert "paris" not in ended["reply"]
+    assert ended["flows"] == []
+
+
+@pytest.mark.parametrize("words", ["4 dec to 8 dec", "on 4 december, back on the 8th"])
+async def test_a_flight_and_the_way_back_are_both_booked(words: str) -> None:
+    talk = begin()
+    for said in (f"book a return flight from oslo to rome {words}", "yes", "yes"):
+        await talk.say(said)
+    assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
+
+
+@pytest.mark.parametrize(
+    ("words", "choices"),
+    [
+        (
+            f"{FIRST} and a flight from rome to athens on 6 december",
+            ["Thursday 3 December", "Sunday 6 December"],
+        ),
+        ("book a flight from oslo to rome or paris on 3 december", ["Rome (FCO)", "Paris (CDG)"]),
+    ],
+)
+async def test_of_two_values_for_one_thing_none_is_taken_unasked(words: str, choices: list[str]) -> None:
+    turn = await begin().say(words)
+    assert [action["label"] for action in turn["actions"]] == choices
+
+
+async def test_all_things_of_a_list_that_are_not_had_are_named() -> None:
+    turn = await begin().say("plan a trip to rome from oslo leaving 1 december with hotel and dinner")
+    assert "I have not taken this into account: “hotel”, “dinner”." in turn["reply"]
+
+
+@pytest.mark.parametrize("read", ["check_booking", "search_flights"])
+async def test_a_model_that_reads_one_of_two_requests_loses_none(read: str) -> None:
+    """NL-2: whichever of them it takes for the message."""
+    slots = (
+        {"origin": "oslo", "destination": "rome", "date": "3 december"} if read == "search_flights" else {}
+    )
+    body = {"kind": "task", "flows": [{"dact": read, "score": 1.0}], "slots": slots}
+    rule = Rule(prompt="nlu_think", replies=(Answer(json={**body, "target": None, "digression": None}),))
+    with ScriptedModel(Script(rules=(rule,))) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        try:
+            talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
+            turn = await talk.say("check my booking and then search flights from oslo to rome on 3 december")
+            other = "search flights" if read == "check_booking" else "check my booking"
+            assert other in turn["reply"]
+        finally:
+            await pool.aclose()
