@@ -67,6 +67,11 @@ def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether a yes does nothing but agree: whoever understood it so, words may hedge, ask or add (PX-18)."""
     if turn.work.input.action is not None or turn.context.world.domain.config.language.default != "en":
         return True
+    return says_yes(turn, understood)
+
+
+def says_yes(turn: RunningTurn, understood: Understanding) -> bool:
+    """Say whether words that nobody took for a yes are a plain one to what was asked last; English ones only."""
     messages = turn.changes.state.history.messages
     asked = next((message.text for message in reversed(messages) if message.role == "agent"), "")
     return is_plain_yes(understood.text, asked)

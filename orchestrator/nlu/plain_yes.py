@@ -38,6 +38,8 @@ _UNDOING = word_set("cancel stop abort quit forget leave drop delete remove undo
 """What takes back rather than agrees, unless the very question is about it: "Shall I cancel it?"."""
 _HEDGING = word_set("think thinking wonder whether maybe perhaps unsure moment minute second wait hold")
 _GIVING_UP = _UNDOING | word_set("not no don't never nevermind mind scrap changed against anymore off")
+_SWEEPING = word_set("everything all anything whatever")
+"""What is taken back beside what was asked about: "drop everything" is no yes to "Shall I drop it?"."""
 _REQUESTS = word_set(
     "please tell give send show check provide get grab what where when who how which can could do"
 )
@@ -91,7 +93,7 @@ def is_plain_yes(text: str, question: str) -> bool:
     last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
     told = _words_of(" ".join(part for part in (first, *rest) if "?" not in part))
     undoing = _UNDOING.intersection(told)
-    if undoing and not undoing.issubset(_words_of(last.casefold())):
+    if undoing and not (undoing | _SWEEPING.intersection(told)).issubset(_words_of(last.casefold())):
         return False
     if any(not _agrees(part, question) and _changes(part) for part in rest):
         return False

@@ -9,13 +9,14 @@ from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.messages.correction import DECISIONS, changed_slots, decide
 from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.open_question import is_plain, leave_open, reject
+from orchestrator.agent.open_question import leave_open, reject, says_yes
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import done_by
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
+from orchestrator.nlu.plain_yes import is_plain_yes
 from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.types import FlowId, JsonObject
 
@@ -94,11 +95,13 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     match understood.kind:
         case MessageKind.TASK:
             alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
-        case MessageKind.UNKNOWN | MessageKind.CORRECTION:  # "make it so"
-            alike = not understood.slots
+        case (
+            MessageKind.UNKNOWN | MessageKind.CORRECTION
+        ):  # "make it so", and not "make it" with what was offered
+            alike = not understood.slots and is_plain_yes(understood.text, "")
         case _:
             alike = False
-    if not alike or turn.work.input.action is not None or not is_plain(turn, understood):
+    if not alike or turn.work.input.action is not None or not says_yes(turn, understood):
         return False
     if _ANOTHER.search(understood.text):
         return False

@@ -67,3 +67,15 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
 )
 def test_what_hedges_changes_or_adds_is_none(text: str) -> None:
     assert not is_plain_yes(text, QUESTION)
+
+
+@pytest.mark.parametrize(
+    "text", ["please drop everything", "drop all of it", "cancel everything", "drop the lot, drop anything"]
+)
+def test_to_drop_more_than_was_asked_about_is_none(text: str) -> None:
+    assert not is_plain_yes(text, "The table cars would be gone. Shall I drop it?")
+
+
+def test_to_drop_what_was_asked_about_is_one() -> None:
+    assert is_plain_yes("yes, drop it", "The table cars would be gone. Shall I drop it?")
+    assert is_plain_yes("yes, cancel everything", "Shall I cancel everything?")
