@@ -130,7 +130,13 @@ async def test_a_plain_yes_books(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["was kostet das denn", "da bin ich mir nicht sicher", "sorry, make it: economy"]
+    "words",
+    [
+        "was kostet das denn",
+        "da bin ich mir nicht sicher",
+        "ist das ein flight to rome",
+        "sorry, make it: economy",
+    ],
 )
 async def test_what_nobody_understood_books_nothing_in_any_language(words: str) -> None:
     """PX-18: where yeses are not known word by word, only what was understood as one is one."""
