@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
@@ -134,8 +135,10 @@ class Decider:
             return MessageKind.CONFIRMATION
         kind = self._likely_kind(evidence, context)
         if context.active is None:
-            return self._decide_alone(kind, evidence, context)
-        return self._decide_beside(context.active, kind, evidence, context)
+            kind = self._decide_alone(kind, evidence, context)
+        else:
+            kind = self._decide_beside(context.active, kind, evidence, context)
+        return MessageKind.DENIAL if context.question.confirming and _declines(kind, evidence) else kind
 
     def _likely_kind(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Name the kind from the words alone; what is too unlikely is unknown.
@@ -245,6 +248,17 @@ def _agrees(words: list[str], context: NluContext) -> bool:
     return telling.intersection(words) != set() and telling.union(_AGREEING).issuperset(words)
 
 
+def _declines(kind: MessageKind, evidence: Evidence) -> bool:
+    """Recognise a no that says nothing else that is known, and "keep it": "no, leave it as it is"."""
+    words = evidence.utterance.words
+    if evidence.mentions or "?" in words:
+        return False
+    if words[0] in _NO:
+        return kind in {MessageKind.UNKNOWN, MessageKind.CONFIRMATION}
+    keeps = any(pair[0] == "keep" and pair[1] in _KEPT for pair in pairwise(words))
+    return keeps and kind is MessageKind.UNKNOWN
+
+
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
     """Tell whether a filled slot would get another value."""
     return any(
@@ -315,6 +329,8 @@ _LEAVING = word_set(
 )
 """What a text consists of that is no text: "cancel that", not "cancel the newspaper"."""
 _YES = word_set("yes yep yeah take")
+_NO = word_set("no nope nah")
+_KEPT = word_set("it that them this the my both all everything")
 _AGREEING = word_set(
     "sorry ok okay please do go ahead with it that this one i i'll we we'll will then now . ! ,"
 )

@@ -47,7 +47,12 @@ def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
     `without`: arguments that are null here; what stands between ``-- only with: <argument>`` and ``-- end`` is
     left out for them, and costs nothing.
     """
-    return parse(_PART.sub(lambda part: "" if part[1] in without else part[2], source(name)))
+    return parse(leave_out(source(name), without))
+
+
+def leave_out(written: str, without: frozenset[str]) -> str:
+    """Take out of a source text what is there only with these arguments."""
+    return _PART.sub(lambda part: "" if part[1] in without else part[2], written)
 
 
 @cache

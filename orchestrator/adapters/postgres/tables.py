@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from sqlalchemy import (
     JSON,
+    REAL,
     BigInteger,
     Boolean,
     Column,
     DateTime,
-    Float,
     Integer,
     MetaData,
     Table,
@@ -38,7 +38,7 @@ _TYPES: Final[dict[str, Callable[[], Any]]] = {
     "text[]": lambda: ARRAY(Text),
     "integer": Integer,
     "bigint": BigInteger,
-    "real": Float,
+    "real": REAL,
     "boolean": Boolean,
     "timestamptz": lambda: DateTime(timezone=True),
     "json": JSON,

@@ -147,8 +147,11 @@ async def test_without_the_fence_a_stale_commit_does_harm(
     written = sql.source("commit_turn")
     assert written.count(FENCE) == 1
     session, frozen, lease = await _overtaken(stage)
-    unfenced = sql.parse(written.replace(FENCE, ""))
-    monkeypatch.setattr("orchestrator.adapters.postgres.lanes.commit.statement", lambda *_: unfenced)
+    unfenced = written.replace(FENCE, "")
+    monkeypatch.setattr(
+        "orchestrator.adapters.postgres.lanes.commit.statement",
+        lambda _name, without: sql.parse(sql.leave_out(unfenced, without)),
+    )
     await frozen.commit(lease, commit_for(lease, after={"by": "the stale one"}))
     record = await stage.sessions.get(DEFAULT_TENANT, session)
     assert record.state == {"by": "the stale one"}
