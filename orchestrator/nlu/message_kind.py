@@ -249,13 +249,15 @@ def _agrees(words: list[str], context: NluContext) -> bool:
 
 
 def _declines(kind: MessageKind, evidence: Evidence) -> bool:
-    """Recognise a no that says nothing else that is known, and "keep it": "no, leave it as it is"."""
+    """Recognise a no that says nothing else that is known, and "keep it": "no, that is fine as it is"."""
     words = evidence.utterance.words
     if evidence.mentions or "?" in words:
         return False
+    keeps = any(verb in _KEEPING and what in _KEPT for verb, what in pairwise(words))
     if words[0] in _NO:
-        return kind in {MessageKind.UNKNOWN, MessageKind.CONFIRMATION}
-    keeps = any(pair[0] == "keep" and pair[1] in _KEPT for pair in pairwise(words))
+        return kind in {MessageKind.UNKNOWN, MessageKind.CONFIRMATION} or (
+            keeps and kind is MessageKind.CORRECTION
+        )
     return keeps and kind is MessageKind.UNKNOWN
 
 
@@ -330,6 +332,7 @@ _LEAVING = word_set(
 """What a text consists of that is no text: "cancel that", not "cancel the newspaper"."""
 _YES = word_set("yes yep yeah take")
 _NO = word_set("no nope nah")
+_KEEPING = word_set("keep leave")
 _KEPT = word_set("it that them this the my both all everything")
 _AGREEING = word_set(
     "sorry ok okay please do go ahead with it that this one i i'll we we'll will then now . ! ,"
