@@ -5,9 +5,9 @@ The weights are prior odds, as data; what a kind does to the stack is the Agent'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
@@ -251,13 +251,11 @@ def _agrees(words: list[str], context: NluContext) -> bool:
 def _declines(kind: MessageKind, evidence: Evidence) -> bool:
     """Recognise a no that says nothing else that is known, and "keep it": "no, that is fine as it is"."""
     words = evidence.utterance.words
-    if evidence.mentions or "?" in words:
+    if evidence.mentions or "?" in words or kind not in _NO_MORE_THAN_THAT:
         return False
-    keeps = any(verb in _KEEPING and what in _KEPT for verb, what in pairwise(words))
+    keeps = _KEEPS.search(" ".join(words)) is not None
     if words[0] in _NO:
-        return kind in {MessageKind.UNKNOWN, MessageKind.CONFIRMATION} or (
-            keeps and kind is MessageKind.CORRECTION
-        )
+        return keeps or kind is not MessageKind.CORRECTION
     return keeps and kind is MessageKind.UNKNOWN
 
 
@@ -331,9 +329,9 @@ _LEAVING = word_set(
 )
 """What a text consists of that is no text: "cancel that", not "cancel the newspaper"."""
 _YES = word_set("yes yep yeah take")
+_NO_MORE_THAN_THAT = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CORRECTION})
 _NO = word_set("no nope nah")
-_KEEPING = word_set("keep leave")
-_KEPT = word_set("it that them this the my both all everything")
+_KEEPS = re.compile(r"\b(?:keep|leave) (?:it|that|them|this|the|my|both|all|everything)\b")
 _AGREEING = word_set(
     "sorry ok okay please do go ahead with it that this one i i'll we we'll will then now . ! ,"
 )

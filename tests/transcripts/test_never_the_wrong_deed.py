@@ -129,23 +129,6 @@ async def test_a_plain_yes_books(words: str) -> None:
     assert await booked(talk) == [("OSL", "FCO")]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "was kostet das denn",
-        "da bin ich mir nicht sicher",
-        "ist das ein flight to rome",
-        "sorry, make it: economy",
-    ],
-)
-async def test_what_nobody_understood_books_nothing_in_any_language(words: str) -> None:
-    """PX-18: where yeses are not known word by word, only what was understood as one is one."""
-    talk = begin(sections={"language": {"default": "de", "supported": ["de", "en"]}})
-    await talk.say(OFFER)
-    await talk.say(words)
-    assert await booked(talk) == []
-
-
 async def test_a_no_that_is_taken_back_offers_the_same_once_more() -> None:
     talk = begin()
     for words in (OFFER, "no", "sorry, yes, book it"):

@@ -1,0 +1,42 @@
+"""What was said decides: the days as they were named, and a yes only where there is one (NL-4, PX-18)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.types import DEFAULT_TENANT
+from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "was kostet das denn",
+        "da bin ich mir nicht sicher",
+        "ist das ein flight to rome",
+        "sorry, make it: economy",
+    ],
+)
+async def test_what_nobody_understood_books_nothing_in_any_language(words: str) -> None:
+    """PX-18: where yeses are not known word by word, only what was understood as one is one."""
+    talk = begin(sections={"language": {"default": "de", "supported": ["de", "en"]}})
+    await talk.say(OFFER)
+    await talk.say(words)
+    assert await booked(talk) == []
+
+
+@pytest.mark.parametrize(
+    ("days", "booked_days"),
+    [
+        ("from 3 to 6 december", ["2026-12-03", "2026-12-06"]),
+        ("leaving 6 december and coming back on 6 december", ["2026-12-06", "2026-12-06"]),
+    ],
+)
+async def test_a_trip_is_booked_there_before_it_is_booked_back(days: str, booked_days: list[str]) -> None:
+    talk = begin()
+    for words in (f"plan a trip from oslo to rome {days}", "yes", "yes"):
+        await talk.say(words)
+    found = await talk.simulator.records[DEFAULT_TENANT].find("bookings", {"status": "confirmed"}, limit=9)
+    there, back = sorted(found, key=lambda one: one["origin"] != "OSL")
+    assert [there["day"], back["day"]] == booked_days
+    assert (there["day"], there["departs"]) < (back["day"], back["departs"])
