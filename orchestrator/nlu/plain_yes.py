@@ -62,6 +62,8 @@ _FIXED = re.compile(
     r"|i(?:'| wi)ll (?:change|switch|move) (?:it )?to (?:that|this|it)(?= *(?:[.!;]|$)))\b"
 )
 """Phrases that agree as a whole, whatever their words mean elsewhere."""
+_MAKING = re.compile(r"\bmake (?:it|that|them)\b(?!\s+so\b)")
+"""How another value is named, though it may be the one that was offered: "sorry, make it tomorrow"."""
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")
 _ASIDE = re.compile(
     r"(?:,| and\b)(?:\W*(?:and|oh|please|also))*\W+"
@@ -92,6 +94,8 @@ def is_plain_yes(text: str, question: str) -> bool:
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
     last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
     told = _words_of(" ".join(part for part in (first, *rest) if "?" not in part))
+    if _MAKING.search(said):
+        return False
     undoing = _UNDOING.intersection(told)
     if undoing and not (undoing | _SWEEPING.intersection(told)).issubset(_words_of(last.casefold())):
         return False

@@ -56,6 +56,8 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
         "yes. i need two seats",
         "I take two",
         "thanks",
+        "sorry, make it tomorrow",
+        "yes, make it: economy",
         "please cancel everything",
         "Yes. How about tomorrow?",
         "Yes. Can we fly on Friday?",
