@@ -24,14 +24,11 @@ CREATE OR REPLACE TRIGGER note_takeover AFTER UPDATE ON turns FOR EACH ROW WHEN 
 """A turn that is taken up after a crash counts it in the same statement."""
 
 HELD = """
-    SELECT turns.turn_id
+    SELECT turns.turn_id, lanes.lease_token
     FROM workers
     JOIN lanes ON lanes.lease_owner = workers.worker_id
     JOIN turns ON turns.session_id = lanes.session_id AND turns.status = 'running'
     WHERE workers.pid = %s AND turns.finished_at IS NULL"""
-
-COMMITTED_WITHIN_S = 0.5
-"""Of a kill: no turn that is begun again afterwards ends so soon."""
 
 
 @dataclass(frozen=True, order=True)
@@ -40,6 +37,15 @@ class Recovery:
 
     seconds: float
     apart: bool
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """`token`: of the lease that the killed worker had."""
+
+    turn_id: str
+    token: int
+    killed_at: datetime
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class Takeovers:
     """The turns that kills interrupted, and when; the database's clock is the only one."""
 
     database_url: str
-    interrupted: list[tuple[str, datetime]] = field(default_factory=list)
+    interrupted: list[Interruption] = field(default_factory=list)
     kills: int = 0
 
     def prepare(self) -> None:
@@ -92,26 +98,22 @@ class Takeovers:
     def kill(self, worker: psutil.Process) -> None:
         """Kill a worker and note the turns that it leaves unfinished."""
         with psycopg.connect(self.database_url) as connection:
-            held = [turn for (turn,) in connection.execute(HELD, (worker.pid,))]
+            held: dict[str, int] = dict(connection.execute(HELD, (worker.pid,)).fetchall())
             row = connection.execute("SELECT clock_timestamp()").fetchone()
             assert row is not None
             worker.kill()
             worker.wait()
             self.kills += 1
             left = connection.execute(
-                "SELECT turn_id FROM turns WHERE turn_id = ANY(%s) AND finished_at IS NULL", (held,)
+                "SELECT turn_id FROM turns WHERE turn_id = ANY(%s) AND finished_at IS NULL", (list(held),)
             )
-            self.interrupted += [(turn, row[0]) for (turn,) in left]
+            self.interrupted += [Interruption(turn, held[turn], row[0]) for (turn,) in left]
 
-    def unfinished(self) -> list[tuple[str, datetime]]:
-        """List the interruptions but for those whose turn was committed at the time of the kill."""
+    def unfinished(self) -> list[Interruption]:
+        """List the interruptions but for those whose turn the killed worker's last commit has ended."""
         with psycopg.connect(self.database_url) as connection:
-            ended = dict(connection.execute("SELECT turn_id, finished_at FROM turns").fetchall())
-        return [
-            (turn, killed_at)
-            for turn, killed_at in self.interrupted
-            if ended[turn] is None or (ended[turn] - killed_at).total_seconds() > COMMITTED_WITHIN_S
-        ]
+            ended = dict(connection.execute("SELECT turn_id, token FROM turns").fetchall())
+        return [one for one in self.interrupted if ended[one.turn_id] != one.token]
 
     def recoveries(self) -> list[Recovery]:
         """Of each interruption, shortest first."""
@@ -120,10 +122,10 @@ class Takeovers:
             for turn, at, apart in connection.execute("SELECT * FROM takeovers ORDER BY at"):
                 taken[turn].append((at, apart))
         found: list[Recovery] = []
-        for turn, killed_at in self.unfinished():
-            after = next(((at, apart) for at, apart in taken[turn] if at > killed_at), None)
+        for one in self.unfinished():
+            after = next(((at, apart) for at, apart in taken[one.turn_id] if at > one.killed_at), None)
             if after is not None:
-                found.append(Recovery((after[0] - killed_at).total_seconds(), after[1]))
+                found.append(Recovery((after[0] - one.killed_at).total_seconds(), after[1]))
         return sorted(found)
 
 
