@@ -1,4 +1,7 @@
-"""Finds where names stand by what was learnt of the words in and around them, listed or not, capitals or not."""
+"""Finds where names stand by what was learnt of the words in and around them, listed or not, capitals or not.
+
+It takes messages of users, which only `parley eval FOLDER` has: a domain's System 1 finds names by `names` alone.
+"""
 
 from __future__ import annotations
 

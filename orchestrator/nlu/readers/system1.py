@@ -83,7 +83,7 @@ class System1:
         reader: DomainReader | None = None,
         rows: Mapping[ToolId, RowsSpec] | None = None,
     ) -> System1:
-        """Learn a domain. `extra`: annotated messages besides the flows' own examples.
+        """Learn a domain. `extra`: annotated messages besides the flows' own examples; only evaluations have such.
 
         `kept`: models that were trained before, and where those go that are trained now; None: nowhere.
         """
