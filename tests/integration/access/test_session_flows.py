@@ -7,11 +7,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS, session
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.roles import SESSION_FLOWS
+from orchestrator.adapters.postgres.roles import SESSION_FLOWS, make_session_flows_role
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.errors import Unavailable
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
@@ -115,6 +116,14 @@ async def test_all_session_flows_work_with_the_rights_that_they_have(worker: Hou
     assert [one["kind"] for one in await worker.proposals(session_id)] == ["summary"]
     assert [one.text for one in await ports.stores.preferences.of_user(DEFAULT_TENANT, user)] == [told]
     assert gathered.closing["failed"] == {}
+
+
+def test_who_migrates_and_may_not_make_the_role_is_told_what_follows_and_what_to_do(place: Place) -> None:
+    with place.as_role("gateway") as connection, capture_logs() as told:
+        make_session_flows_role(connection)
+
+    [warning] = told
+    assert "no session flow can run; `parley doctor` says what to do" in warning["event"]
 
 
 async def test_where_the_role_is_missing_the_flow_says_so(place: Place, redis_url: str) -> None:
