@@ -120,6 +120,8 @@ def evaluate_domain_or_dialogues(
     domain, files = found
     if prompts and not model:
         raise InvalidInput("Prompts are for a model: name one with --model.", field="prompts")
+    if curve and model:
+        raise InvalidInput("The curve is of System 1 alone: measure models without it.", field="curve")
     variants = [Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ()))]
     report = asyncio.run(
         evaluate_domain(

@@ -38,6 +38,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
         for cell in run["confusion"]
     ]
     whole = [one for one in runs if one.get("examples") is None]
+    few = [one for one in runs if one.get("examples") is not None]
     page = _TEMPLATES.get_template("report.html.j2")
     return page.render(
         run=run,
@@ -46,7 +47,8 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
         cells=cells,
         findings=findings,
         differences=_compare(whole),
-        curve=_draw_curve(runs) if len(whole) < len(runs) else [],
+        few=few,
+        curve=_draw_curve([*few, run]) if few else [],
     )
 
 

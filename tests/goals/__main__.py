@@ -39,6 +39,9 @@ def show(figures: Figures, title: str, seconds: float, most: int) -> None:
             print("\n".join(verdict.transcript))
     print(f"\n{title}: {count} conversations, {turns} turns, {seconds:.0f} s of CPU")
     print(f"  reached       {figures.reached:6} {100 * figures.reached / count:6.2f} %")
+    asked = sum(verdict.asked for verdict in figures.verdicts)
+    misread = sum(verdict.misread for verdict in figures.verdicts)
+    print(f"  a model was asked for {asked} turns; System 1 was sure of {misread} others, and wrong")
     for fault in Fault:
         print(f"  {fault:13} {figures.count(fault):6} {100 * figures.count(fault) / count:6.2f} %")
         for reason, times in figures.reasons(fault)[:6]:

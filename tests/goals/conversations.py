@@ -14,8 +14,10 @@ from enum import StrEnum
 from random import Random
 
 from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.dialogue.understanding import MessageKind, Source
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import START, Conversation, Simulator
+from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject, SessionId, TenantId
 from tests.goals.goal import Move, Store, Wish, World
@@ -42,6 +44,10 @@ class Verdict:
     transcript: list[str] = field(default_factory=list)
     turns: int = 0
     label: str = ""
+    asked: int = 0
+    """How often a model was asked what is meant."""
+    misread: int = 0
+    """How often System 1 was sure of another kind or task than was meant."""
 
     @property
     def worst(self) -> Fault | None:
@@ -95,7 +101,6 @@ async def converse(simulator: Simulator, listener: Listener | None, world: World
     wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)
     simulator.now, simulator.store = START.timestamp(), MemoryStore()
-    simulator.signals.clear()
     tenant = TenantId(f"tenant_{seed}")
     talk = Conversation(simulator, SessionId(f"session_{seed}"), tenant_id=tenant)
     verdict = Verdict(seed, transcript=[_describe(wish) for wish in wishes], label=wishes[-1].kind)
@@ -107,8 +112,10 @@ async def converse(simulator: Simulator, listener: Listener | None, world: World
         if listener is not None:
             listener.expect(move)
         doing = user.current
+        simulator.signals.clear()
         turn = await take(talk, move)
         verdict.turns += 1
+        _judge_reading(verdict, move, simulator.signals)
         verdict.transcript += [
             f"> {move.text or _show_click(move)}",
             *(f"    {line}" for line in turn["reply"].split("\n")),
@@ -126,6 +133,18 @@ async def converse(simulator: Simulator, listener: Listener | None, world: World
 def _forget(simulator: Simulator, tenant: TenantId, verdict: Verdict) -> Verdict:
     simulator.records.pop(tenant, None)
     return verdict
+
+
+def _judge_reading(verdict: Verdict, move: Move, signals: Sequence[Signal]) -> None:
+    """Compare the kind that was understood, and of a task its flow, with what was meant."""
+    read = next((one.payload for one in signals if one.type is SignalType.PREDICTION), None)
+    if read is None or move.meaning is None:
+        return
+    kind, tasks = move.meaning["kind"], [flow["dact"] for flow in move.meaning["flows"]]
+    taken = [flow["dact"] for flow in read["flows"][:1]]
+    is_right = read["kind"] == kind and (kind != MessageKind.TASK or taken == tasks)
+    verdict.asked += read["source"] == Source.SYSTEM2
+    verdict.misread += read["source"] == Source.SYSTEM1 and not is_right
 
 
 def _judge_turn(

@@ -42,20 +42,20 @@ class Grammar:
     """The stock of one world, over the stock that all share."""
 
     def __init__(self, name: str, half: Half) -> None:
-        self._acts = _load("common") | _load(name)
+        self.acts = _load("common") | _load(name)
         self._half = half
         if half is Half.BLIND:
-            self._acts |= _load("blind/common") | _load(f"blind/{name}")
+            self.acts |= _load("blind/common") | _load(f"blind/{name}")
 
     def knows(self, act: str) -> bool:
-        return act in self._acts
+        return act in self.acts
 
     def say(self, act: str, values: Mapping[str, str], chance: Random, *, typos: bool = False) -> Said:
         """Put something into words that name nothing but the given values.
 
         A half that has no fitting pattern for an act borrows one of the other: few acts are that short.
         """
-        fitting = [one for one in self._acts[act] if fields_of(one) <= values.keys()]
+        fitting = [one for one in self.acts[act] if fields_of(one) <= values.keys()]
         own = [one for one in fitting if self._holds(one)]
         pattern = chance.choice(own or fitting)
         wording = _spoil(expand(pattern, chance), chance) if typos else expand(pattern, chance)
@@ -64,7 +64,7 @@ class Grammar:
 
     def count(self) -> int:
         """How many wordings the stock stands for, values aside."""
-        patterns = [one for act in self._acts.values() for one in act]
+        patterns = [one for act in self.acts.values() for one in act]
         return sum(_count(one) for one in patterns if self._holds(one))
 
     def _holds(self, pattern: str) -> bool:

@@ -1,4 +1,4 @@
-"""Who understands the users: System 1, a model that understands rightly, and one that misunderstands at random.
+"""Who understands the users: System 1, a model that is right or wrong at random, or both as in production.
 
 The models answer over real HTTP to the real client. What a sentence means they are told by whoever says it.
 """
@@ -28,6 +28,8 @@ class Reader(StrEnum):
     SYSTEM1 = "system1"
     RIGHT = "right"
     WRONG = "wrong"
+    AUTO = "auto"
+    """System 1, and where it is not sure the model that understands rightly."""
 
 
 @dataclass
@@ -100,14 +102,15 @@ async def simulate(
     listener = Listener(world, dacts, distorts=reader is Reader.WRONG)
     with ScriptedModel(listener.script()) as model:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        sections = _ONLY_UNDERSTANDING if reader is Reader.AUTO else _ONLY_UNDERSTANDING | _ALWAYS_ASKED
         try:
-            yield Simulator.of(loaded, system1=system1, models=pool, sections=_ALWAYS_ASKED), listener
+            yield Simulator.of(loaded, system1=system1, models=pool, sections=sections), listener
         finally:
             await pool.aclose()
 
 
-_ALWAYS_ASKED: dict[str, Any] = {
-    "nlu": {"mode": "system2"},
-    "models": {"per_prompt": {"pex_skill": {"model": "scripted", "provider": "nowhere"}}},
+_ALWAYS_ASKED: dict[str, Any] = {"nlu": {"mode": "system2"}}
+_ONLY_UNDERSTANDING: dict[str, Any] = {
+    "models": {"per_prompt": {"pex_skill": {"model": "scripted", "provider": "nowhere"}}}
 }
-"""Every message goes to the model, and nothing is carried out by it."""
+"""Models understand messages and carry nothing out."""

@@ -106,6 +106,12 @@ BUGS = (
         (("offer", "correct"), ("offer", "stale")),
     ),
     Planted(
+        "a yes is for the values that were shown",
+        keep_a_yes_for_other_values,
+        Fault.WRONG_DEED,
+        (("offer", "correct"), ("offer", "stale")),
+    ),
+    Planted(
         "only a plain yes is one",
         take_any_words_for_a_yes,
         Fault.WRONG_DEED,

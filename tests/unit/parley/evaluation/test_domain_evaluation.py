@@ -63,6 +63,38 @@ def test_a_domain_is_measured_and_its_run_is_kept(
     assert "http" not in page
 
 
+def test_the_curve_goes_to_all_examples_whatever_run_stands_beside_it() -> None:
+    """An earlier run is no part of it."""
+    earlier, one, two, last = (
+        {
+            "run": name,
+            "domain": "trips",
+            "name": name,
+            "examples": examples,
+            "figures": {"flow_accuracy": share},
+            "confusion": [],
+            "outcomes": [],
+        }
+        for name, examples, share in [
+            ("before", None, 0.1),
+            ("one", 1, 0.5),
+            ("two", 2, 0.75),
+            ("now", None, 1.0),
+        ]
+    )
+    page = write_report([earlier, one, two, last], [])
+
+    assert 'points="0.0,50.0 50.0,25.0 100.0,0.0"' in page
+    assert "From one (left)" in page
+
+
+def test_a_model_is_not_measured_at_the_end_of_the_curve(
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["eval", str(domain), "--data-dir", str(tmp_path), "--curve", "--model", "small"]) == 1
+    assert "The curve is of System 1 alone" in capsys.readouterr().err
+
+
 def test_a_planted_regression_is_caught(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
