@@ -13,8 +13,8 @@ import sqlalchemy.exc
 from orchestrator.errors import InvalidInput, NotFound, Unavailable
 
 NO_ROLE = (
-    "The database has no role parley_session_flows that this user may act as, so no session flow can run; "
-    "`parley doctor` says what to do."
+    "The database has no role parley_session_flows that this user may act as, so session flows, forgetting and repair "
+    "cannot run; `parley doctor` says what to do."
 )
 _KINDS = {
     "lanes": "session",
