@@ -114,7 +114,8 @@ class Ports:
     """The adapters of one process, bound to its event loop.
 
     `closing`: what was opened later and is closed with these. `summary_refresh`: what renews the results of Internal
-    flows for a turn, where they can be carried out. `flows_database`: the same, with the rights of session flows.
+    flows for a turn, where they can be carried out. `flows_database`: the one of `stores`, with
+    the rights of session flows.
     """
 
     settings: Settings

@@ -6,9 +6,11 @@ events, so it keeps that book apart from the workers', which its account may not
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 import flower.app
+import flower.command
 from celery import Celery
 from tornado.httpserver import HTTPServer
 from tornado.iostream import IOStream
@@ -37,8 +39,15 @@ class OwnersServer(HTTPServer):
             super().handle_stream(stream, address)
 
 
+def end_serving(*_: object) -> None:
+    """End Flower between two callbacks; SystemExit, as Flower raises it, is lost where a signal finds a destructor."""
+    loop = asyncio.get_event_loop()
+    loop.call_soon_threadsafe(loop.stop)
+
+
 def flower_app() -> Celery:
     """The application of the environment's settings."""
+    flower.command.sigterm_handler = end_serving
     settings = load_settings()
     app = create_app(settings, build_agent)
     if is_redis(settings.broker_url or settings.redis_url):

@@ -158,13 +158,13 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
 
 
 def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
-    """Look whether summaries, memory and gathering can run, which have rights of their own."""
+    """Look whether summaries, memory, gathering and what uses their tools can run, which have rights of their own."""
     if may_run_session_flows(connection):
         return well("session flows", f"run as {SESSION_FLOWS}, which has no part of sessions")
     user = connection.info.user
     return bad(
         "session flows",
-        f"cannot run: there is no role {SESSION_FLOWS} that {user} may act as",
+        f"cannot run, nor can forgetting and repair: there is no role {SESSION_FLOWS} that {user} may act as",
         f"as the database's administrator, run `parley migrate --roles` and then `GRANT {SESSION_FLOWS} TO {user}`",
     )
 

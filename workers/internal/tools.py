@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
-from orchestrator.adapters.postgres.memory.context import PostgresCollectionRows, PostgresSessionMaterial
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.forgetting import PostgresForgetting
+from orchestrator.adapters.postgres.memory.material import PostgresSessionMaterial
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
-from orchestrator.adapters.postgres.memory.records import PostgresCollections
+from orchestrator.adapters.postgres.memory.records import PostgresCollectionRows, PostgresCollections
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.bootstrap import Ports

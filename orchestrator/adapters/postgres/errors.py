@@ -12,9 +12,9 @@ import sqlalchemy.exc
 
 from orchestrator.errors import InvalidInput, NotFound, Unavailable
 
-_NO_ROLE = (
-    "The database has no role parley_session_flows that this user may act as, so no session flow can run; "
-    "`parley doctor` says what to do."
+NO_ROLE = (
+    "The database has no role parley_session_flows that this user may act as, so session flows, forgetting and repair "
+    "cannot run; `parley doctor` says what to do."
 )
 _KINDS = {
     "lanes": "session",
@@ -56,7 +56,7 @@ def role_taken() -> Generator[None]:
         yield
     except (*refused, sqlalchemy.exc.DBAPIError) as error:
         if isinstance(getattr(error, "orig", error), refused):
-            raise Unavailable(_NO_ROLE) from error
+            raise Unavailable(NO_ROLE) from error
         raise
 
 

@@ -12,6 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
+from orchestrator.adapters.postgres.errors import NO_ROLE
 from orchestrator.adapters.postgres.pool import LIMITS
 from orchestrator.errors import InvalidInput, NotFound, Refused, Unavailable
 from orchestrator.telemetry import get_logger
@@ -104,7 +105,7 @@ def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
                 connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(role))
                 connection.execute("SELECT parley_guard_all()")
     except psycopg.errors.InsufficientPrivilege as error:
-        _log.warning("The role of session flows could not be made.", role=SESSION_FLOWS, error=error)
+        _log.warning(NO_ROLE, error=error)
 
 
 def make_login(database_url: str, login_url: str, role: str) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS, session
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.roles import SESSION_FLOWS
+from orchestrator.adapters.postgres.roles import SESSION_FLOWS, make_session_flows_role
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.errors import Unavailable
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
@@ -117,10 +118,20 @@ async def test_all_session_flows_work_with_the_rights_that_they_have(worker: Hou
     assert gathered.closing["failed"] == {}
 
 
+def test_who_migrates_and_may_not_make_the_role_is_told_what_follows_and_what_to_do(place: Place) -> None:
+    with place.as_role("gateway") as connection, capture_logs() as told:
+        make_session_flows_role(connection)
+
+    [warning] = told
+    assert "forgetting and repair cannot run; `parley doctor` says what to do" in warning["event"]
+
+
 async def test_where_the_role_is_missing_the_flow_says_so(place: Place, redis_url: str) -> None:
     async with open_ports(Settings(DATABASE_URL=place.urls["gateway"], REDIS_URL=redis_url)) as ports:
         with pytest.raises(Unavailable, match="no role parley_session_flows"):
             await _read_notes(ports)
+        with pytest.raises(Unavailable, match="forgetting and repair cannot run"):
+            await make_tools(ports)["scratchpad"].forget(DEFAULT_TENANT, SessionId("any"))
         with pytest.raises(Unavailable, match="no role parley_session_flows"):
             await make_tools(ports)["preferences"].of_user(DEFAULT_TENANT, UserId("anybody"))
 

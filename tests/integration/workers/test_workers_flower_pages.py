@@ -26,7 +26,7 @@ from tests.integration.workers.rabbit import is_installed, rabbit
 pytestmark = pytest.mark.timeout(400)
 
 PASSWORD = "flower:open-sesame"
-GRACE_S = 10
+GRACE_S = 30
 SAID = "wait 0 my-card-number-is-4111"
 CLOSED = (
     *(
@@ -47,6 +47,18 @@ CLOSED = (
     ),
 )
 """All but `/healthcheck` and `/metrics`, which name tasks and workers and count them."""
+STOPPED_IN_A_DESTRUCTOR = """
+import asyncio, runpy, signal, sys
+
+class Doomed:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+
+asyncio.set_event_loop(asyncio.new_event_loop())
+asyncio.get_event_loop().call_soon(Doomed)
+sys.argv[1:] = ["-A", "workers.flower_app", "flower", "--address=127.0.0.1", "--port=0"]
+runpy.run_module("workers", run_name="__main__")
+"""
 
 
 @contextmanager
@@ -69,18 +81,8 @@ def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
             wait_until(lambda: is_well(""), within_s=120, what=f"Flower answers, see {log}")
             yield url
         finally:
-            _stop(process)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop it as those who supervise it do: Flower raises SystemExit from wherever the signal finds it, and code
-    that swallows every exception swallows that one too.
-    """
-    process.terminate()
-    try:
-        process.wait(timeout=GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
+            process.terminate()
+            process.wait(timeout=GRACE_S)
 
 
 @pytest.fixture(params=["redis", pytest.param("rabbitmq", marks=pytest.mark.slow)])
@@ -172,3 +174,15 @@ def test_it_does_not_start_where_others_reach_it_without_a_password(
     assert ended.stderr.startswith(
         "parley: Flower would be open to everybody on 0.0.0.0: set FLOWER_BASIC_AUTH"
     )
+
+
+def test_it_ends_by_the_first_signal_wherever_that_finds_it(redis_url: str) -> None:
+    """An exception that a signal raises in a destructor ends nothing."""
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED_IN_A_DESTRUCTOR],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": redis_url},
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode == 0

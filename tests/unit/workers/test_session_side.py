@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
+from unittest.mock import MagicMock
 
 import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import SessionClosed, Unavailable
-from orchestrator.ports.runs.work import RunFacts
+from orchestrator.ports.runs.work import ClaimedItem, ItemEnd, ItemsClaim, Recorded, RunFacts
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId
+from workers.internal.executor import RunExecutor
 from workers.internal.session_side import NotedProposals, SessionSide
 
 OPEN, CLOSED = SessionId("open"), SessionId("closed")
@@ -21,6 +23,9 @@ class Curious(InternalFlow):
     trigger = "curious"
     material = ("history",)
     tools = ("proposals",)
+
+    async def output(self, run: RunContext, item: Any, data: Any, result: Any) -> None:
+        await propose(run, OPEN)
 
 
 class Pad:
@@ -53,10 +58,15 @@ class Session:
         return key
 
 
+CATALOGUE = Catalogue([Curious], tools={"proposals": NotedProposals(Pad())})  # type: ignore[arg-type]
+
+
+def facts_of(session_id: SessionId | None) -> RunFacts:
+    return RunFacts("run", DEFAULT_TENANT, session_id, "curious", None, {}, {}, {}, None)
+
+
 def begin(side: SessionSide, session_id: SessionId | None = OPEN) -> RunContext:
-    catalogue = Catalogue([Curious], tools={"proposals": NotedProposals(Pad())})  # type: ignore[arg-type]
-    facts = RunFacts("run", DEFAULT_TENANT, session_id, "curious", None, {}, {}, {}, None)
-    return side.equip(catalogue.context(facts))
+    return side.equip(CATALOGUE.context(facts_of(session_id)))
 
 
 async def propose(context: RunContext, session_id: SessionId) -> None:
@@ -91,6 +101,41 @@ async def test_a_proposal_that_could_not_be_handed_over_is_kept_and_one_for_a_cl
         await side.hand_over(one)
 
     assert session.submitted == ["proposal:run:open:repair"]
+
+
+class OneItem:
+    """The items of a run, as a worker claims and records them."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.told_before: list[str] | None = None
+
+    async def claim_items(self, run_id: str, *, waited_s: float) -> ItemsClaim | None:
+        claim = ItemsClaim(facts_of(OPEN), 1, (ClaimedItem(0, "input", 1),))
+        return claim if self.told_before is None else None
+
+    async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
+        self.told_before = [*self.session.submitted]
+        return Recorded.ALL
+
+    def give_up(self, token: int) -> None: ...
+
+
+async def test_an_item_is_recorded_once_its_session_was_told_what_it_proposes() -> None:
+    """Else a worker that dies in between would leave a proposal that nobody is told of."""
+    session = Session()
+    work = OneItem(session)
+    side, nothing = SessionSide(session, session), MagicMock()
+    executor = RunExecutor(CATALOGUE, nothing, cast("Any", work), nothing, side, local=False)
+
+    session.answers = False
+    with pytest.raises(Unavailable):
+        await executor.items("run", "curious", in_chord=True)
+    assert work.told_before is None
+    session.answers = True
+    await executor.items("run", "curious", in_chord=True)
+
+    assert work.told_before == session.submitted == ["proposal:run:open:repair"]
 
 
 def test_material_that_there_is_not_is_a_mistake_of_its_flow() -> None:

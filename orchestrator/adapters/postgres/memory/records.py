@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from sqlalchemy import select, tuple_
+from sqlalchemy import desc, select, tuple_
 
 from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
@@ -88,6 +88,26 @@ class PostgresCollections:
         )
         rows = await self._database.read_all(query)
         return [(TenantId(row.tenant_id), row.key, row.document) for row in rows]
+
+
+class PostgresCollectionRows:
+    """The tool `sources` of session flows. Raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def rows(
+        self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
+    ) -> list[JsonObject]:
+        """Documents of a collection of the domain's services, newest first."""
+        table = records.c
+        query = (
+            select(table.document)
+            .where(table.tenant_id == tenant_id, table.domain == domain, table.collection == collection)
+            .order_by(desc(table.updated_at))
+            .limit(limit)
+        )
+        return [row[0] for row in await self._database.read_all(query)]
 
 
 def _json(value: JsonObject) -> str:

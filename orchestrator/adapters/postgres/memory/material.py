@@ -1,4 +1,4 @@
-"""Reads what a session holds, for the runs of flows that have no rights to, and the collections that all may read."""
+"""Reads what a session holds, for the runs of flows that have no rights to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import desc, select, text
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
-from orchestrator.adapters.postgres.tables import flows_archive, frames, records, sessions, states, utterances
+from orchestrator.adapters.postgres.tables import flows_archive, frames, sessions, states, utterances
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
@@ -122,26 +122,6 @@ class PostgresSessionMaterial:
 
     async def _read(self, query: Any) -> list[Any]:
         return list(await self._database.read_all(query))
-
-
-class PostgresCollectionRows:
-    """The tool `sources` of session flows. Raises Unavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def rows(
-        self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
-    ) -> list[JsonObject]:
-        """Documents of a collection of the domain's services, newest first."""
-        table = records.c
-        query = (
-            select(table.document)
-            .where(table.tenant_id == tenant_id, table.domain == domain, table.collection == collection)
-            .order_by(desc(table.updated_at))
-            .limit(limit)
-        )
-        return [row[0] for row in await self._database.read_all(query)]
 
 
 def _rows_of(data: Json) -> list[JsonObject]:
