@@ -55,9 +55,16 @@ def enter(turn: RunningTurn, flow: BaseFlow) -> None:
 
 
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """Put the values of a message into a flow; what does not fit becomes the open question."""
+    """Put the values of a message into a flow; what does not fit becomes the open question.
+
+    What the message leaves open is taken from nowhere else.
+    """
     before = flow.values() if flow.slots.keys() - labels.keys() else None
-    problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
+    left_open = {name for name, label in labels.items() if isinstance(label, Mention) and label.is_open}
+    for name in left_open & flow.slots.keys():
+        flow.clear(name)
+    decided = {name: label for name, label in labels.items() if name not in left_open}
+    problems = flow.fill_slots_by_label(decided, turn_id=turn.work.turn_id)
     if before is not None:
         _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
     if flow.started_at == turn.context.now:

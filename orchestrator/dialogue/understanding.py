@@ -98,6 +98,11 @@ class Mention:
     candidates: tuple[Json, ...] = ()
     invalid: str | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Tell whether a value was wished for and none is known: the user is asked for it."""
+        return self.value is None and not self.candidates and not self.invalid
+
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
@@ -135,22 +140,38 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add what another reader has left open: a model names one value, none, or just the words, and one request."""
+        """Add what another reader has left open, and what this one has not understood.
+
+        A model names one value, none, or just the words, one request, and now and then what nobody has said.
+        """
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # it has read the second of two requests
         undecided = {
             name: mention
             for name, mention in other.slots.items()
-            if mention.value is None and self._value_of(name) in (None, mention.text)
+            if mention.value is None and self._leaves_open(name, mention, other)
         }
-        added = replace(self, slots={**self.slots, **undecided}, later=self.later or other.later)
+        decided = {
+            name: other.slots[name]
+            for name, mention in self.slots.items()
+            if name in other.slots and mention.value is None and not mention.candidates
+        }
+        added = replace(self, slots={**self.slots, **undecided, **decided}, later=self.later or other.later)
         return (
             replace(added, assumed=other.assumed, either=other.either) if added.agrees_with(other) else added
         )
 
-    def _value_of(self, name: str) -> Json:
-        return self.slots[name].value if name in self.slots else None
+    def _leaves_open(self, name: str, mention: Mention, other: Understanding) -> bool:
+        """Say whether what another reader has left open is left open by this one, too.
+
+        What was read from all of a message's words is not, if these words are the value of another slot: "just one" may
+        be the number of seats, and not one of the rows.
+        """
+        if mention.text == other.text and not self.slots.keys() <= other.slots.keys():
+            return False
+        own = self.slots.get(name)
+        return own is None or own.value in (None, mention.text)
 
     def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
         """Give kind, flow and values; a new value and another value are one kind."""

@@ -41,9 +41,7 @@ class Validation:
         """Make an understanding fit the domain; also say what had to be dropped or repaired."""
         problems: list[str] = []
         flows = self._check_flows(understanding.flows, problems)
-        kind = understanding.kind
-        if kind is MessageKind.SLOT_VALUE and _find_looked_up(understanding, context) is not None:
-            kind = MessageKind.CORRECTION  # it is looked up once more, with these values
+        kind = _reconsider(understanding, flows, self._flows, context)
         if kind is MessageKind.TASK and not flows:
             problems.append("A task without a known flow.")
             kind = MessageKind.UNKNOWN
@@ -52,6 +50,9 @@ class Validation:
         if understanding.source is Source.SYSTEM2 and spec is not None:
             grounding = Grounding(self._extractor, context, understanding.text)
             slots = _keep_founded(slots, spec, grounding, problems)
+            slots = _leave_open(slots, kind, _values_of(spec, context))
+            if kind in _OF_ACTIVE and any(mention.is_open for mention in slots.values()):
+                kind = MessageKind.CORRECTION  # what was given before is no longer wanted as it is
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
         checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
@@ -174,15 +175,64 @@ class Validation:
 def _keep_founded(
     slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding, problems: list[str]
 ) -> dict[str, Mention]:
-    """Keep what the conversation says; what a model alone has brought into it is not the user's."""
+    """Keep what the conversation says; what a model alone has brought into it is not the user's, and is left open."""
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)
-        if slot is None or not slot.grounded or grounding.is_founded(mention.value, slot, spec):
+        is_judged = slot is not None and slot.grounded and mention.value is not None
+        if slot is None or not is_judged or grounding.is_founded(mention.value, slot, spec):
             kept[name] = mention
         else:
             problems.append(f"{name}: nobody has said {str(mention.value)[:60]!r}.")
+            kept[name] = Mention(None, mention.text)
     return kept
+
+
+def _leave_open(
+    slots: Mapping[str, Mention], kind: MessageKind, held: Mapping[str, Json]
+) -> dict[str, Mention]:
+    """Leave open what a new task is not to take from elsewhere, or what a task has another value for already."""
+    return {
+        name: mention
+        for name, mention in slots.items()
+        if not mention.is_open or kind is MessageKind.TASK or name in held
+    }
+
+
+def _values_of(spec: FlowSpec, context: NluContext) -> Mapping[str, Json]:
+    """Find what the task of this type holds that a message is about."""
+    if context.active is not None and context.active.dact == spec.dact:
+        return context.values
+    for past in (*context.interrupted, *context.completed):
+        if past.spec.dact == spec.dact:
+            return past.values
+    return {}
+
+
+def _reconsider(
+    understanding: Understanding,
+    flows: tuple[FlowScore, ...],
+    known: Mapping[Dact, FlowSpec],
+    context: NluContext,
+) -> MessageKind:
+    """Name the kind that the values of a message speak for, where a reader names another one.
+
+    Whoever names a day for the task at work has not only greeted, or asked for a task that knows no days.
+    """
+    kind, named = understanding.kind, understanding.slots.keys()
+    if kind is MessageKind.SLOT_VALUE and _find_looked_up(understanding, context) is not None:
+        return MessageKind.CORRECTION  # it is looked up once more, with these values
+    if not named or understanding.source is not Source.SYSTEM2:
+        return kind
+    asked = known[flows[0].dact].slots if flows else ()
+    is_foreign = kind is MessageKind.TASK and named.isdisjoint(asked)
+    if context.active is not None:
+        is_own = named <= context.active.slots.keys()
+        return MessageKind.SLOT_VALUE if is_own and (is_foreign or kind is MessageKind.CHITCHAT) else kind
+    last = next((past.spec for past in context.completed), None)
+    is_again = last is not None and last.family is Family.READ and named <= last.slots.keys()
+    is_else = is_foreign or kind is MessageKind.CANCELLATION
+    return MessageKind.CORRECTION if is_again and is_else else kind
 
 
 def _is_day(value: str) -> bool:

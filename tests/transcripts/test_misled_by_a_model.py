@@ -135,3 +135,16 @@ async def test_a_column_that_decides_what_goes_is_named_before_it_goes() -> None
         turn = await talk.say(words)
         assert await steps_of(talk) == []
     assert "147 of 150 rows of iris repeat earlier ones in species alone" in turn["reply"]
+
+
+async def test_a_change_that_a_model_takes_for_something_else_is_not_passed_over() -> None:
+    """PX-18: the old day would be offered again, and a yes would book it."""
+    fly, later = "fly from oslo to rome on 2026-12-01", "make that 2026-12-03"
+    for wrong in ({"kind": "chitchat"}, as_task("check_booking"), as_task("no_such_task")):
+        meant = {**wrong, "slots": {"date": "2026-12-03"}}
+        booking = as_task("book_flight", origin="Oslo", destination="Rome", date="2026-12-01")
+        async with misled({fly: booking, later: meant}, "travel") as talk:
+            await talk.say(fly)
+            turn = await talk.say(later)
+        assert "3 December" in turn["reply"], turn["reply"]
+        assert turn["ambiguity"]["level"] == "confirmation"

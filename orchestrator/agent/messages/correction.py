@@ -259,17 +259,17 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
     if flow is None:
         be_unsure(turn, understood)
         return
-    undecided = {
-        name for name, m in understood.slots.items() if m.value is None and not m.candidates and not m.invalid
-    }
+    decided = {name: mention for name, mention in understood.slots.items() if not mention.is_open}
+    undecided = understood.slots.keys() - decided.keys()
     if len(understood.either) > 1:
         _ask_which_slot(turn, flow, understood)
-    elif undecided:
-        _ask_for_new_value(turn, flow, min(undecided))
-    elif understood.slots:
-        correct_flow(turn, flow, understood.slots)
-    elif turn.changes.state.stack.get(flow.flow_id) is None:
+    elif not decided and turn.changes.state.stack.get(flow.flow_id) is None:
         be_unsure(turn, understood)
+    elif decided or undecided:
+        if decided:
+            correct_flow(turn, flow, decided)
+        if undecided and (turn.carry_on or not decided):
+            _ask_for_new_value(turn, turn.changes.state.stack.active or flow, min(undecided))
     elif _takes_a_no_back(turn, understood):
         turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
         turn.carry_on = True

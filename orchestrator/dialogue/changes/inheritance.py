@@ -14,9 +14,11 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
     """Give a starting flow what it needs, unless the user speaks of something else.
 
     Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
-    `said` for a slot stays open where it did not decide. Returns what was taken that other tasks call by other
-    names: what only looks something up takes it where the message `refers` to it, or where nothing else is missing.
+    `said` for a slot stays open where it did not decide, and so does what an earlier task asks for again.
+    Returns what was taken that other tasks call by other names: what only looks something up takes it where the
+    message `refers` to it, or where nothing else is missing.
     """
+    said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
     if shown is not None and shown.rows:
         _take_from_rows(flow, shown, said)
@@ -37,6 +39,13 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
             flow.clear(name)
         return []
     return carried
+
+
+def _find_asked_again(state: DialogueState) -> list[str]:
+    """Name what the user is asked for once more, in a task that has had another value for it."""
+    asked = {entry.flow_id: entry.slot for entry in state.ambiguity.open if entry.slot is not None}
+    again = (flow for flow in state.stack.flows if flow.flow_id in asked)
+    return [asked[flow.flow_id] for flow in again if state.find_completed(flow.dact) is not None]
 
 
 def take_inputs(state: DialogueState, flow: BaseFlow) -> list[str]:

@@ -22,7 +22,8 @@ _AS_BEFORE = re.compile(
     r"|\bthat (?:area|city|town|place|way|day|date|address|number)\b"
 )
 _NOT_ROWS = re.compile(
-    r"\b(?:anything|nothing|something) else (?:i|you|we) (?:need|should|can|could)\b|\bhelp\b|\bmore about\b"
+    r"\b(?:anything|nothing|something) else (?:i|you|we) (?:need|should|can|could)\b|\bhelp\b"
+    r"|\bmore (?:about|details?|info(?:rmation)?)\b"
 )
 _ASKS = re.compile(
     r"\?|\b(?:tell|give|get|send|show) me\b|\bfind out\b|(?:^|[.,!] *|\band )(?:what|which|where|when|who|whose|how)\b"

@@ -48,7 +48,13 @@ def test_another_row_is_asked_for(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Great, that sounds good.", "Is there anything else I need?", "tell me more about it"]
+    "text",
+    [
+        "Great, that sounds good.",
+        "Is there anything else I need?",
+        "tell me more about it",
+        "Do you have more details about it?",
+    ],
 )
 def test_other_words_ask_for_no_other_row(text: str) -> None:
     assert not asks_for_another(text)

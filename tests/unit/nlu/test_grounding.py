@@ -1,0 +1,130 @@
+"""NL-7: what a model names is held against the words of the conversation, and against what the values speak for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.dialogue.records import History, Message, Shown
+from orchestrator.dialogue.slots import EVERY_TYPE
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.memory.context_coordinator import ContextCoordinator
+from orchestrator.nlu.grounding import Grounding
+from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.validate import Validation
+from tests.unit.nlu.flights import BOOK, SEARCH, TODAY, booking, confirming, system1
+from tests.unit.nlu.test_modules import FLOW_MAP
+
+VENUE = SlotSpec("venue", "exact", open=True, grounded=True)
+DAY = SlotSpec("day", "date", grounded=True)
+TIME = SlotSpec("time", "time", grounded=True)
+ROWS = Shown("find", "find", "venue", [{"venue": "Old Mill", "garage": "False"}])
+
+
+def told(*said: str) -> NluContext:
+    history = History(messages=[Message(role="user", text=text) for text in said])
+    return NluContext(TODAY, history=ContextCoordinator(history))
+
+
+@pytest.mark.parametrize(
+    ("slot", "value", "text", "founded"),
+    [
+        (DAY, "2026-12-01", "on the 1st please", True),
+        (DAY, "2026-12-14", "on the 1st please", False),
+        (DAY, "2026-12-14", "that is good, book it", False),
+        (TIME, "19:30", "at half past seven", True),
+        (TIME, "19:00", "yes, at seven", True),
+        (TIME, "20:00", 'around 8 o"clock at night', True),
+        (TIME, "10:00", "that is good, book it", False),
+        (VENUE, "Old Mill", "the old mill, please", True),
+        (VENUE, "Old Mill", "that one", False),
+        (VENUE, "2026-12-01", "on 2026-12-01", False),
+    ],
+)
+def test_days_times_and_names_are_said_or_nobodys(
+    slot: SlotSpec, value: str, text: str, founded: bool
+) -> None:
+    assert Grounding(system1().extractor, told(), text).is_founded(value, slot, BOOK) is founded
+
+
+@pytest.mark.parametrize(("value", "founded"), [("Old Mill", True), ("False", False), ("Sea View", False)])
+def test_a_row_is_called_as_it_was_displayed(value: str, founded: bool) -> None:
+    context = replace(told(), shown=ROWS)
+    assert Grounding(system1().extractor, context, "that one").is_founded(value, VENUE, BOOK) is founded
+
+
+def test_what_an_earlier_task_calls_by_another_name_is_founded() -> None:
+    town = replace(VENUE, name="town", same_as=("find.city",))
+    past = PastFlow(replace(SEARCH, dact="find"), {"city": "Bergen"})
+    context = replace(told(), completed=(past,))
+    assert Grounding(system1().extractor, context, "a bus there").is_founded("Bergen", town, BOOK)
+
+
+def validated(
+    kind: MessageKind, context: NluContext, *dacts: str, text: str = "", **slots: object
+) -> Understanding:
+    scores = tuple(FlowScore(dact, 0.9) for dact in dacts)
+    mentions = {name: Mention(value, str(value)) for name, value in slots.items()}
+    flows = {dact: _grounded(flow) for dact, flow in FLOW_MAP.items()}
+    understood = Understanding(kind, Source.SYSTEM2, text, flows=scores, slots=mentions)
+    return Validation(flows, EVERY_TYPE, system1().extractor).validate(understood, context)[0]
+
+
+def _grounded(flow: FlowSpec) -> FlowSpec:
+    return replace(flow, slots={name: replace(slot, grounded=True) for name, slot in flow.slots.items()})
+
+
+@pytest.mark.parametrize("kind", [MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION])
+def test_another_day_than_was_said_leaves_the_day_open(kind: MessageKind) -> None:
+    """PX-18: what is held is no longer wanted as it is, and a yes to it is none."""
+    context = replace(confirming(), active=_grounded(BOOK))
+    result = validated(kind, context, text="make it Friday next week", date="2026-12-20")
+    assert (result.kind, result.slots["date"].is_open) == (MessageKind.CORRECTION, True)
+
+
+def test_what_a_new_task_was_given_and_nobody_said_is_asked_for() -> None:
+    """FS-7: and is not taken from an earlier task."""
+    result = validated(MessageKind.TASK, told(), "book_flight", text="book it", date="2026-12-20")
+    assert result.slots["date"].is_open
+
+
+@pytest.mark.parametrize(
+    ("kind", "dact"), [(MessageKind.CHITCHAT, "book_flight"), (MessageKind.TASK, "check_booking")]
+)
+def test_values_of_the_task_at_work_are_for_it(kind: MessageKind, dact: str) -> None:
+    """Otherwise the old value would be offered again, and agreed to."""
+    result = validated(kind, booking(), dact, text="on Sunday", date="2026-11-22")
+    assert (result.kind, result.slots["date"].value) == (MessageKind.SLOT_VALUE, "2026-11-22")
+
+
+@pytest.mark.parametrize(
+    ("kind", "dact"), [(MessageKind.CANCELLATION, "search_flights"), (MessageKind.TASK, "check_booking")]
+)
+def test_values_of_what_was_looked_up_look_it_up_again(kind: MessageKind, dact: str) -> None:
+    context = replace(told(), completed=(PastFlow(SEARCH, {"origin": "OSL", "date": "2026-11-21"}),))
+    result = validated(kind, context, dact, text="on Sunday", date="2026-11-22")
+    assert (result.kind, result.slots["date"].value) == (MessageKind.CORRECTION, "2026-11-22")
+
+
+def read(source: Source, text: str, **slots: Mention) -> Understanding:
+    return Understanding(MessageKind.SLOT_VALUE, source, text, slots=slots)
+
+
+def test_what_one_reader_has_not_understood_the_other_may_have() -> None:
+    text = "on Sunday for two"
+    model = read(Source.SYSTEM2, text, date=Mention(None, invalid="“Ann” is no day."), passengers=Mention(2))
+    other = read(Source.SYSTEM1, text, date=Mention("2026-11-22"), passengers=Mention(2))
+    assert model.with_undecided(other).slots["date"].value == "2026-11-22"
+
+
+def test_words_that_are_another_slots_value_leave_no_row_open() -> None:
+    """ "Just one" is one passenger, though it might be one of the rows."""
+    text = "just one"
+    rows = Mention(None, text, ("QX1", "QX2"))
+    model = read(Source.SYSTEM2, text, passengers=Mention(1, "1"))
+    assert model.with_undecided(read(Source.SYSTEM1, text, flight=rows)).slots.keys() == {"passengers"}
+    assert read(Source.SYSTEM2, text).with_undecided(read(Source.SYSTEM1, text, flight=rows)).slots == {
+        "flight": rows
+    }
