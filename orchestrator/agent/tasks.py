@@ -60,7 +60,8 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     What the message leaves open is taken from nowhere else.
     """
     before = flow.values() if flow.slots.keys() - labels.keys() else None
-    left_open = {name for name, label in labels.items() if isinstance(label, Mention) and label.is_open}
+    mentions = {name: label for name, label in labels.items() if isinstance(label, Mention)}
+    left_open = {name for name, one in mentions.items() if one.value is None and one.is_open}
     for name in left_open & flow.slots.keys():
         flow.clear(name)
     decided = {name: label for name, label in labels.items() if name not in left_open}

@@ -235,6 +235,11 @@ class Decider:
             and not is_free_text(asked)
         ):
             return False
+        rival = next((name for name, one in evidence.mentions.items() if one.text == answer.text), None)
+        if rival is not None:  # one name is one value: "from Oslo" answers no question of where to
+            if answer.text != evidence.utterance.text.strip(" .,!?"):
+                return False
+            del evidence.mentions[rival]
         evidence.mentions[asked.name] = answer
         return True
 

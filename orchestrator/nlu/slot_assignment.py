@@ -337,4 +337,6 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
         return False
     before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
     compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
-    return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}
+    return (
+        compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which", "in", "near", "with"}
+    )

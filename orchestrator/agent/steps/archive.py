@@ -9,6 +9,7 @@ from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.memory.notes import drop_old_notes
+from orchestrator.nlu.readers.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import JsonObject
 
@@ -54,7 +55,17 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
                 for row in rows[: spec.most]
                 if is_object(row)
             ]
-            turn.changes.state.note_shown(Shown(use.tool_id, flow.dact, spec.key, kept))
+            place = _find_other_row(turn, flow, spec.key, kept)
+            turn.changes.state.note_shown(Shown(use.tool_id, flow.dact, spec.key, kept, place))
+
+
+def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
+    """Find the place of the row to talk about: who asks for other ones does not mean the one talked about before."""
+    before = next((one for one in turn.changes.state.displayed if one.dact == flow.dact), None)
+    if before is None or not asks_for_another(turn.context.text):
+        return 0
+    passed = before.current.get(key)
+    return next((place for place, row in enumerate(rows) if row.get(key) != passed), 0)
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:
