@@ -23,7 +23,7 @@ DETAILS = frozenset({"confusion", "outcomes"})
 
 router = APIRouter(prefix="/v1/evaluations", tags=["operate"])
 
-# Runs are named by their time; other files beside them are none.
+# A run is named by its time; other files beside it are not runs.
 _OF_A_RUN = re.compile(r"\d{8}-\d{6}")
 
 # A name within the folder, and nothing above it.
