@@ -131,7 +131,7 @@ def evaluate_domain_or_dialogues(
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
-            folder=data_dir / EVALUATIONS / Path(domain).name,
+            folder=data_dir / EVALUATIONS / Path(domain).resolve().name,
             notice=say,
         )
     )

@@ -47,8 +47,9 @@ def test_a_domain_is_measured_and_its_run_is_kept(
 ) -> None:
     """What learns from fewer examples is drawn beside it, and neither kept nor held to bounds."""
     monkeypatch.setattr("parley.evaluation.runs.CURVE", (1,))
+    monkeypatch.chdir(domain)
     place = ("--data-dir", str(tmp_path), "--fail-under", "1", "--curve")
-    code, found = evaluate(capsys, str(domain), *place)
+    code, found = evaluate(capsys, ".", *place)
 
     assert code == 0
     assert found["findings"] == []
