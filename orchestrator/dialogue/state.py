@@ -86,8 +86,7 @@ class DialogueState:
 
     def put_off(self, request: str, first: FlowId) -> None:
         """Keep a request until a flow has ended; it comes after what was kept before."""
-        known = self.later.get(first)
-        self.later[first] = request if known is None else f"{known} and then {request}"
+        self.later[first] = " and then ".join([*filter(None, [self.later.get(first)]), request])
 
     def take_due(self) -> str | None:
         """Take a request whose turn it is: the flow that came first is over, and nothing is asked."""

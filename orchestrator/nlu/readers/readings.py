@@ -129,7 +129,8 @@ class Case:
 
 def _read_choice(case: Case) -> Reading | None:
     """Take the message for one of the choices that the open question offers; no model could say better which."""
-    chosen = choose(case.utterance, case.context, case.system1.flows)
+    is_open = bool(case.context.question.choices)
+    chosen = choose(case.utterance, case.context, case.system1.flows) if is_open else None
     return None if chosen is None else Reading(chosen)
 
 
@@ -166,9 +167,8 @@ def _read_withdrawal(case: Case) -> Reading | None:
     """Take the message for what is no longer wanted, or for the wish to talk to a person instead."""
     text, context, system1 = case.utterance.text, case.context, case.system1
     refused = None if case.asks_text else withdrawals.refused_part(text)
-    wish = None if case.asks_text or refused is not None else withdrawals.wish_for_person(text)
-    if wish is not None:
-        return Reading(wish)
+    if not case.asks_text and refused is None and withdrawals.FOR_PERSON.search(text):
+        return Reading(withdrawals.wish_for_person(text))
     stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
     if stopped is not None:
         read = stopped

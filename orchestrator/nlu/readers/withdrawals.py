@@ -54,7 +54,7 @@ _BEGINNING = (
     r"(?:(?:ok|okay|no|hi|hello|hey|sorry|please|actually|then|so|but|why|can|can['’]?t|could|may|would|will|is|it|"
     r"possible|there|a|any|way|i|i['’]d|we|you|let|me|us|really|just|rather|like|want|need|wish|have|to)\W+)*"
 )
-_PERSON = re.compile(
+FOR_PERSON = re.compile(
     rf"{_BEGINNING}(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me"
     r"|give me|want|need|call)"
     r"\s*(?:to|with|for)?\s*(?:an?|the|some|your)?\s*(?:real|live|actual|other)?\s*"
@@ -63,12 +63,10 @@ _PERSON = re.compile(
     r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
     re.IGNORECASE,
 )
+"""The wish to talk to a person, also behind a complaint; "remind me to talk to somebody" is none."""
 
 
-def wish_for_person(text: str) -> Understanding | None:
-    """Read "can I talk to somebody?", also behind a complaint; "remind me to talk to somebody" is no such wish."""
-    if not _PERSON.search(text):
-        return None
+def wish_for_person(text: str) -> Understanding:
     return Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
 
 

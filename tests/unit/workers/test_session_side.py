@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, cast
 from unittest.mock import MagicMock
 
@@ -115,6 +116,7 @@ class OneRun:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._tokens = count(1)
         self.told_before: list[list[str]] = []
 
     def _record(self) -> None:
@@ -122,10 +124,10 @@ class OneRun:
 
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float) -> RunClaim:
         phase = Phase.AFTER if self.told_before else Phase.BEFORE
-        return RunClaim(facts_of(OPEN), 1, phase, 1, ("input",))
+        return RunClaim(facts_of(OPEN), next(self._tokens), phase, 1, ("input",))
 
     async def claim_items(self, run_id: str, *, waited_s: float) -> ItemsClaim:
-        return ItemsClaim(facts_of(OPEN), 1, (ClaimedItem(0, "input", 1),))
+        return ItemsClaim(facts_of(OPEN), next(self._tokens), (ClaimedItem(0, "input", 1),))
 
     async def begin_items(self, *_: Any) -> bool:
         self._record()
