@@ -98,7 +98,7 @@ class PostgresLane:
         work = await self._take(session_id, token, turn)
         if work is None:
             return None
-        if stored[0] != epoch and epoch > 0:  # a commit came between this claim's snapshot and its lock
+        if stored[0] != epoch and epoch > 0:  # it changed between this claim's snapshot and its lock
             found = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
             assert found is not None
             stored = list(found)
