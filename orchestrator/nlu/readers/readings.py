@@ -69,6 +69,7 @@ class Case:
         self.system1 = system1
         self.context = context
         self.utterance = tokenize(text)
+        self._slots: dict[Dact, dict[str, Mention]] = {}
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -121,8 +122,12 @@ class Case:
 
     def find_slots(self, flow: FlowSpec, candidates: Sequence[Candidate] | None = None) -> dict[str, Mention]:
         """Find values for the slots of a flow; `candidates`: of all that were found, if not all count."""
-        found = self.candidates if candidates is None else candidates
-        return self.system1.slots.find_slots(self.utterance, found, flow, self.context)
+        if candidates is not None:
+            return self.system1.slots.find_slots(self.utterance, candidates, flow, self.context)
+        if flow.dact not in self._slots:
+            found = self.system1.slots.find_slots(self.utterance, self.candidates, flow, self.context)
+            self._slots[flow.dact] = found
+        return dict(self._slots[flow.dact])
 
 
 def _read_choice(case: Case) -> Reading | None:
@@ -202,12 +207,17 @@ def _read_two_requests(case: Case) -> Reading | None:
     if parts is None or context.question.slot is not None:
         return None
     first, rest, is_certain = parts
-    cases = Case(system1, clean(first), context), Case(system1, clean(rest), context)
-    readings = [read(one) for one in cases]
+    cases: list[Case] = []
+    readings: list[Reading] = []
+    for part in (first, rest):
+        cases.append(Case(system1, clean(part), context))
+        readings.append(read(cases[-1]))
+        if readings[-1].understanding.kind is not MessageKind.TASK:
+            return None
     least = _SURE_OF_PART if is_certain else system1.likely
     shares = [max(one.confidence, part.weighed.share) for one, part in zip(readings, cases, strict=True)]
     begun, other = (one.understanding for one in readings)
-    if min(shares) < least or {begun.kind, other.kind} != {MessageKind.TASK}:
+    if min(shares) < least:
         return None
     if not is_certain and (other.assumed or (begun.flows[0].dact == other.flows[0].dact and not other.slots)):
         return None
