@@ -34,8 +34,7 @@ _NOTHING_TO_CANCEL = 0.4
 _RESUMABLE = 1.6
 _NOTHING_TO_RESUME = 0.4
 BEST = 3
-FLOW = "flow:"
-"""What the labels of flows begin with."""
+_FLOW = "flow:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +58,13 @@ def weigh(probabilities: Mapping[str, float], context: NluContext) -> Weighed:
     weights["kind:correction"] = _CORRECTABLE if held else _NOTHING_TO_CORRECT
     weights["kind:cancellation"] = _CANCELLABLE if cancellable else _NOTHING_TO_CANCEL
     weights["kind:resumption"] = _RESUMABLE if context.interrupted else _NOTHING_TO_RESUME
-    others = [
-        (share * weights.get(label, 1.0), label)
-        for label, share in probabilities.items()
-        if not label.startswith(FLOW)
-    ]
-    tasks = [(-share, label) for label, share in probabilities.items() if label.startswith(FLOW)]
+    weighed = [(share * weights.get(label, 1.0), label) for label, share in probabilities.items()]
+    others = [one for one in weighed if not one[1].startswith(_FLOW)]
+    tasks = [(-share, label) for share, label in weighed if label.startswith(_FLOW)]
     together = -sum(share for share, _ in tasks)
     total = together + sum(share for share, _ in others)
     best = heapq.nsmallest(BEST, tasks)
-    flows = tuple(FlowScore(Dact(label[len(FLOW) :]), round(-share / total, 4)) for share, label in best)
+    flows = tuple(FlowScore(Dact(label[len(_FLOW) :]), round(-share / total, 4)) for share, label in best)
     share, label = max(others, default=(0.0, ""))
     if best and together >= share:
         return Weighed(best[0][1], together / total, flows)

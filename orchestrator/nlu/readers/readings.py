@@ -71,7 +71,6 @@ class Case:
         self.depth = depth  # how many times the message was cut to get to this part of it
         self.context = context
         self.utterance = tokenize(text)
-        self._slots: dict[Dact, dict[str, Mention]] = {}
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -124,12 +123,8 @@ class Case:
 
     def find_slots(self, flow: FlowSpec, candidates: Sequence[Candidate] | None = None) -> dict[str, Mention]:
         """Find values for the slots of a flow; `candidates`: of all that were found, if not all count."""
-        if candidates is not None:
-            return self.system1.slots.find_slots(self.utterance, candidates, flow, self.context)
-        if flow.dact not in self._slots:
-            found = self.system1.slots.find_slots(self.utterance, self.candidates, flow, self.context)
-            self._slots[flow.dact] = found
-        return dict(self._slots[flow.dact])
+        found = self.candidates if candidates is None else candidates
+        return self.system1.slots.find_slots(self.utterance, found, flow, self.context)
 
 
 def _read_choice(case: Case) -> Reading | None:

@@ -4,16 +4,11 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.errors import InvalidInput
-from orchestrator.nlu.text import tokenize
-from orchestrator.nlu.training.examples import Example
-from orchestrator.types import Dact
 from parley.commands.evaluate import locate
 from parley.evaluation.dialogues.dataset import State, read_dialogues, read_schema
 from parley.evaluation.dialogues.drive import drive
@@ -25,7 +20,6 @@ from parley.evaluation.dialogues.metrics import (
     score_frame,
     summarize,
 )
-from parley.evaluation.dialogues.name_spans import learn_spans
 from parley.evaluation.dialogues.telling import By, Telling
 from parley.evaluation.dialogues.tracker import DialogueTracker
 from parley.evaluation.dialogues.tracking import evaluate, follow, learn, split
@@ -276,39 +270,6 @@ def test_a_task_takes_over_what_was_said_to_another_service(tmp_path: Path) -> N
     states = tracker.trackers
     assert states["Hotels_1"].state == {"town": "Lisbon"}
     assert states["Hotels_1"].intent == "FindHotel"
-
-
-def test_names_in_small_letters_are_found_by_the_words_around_them() -> None:
-    """None of the names is in a list or written with capitals."""
-    flow = FlowSpec(Dact("play"), "0f2", "Music", Family.READ, slots={"song": SlotSpec("song", "base")})
-    names = ["yellow river", "deep water", "cold moon", "old road", "sweet home", "dark star"]
-    forms = ["please play {} for me", "put on the song {} now", "i want to hear {} again"]
-    examples = [
-        Example(
-            form.format(name),
-            None,
-            ((form.index("{"), form.index("{") + len(name), "song"),),
-            None,
-            flow.dact,
-            True,
-        )
-        for name in names
-        for form in forms
-    ] * 2
-    examples += [
-        Example(text, None, (), None, flow.dact, True) for text in ("stop it now", "what else is there")
-    ]
-    tagger = learn_spans(
-        [*examples, *(replace(one, text=one.text + " please") for one in examples)], {flow.dact: flow}
-    )
-    assert tagger is not None
-    found = tagger.find(tokenize("put on the song silver lake now"))
-    assert [(one.reading.value, one.kind) for one in found] == [("silver lake", "name")]
-
-
-def test_too_few_names_teach_nothing_about_where_others_stand() -> None:
-    flow = FlowSpec(Dact("play"), "0f2", "Music", Family.READ, slots={"song": SlotSpec("song", "base")})
-    assert learn_spans([Example("play it", None, (), None, flow.dact, True)], {flow.dact: flow}) is None
 
 
 @needs_data
