@@ -16,9 +16,9 @@ import numpy as np
 from orchestrator.nlu.classifier import Classifier
 from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, probabilities
 from orchestrator.nlu.text import fold
+from parley.evaluation.dialogues.compile import Words
 from parley.evaluation.dialogues.dataset import NO_INTENT, Act, Dialogue, Frame, Service
 from parley.evaluation.dialogues.offers import NOTHING, TAKING, SystemTurn, annotated_turn
-from parley.evaluation.dialogues.words import Words
 
 _STRENGTH = 10.0
 _STAYING = 1.0

@@ -18,10 +18,9 @@ from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import Example
 from orchestrator.nlu.training.learning import learn_labels, learn_slots
-from parley.evaluation.dialogues.compile import TODAY, annotated_spans
+from parley.evaluation.dialogues.compile import TODAY, Words, annotated_spans
 from parley.evaluation.dialogues.dataset import Dialogue, Frame, Service, Turn
-from parley.evaluation.dialogues.name_spans import learn_spans
-from parley.evaluation.dialogues.words import Words
+from parley.evaluation.name_spans import learn_spans
 
 NOTHING = "-"
 PROPOSE = "PROPOSE"

@@ -18,7 +18,7 @@ from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.readers.readings import Case, read
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean, fold
-from parley.evaluation.dialogues.compile import TODAY
+from parley.evaluation.dialogues.compile import TODAY, Words
 from parley.evaluation.dialogues.dataset import NO_INTENT, Dialogue, Frame, SchemaSlot, Service, Turn
 from parley.evaluation.dialogues.decisions import (
     AcceptanceModel,
@@ -28,7 +28,6 @@ from parley.evaluation.dialogues.decisions import (
 )
 from parley.evaluation.dialogues.metrics import Prediction
 from parley.evaluation.dialogues.offers import NOTHING, SystemReader, SystemTurn
-from parley.evaluation.dialogues.words import Words
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _STRENGTH = 10.0

@@ -14,14 +14,19 @@ from pathlib import Path
 
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import JsonObject
-from parley.evaluation.dialogues.compile import compile_flows, shared_values, spoken_flow, user_examples
+from parley.evaluation.dialogues.compile import (
+    Words,
+    compile_flows,
+    shared_values,
+    spoken_flow,
+    user_examples,
+)
 from parley.evaluation.dialogues.dataset import Dialogue, Service, read_dialogues, read_schema
 from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, read_lessons
 from parley.evaluation.dialogues.metrics import FrameScore, reliability, score_frame, summarize
-from parley.evaluation.dialogues.name_spans import learn_spans
 from parley.evaluation.dialogues.offers import SystemReader
 from parley.evaluation.dialogues.tracker import CarryModel, DialogueTracker, Learnt
-from parley.evaluation.dialogues.words import Words
+from parley.evaluation.name_spans import learn_spans
 
 FOLDS = 5
 

@@ -6,7 +6,7 @@ from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.text import tokenize
 from orchestrator.nlu.training.examples import Example
 from orchestrator.types import Dact
-from parley.evaluation.dialogues.name_spans import learn_spans
+from parley.evaluation.name_spans import learn_spans
 
 
 def test_names_in_small_letters_are_found_by_the_words_around_them() -> None:
