@@ -107,7 +107,12 @@ class Classifier:
         places, weights = self.model.places, self.model.weights
         total = self._zero.copy()
         for token in tokens[1:-1]:
-            total += self._row_of(token)
+            row = self._words.get(token)
+            if row is None:
+                row = self._sum_grams(token)
+                if len(self._words) < len(self._seen) + _UNKNOWN_WORDS_KEPT:
+                    self._words[token] = row
+            total += row
         for first, second in itertools.pairwise(tokens):
             pair = places.get(f"b:{first} {second}")
             if pair is not None:
@@ -116,23 +121,15 @@ class Classifier:
         total += self.model.bias
         return add_up(self.model, besides, total) if besides else total
 
-    def _row_of(self, word: str) -> Any:
-        row = self._words.get(word)
-        if row is None:
-            row = self._sum_grams(word)
-            if len(self._words) < len(self._seen) + _UNKNOWN_WORDS_KEPT:
-                self._words[word] = row
-        return row
-
     def _sum_grams(self, word: str) -> Any:
         total = self._zero.copy()
         for gram in grams(word):
-            row = self.model.row(gram)
-            if row is not None:
-                total += GRAM_WEIGHT * row
+            place = self.model.places.get(gram)
+            if place is not None:
+                total += GRAM_WEIGHT * self.model.weights[place]
         return total
 
     def _word_rows(self) -> dict[str, Any]:
         """Sum a known word's own weights and those of its n-grams, once."""
-        words = (name[2:] for name in self.model.places if name.startswith("w:"))
-        return {word: self.model.row(f"w:{word}") + self._sum_grams(word) for word in words}
+        words = ((name[2:], place) for name, place in self.model.places.items() if name.startswith("w:"))
+        return {word: self.model.weights[place] + self._sum_grams(word) for word, place in words}

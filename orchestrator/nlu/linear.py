@@ -67,11 +67,6 @@ class LinearModel:
     bias: Any
     sharpness: float = 1.0
 
-    def row(self, feature: str) -> Any:
-        """Give the weights of a feature; None for one that was never seen."""
-        place = self.places.get(feature)
-        return None if place is None else self.weights[place]
-
 
 def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
     """Add up the weights of what is there, in the order of the labels; `onto` what is known so far, else the bias."""
