@@ -70,13 +70,15 @@ class LinearModel:
 
 def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
     """Add up the weights of what is there, in the order of the labels; `onto` what is known so far, else the bias."""
-    known = model.places
-    found = [(known[name], weight) for name, weight in features.items() if name in known]
+    places: list[int] = []
+    weights: list[float] = []
+    for name, weight in features.items():
+        place = model.places.get(name)
+        if place is not None:
+            places.append(place)
+            weights.append(weight)
     total = model.bias if onto is None else onto
-    if not found:
-        return total
-    places, weights = zip(*found, strict=True)
-    return np.array(weights) @ model.weights.take(places, axis=0) + total
+    return np.array(weights) @ model.weights.take(places, axis=0) + total if places else total
 
 
 def score(model: LinearModel, features: Features) -> dict[str, float]:
