@@ -6,7 +6,8 @@ import os
 import threading
 import time
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 from celery import Celery
 from celery.worker import state as celery_state
@@ -26,6 +27,8 @@ from workers.messages.flower_events import FlowerEvents
 from workers.process import InternalWork, WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0
+AGENT: Final = "orchestrator.agent.build"
+"""The modules that run turns, which no other process loads."""
 
 _log = get_logger(__name__)
 
@@ -55,6 +58,7 @@ class WorkerLifecycle:
     def prepare(self) -> None:
         """Keep this process as it is now, before anything is opened, for those that run suspects."""
         if TURNS in self._app.amqp.queues.consume_from:
+            import_module(AGENT)  # here, and not in each process that is forked
             self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
 
     def open(self, consumer: Any) -> None:
