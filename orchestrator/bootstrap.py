@@ -309,15 +309,13 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
 
     loaded = load_domain(ports.domains.place(name))
     domain = loaded.domain
-
-    services = make_services(loaded, ports)
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     tool_ports = ToolPorts(transports, ports.shared.tool_limits, ports.shared.tool_cache)
     return assemble_agent(
         domain,
         loaded.policies,
-        services,
+        make_services(loaded, ports),
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
         system1=System1.for_domain(domain, trained_models(ports.settings)),
