@@ -13,7 +13,9 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 
-_EVERYTHING = re.compile(r"\b(everything|all of (it|them|this)|all tasks)\b", re.IGNORECASE)
+_EVERYTHING = re.compile(
+    r"\b(everything|(all|both) of (it|them|this)|all tasks|(all|both)(?=\W*$))\b", re.IGNORECASE
+)
 
 
 def cancel_task(turn: RunningTurn, understood: Understanding) -> None:

@@ -8,6 +8,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import keep_at_hand
 from orchestrator.agent.steps.dispatch import dispatch
+from orchestrator.agent.steps.load import hear
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.nlu.leftovers import name_later, name_next
@@ -45,8 +46,9 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         await _take_up(turn, modules, request)
         await carry_out(turn, modules)
         return
-    if state.later and turn.understanding is not None and turn.understanding.later in state.later.values():
-        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(turn.understanding.later))
+    put_off = turn.understanding.later if turn.understanding is not None else ""
+    if put_off and any(request.endswith(put_off) for request in state.later.values()):
+        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(put_off))
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
 
@@ -54,7 +56,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
 async def _take_up(turn: RunningTurn, modules: Modules, request: str) -> None:
     """Take what was asked for besides something that has ended for a message of its own."""
     keep_at_hand(turn, modules)
-    turn.carry_on = False
+    turn.carry_on, turn.context = False, hear(turn.context, modules, request)
     turn.understanding = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
     turn.changes.remark(RemarkKind.ASSUMED, why=name_next(turn.understanding.text or request))
     await dispatch(turn, modules)

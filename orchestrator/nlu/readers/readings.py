@@ -45,6 +45,7 @@ _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK
 """What values alone may be taken for."""
 _WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
 _SURE_OF_PART = 0.5
+_MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves over is read again later
 _UNLISTED = frozenset({NAME, QUOTE})
 
 
@@ -65,8 +66,9 @@ class Learnt(Protocol):
 class Case:
     """One message in its context, on its way through the readings of System 1; each part is worked out once."""
 
-    def __init__(self, system1: Learnt, text: str, context: NluContext) -> None:
+    def __init__(self, system1: Learnt, text: str, context: NluContext, depth: int = 0) -> None:
         self.system1 = system1
+        self.depth = depth  # how many times the message was cut to get to this part of it
         self.context = context
         self.utterance = tokenize(text)
 
@@ -127,9 +129,8 @@ class Case:
 
 def _read_choice(case: Case) -> Reading | None:
     """Take the message for one of the choices that the open question offers; no model could say better which."""
-    if not case.context.question.choices:
-        return None
-    chosen = choose(case.utterance, case.context, case.system1.flows)
+    is_open = bool(case.context.question.choices)
+    chosen = choose(case.utterance, case.context, case.system1.flows) if is_open else None
     return None if chosen is None else Reading(chosen)
 
 
@@ -166,10 +167,8 @@ def _read_withdrawal(case: Case) -> Reading | None:
     """Take the message for what is no longer wanted, or for the wish to talk to a person instead."""
     text, context, system1 = case.utterance.text, case.context, case.system1
     refused = None if case.asks_text else withdrawals.refused_part(text)
-    if not case.asks_text and refused is None and withdrawals.PERSON.search(text):
-        return Reading(
-            Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
-        )
+    if not case.asks_text and refused is None and withdrawals.FOR_PERSON.search(text):
+        return Reading(withdrawals.wish_for_person(text))
     stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
     if stopped is not None:
         read = stopped
@@ -197,21 +196,28 @@ def _read_whole(case: Case) -> Reading | None:
 
 def _read_two_requests(case: Case) -> Reading | None:
     """Take the first of several requests; the rest is read when it has ended."""
-    system1, context = case.system1, case.context
+    system1 = case.system1
     parts = split_request(case.utterance.text, system1.flows.values())
-    if parts is None or context.question.slot is not None:
+    if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
         return None
     first, rest, is_certain = parts
-    cases = Case(system1, clean(first), context), Case(system1, clean(rest), context)
-    readings = [read(one) for one in cases]
     least = _SURE_OF_PART if is_certain else system1.likely
-    shares = [max(one.confidence, part.weighed.share) for one, part in zip(readings, cases, strict=True)]
-    begun, other = (one.understanding for one in readings)
-    if min(shares) < least or {begun.kind, other.kind} != {MessageKind.TASK}:
+    begun = _read_request(case, first, least)
+    other = None if begun is None else _read_request(case, rest, least)
+    if begun is None or other is None:
         return None
-    if not is_certain and (other.assumed or (begun.flows[0].dact == other.flows[0].dact and not other.slots)):
+    one, two = begun.understanding, other.understanding
+    if not is_certain and (two.assumed or (one.flows[0].dact == two.flows[0].dact and not two.slots)):
         return None
-    return Reading(replace(begun, later=rest), min(one.confidence for one in readings), is_final=False)
+    return Reading(replace(one, later=rest), min(begun.confidence, other.confidence), is_final=False)
+
+
+def _read_request(case: Case, words: str, least: float) -> Reading | None:
+    """Read a part of a message; None when it is less sure than that to ask for a task."""
+    part = Case(case.system1, clean(words), case.context, case.depth + 1)
+    reading = read(part)
+    is_sure = max(reading.confidence, part.weighed.share) >= least
+    return reading if is_sure and reading.understanding.kind is MessageKind.TASK else None
 
 
 def _look_up_again(case: Case) -> Reading | None:
@@ -334,9 +340,8 @@ def _correction(base: Understanding, case: Case) -> Understanding:
 
 
 def _digression(base: Understanding, case: Case) -> Understanding:
-    label, answers = case.evidence.weighed.label, case.system1.answers
-    if label.startswith("answer:"):
-        answer = answers[label[7:]]
+    label = case.evidence.weighed.label
+    if (answer := case.system1.answers.get(label.removeprefix("answer:"))) is not None:
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
     digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
