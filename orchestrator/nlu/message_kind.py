@@ -227,17 +227,13 @@ class Decider:
             answer = reject_answer(evidence.utterance.text, asked)
         if answer is None:
             return False
-        if (
-            kind in {MessageKind.TASK, MessageKind.CORRECTION}
-            and evidence.mentions
-            and not is_free_text(asked)
-        ):
+        is_else = kind in {MessageKind.TASK, MessageKind.CORRECTION} and evidence.mentions
+        if is_else and not is_free_text(asked):
             return False
-        rival = next((name for name, one in evidence.mentions.items() if one.text == answer.text), None)
-        if rival is not None:  # one name is one value: "from Oslo" answers no question of where to
-            if answer.text != evidence.utterance.text.strip(" .,!?"):
-                return False
-            del evidence.mentions[rival]
+        rival = next((name for name, one in evidence.mentions.items() if one.text == answer.text), "")
+        if rival and answer.text != evidence.utterance.text.strip(" .,!?"):
+            return False  # "from Oslo" answers no question of where to
+        evidence.mentions.pop(rival, None)
         evidence.mentions[asked.name] = answer
         return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
@@ -136,3 +137,13 @@ def test_a_value_by_another_name_is_taken_where_the_message_refers_or_nothing_el
     assert inherit(state, flow, said={}, refers=True) == ["town"]
     assert flow.slots["town"].source is SlotSource.INHERITED
     assert begin(make_state(city="Oslo"), HOTEL, nights=2).value("town") == "Oslo"
+
+
+def test_what_is_asked_for_again_is_not_taken_as_it_was() -> None:
+    """PX-18: the user wants another one, and has not been understood yet."""
+    state = make_state(city="Oslo", cuisine="Greek", party=4)
+    again = FIND(2.0)
+    state.stack.push(again, 2.0)
+    state.ambiguity.declare(Level.SPECIFIC, flow_id=again.flow_id, slot="party")
+    flow = begin(state, ORDER, name="Old Mill")
+    assert (flow.value("city"), "party" in flow.slots) == ("Oslo", False)

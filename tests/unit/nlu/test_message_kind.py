@@ -1,10 +1,16 @@
 """The kind of a message depends on its words and on what is open (NL-4, IR-1)."""
 
+from datetime import date
+
 import pytest
 
 from orchestrator.dialogue.ambiguity import Option
-from orchestrator.dialogue.understanding import Digression, MessageKind
-from orchestrator.nlu.nlu_context import PastFlow
+from orchestrator.dialogue.understanding import Digression, FlowScore, MessageKind
+from orchestrator.nlu.message_kind import Evidence, Weighed
+from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.text import tokenize
+from orchestrator.types import Dact
+from tests.unit.analytics.asking import trained
 from tests.unit.nlu.flights import SEARCH, booked, booking, confirming, nothing_open, understand, values
 
 
@@ -158,3 +164,31 @@ def test_an_unknown_city_is_named_as_such() -> None:
 
 def test_a_task_without_values_can_interrupt() -> None:
     assert understand("I want to cancel my flight", booking()).flows[0].dact == "cancel_booking"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("from Oslo", {"origin": "OSL"}), ("Oslo", {"destination": "OSL"})]
+)
+def test_a_name_that_is_said_once_is_one_value(text: str, said: dict[str, str]) -> None:
+    """ "From Oslo" answers no question of where to."""
+    assert values(understand(text, booking(asked="destination", values={}))) == said
+
+
+@pytest.mark.parametrize(
+    ("share", "flow", "score", "kind"),
+    [
+        (0.9, "export", 0.05, MessageKind.CONFIRMATION),
+        (0.5, "export", 0.4, MessageKind.TASK),
+        (0.5, "export", 0.2, MessageKind.UNKNOWN),
+        (0.5, "preview", 0.4, MessageKind.UNKNOWN),
+    ],
+)
+def test_an_unsure_yes_is_another_task_or_nothing(
+    share: float, flow: str, score: float, kind: MessageKind
+) -> None:
+    _, system1 = trained()
+    weighed = Weighed("kind:confirmation", share, (FlowScore(Dact(flow), score),))
+    evidence = Evidence(tokenize("export that"), [], weighed, 1.0, {})
+    context = NluContext(date(2026, 11, 20), active=system1.flows[Dact("preview")])
+
+    assert system1.decider.decide(evidence, context) is kind

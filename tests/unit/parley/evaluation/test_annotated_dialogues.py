@@ -186,6 +186,23 @@ REFERRING = {
 }  # fmt: skip
 
 
+OTHERS = {
+    "dialogue_id": "1_3",
+    "services": ["Tables_1"],
+    "turns": [
+        user("I want to eat in Oslo", "FindTable", {"city": "Oslo"}, act("INFORM_INTENT", "intent", "FindTable"),
+             act("INFORM", "city", "Oslo")),
+        system("How about Olive Tree?", act("OFFER", "name", "Olive Tree"), call=("FindTable", {"city": "Oslo"}),
+               rows=ROWS),
+        user("Do you have any other places? Greek food would be great", "FindTable", FOUND, act("REQUEST_ALTS"),
+             act("INFORM", "cuisine", "Greek")),
+        system("There is Old Mill.", act("OFFER", "name", "Old Mill"), call=("FindTable", FOUND), rows=ROWS),
+        user("Great, sounds excellent!", "FindTable", TAKEN, act("SELECT")),
+        *REFERRING["turns"][7:12],
+    ],
+}  # fmt: skip
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
@@ -234,11 +251,11 @@ async def test_where_system_1_is_sure_the_annotations_are_not_asked(data: Path, 
 
 
 async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path, tmp_path: Path) -> None:
-    """IR-5, FS-7: another row, its street, the choice of it, "there", and the place that a taxi goes to."""
-    (data / "dialogues.jsonl").write_bytes(orjson.dumps(REFERRING) + b"\n")
+    """IR-5, FS-7: another row, also of another search, its street, its choice, "there", and where a taxi goes."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps(REFERRING) + b"\n" + orjson.dumps(OTHERS))
     figures = await measure(data, tmp_path, Telling.SAID)
     assert figures["misses"] == []
-    assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 4)
+    assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 7)
 
 
 @pytest.mark.parametrize("is_planted", [False, True])
