@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Protocol
 
-from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import Answer, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
@@ -20,10 +20,12 @@ from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import (
     SURE_OF_VALUES,
+    are_two_requests,
     is_about_another_thing,
     is_explained,
     name_unknown,
     name_untaken,
+    slot_words,
     split_request,
     sure_of_answer,
     unexplained,
@@ -137,8 +139,11 @@ def _read_reference(case: Case) -> Reading | None:
     """Take the message for a row of what was displayed last; other values in it are taken along."""
     shown, system1, context = case.context.shown, case.system1, case.context
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
-    if shown is None or spec is None or case.asks_text:
+    if case.asks_text:
         return None
+    if shown is None or spec is None:
+        listing = references.list_others(case.utterance, context, system1.flows, system1.rows)
+        return None if listing is None else Reading(listing, SURE_OF_VALUES, is_final=False)
     message = references.Message(case.utterance, shown, spec, context.values.get(shown.key), case.candidates)
     found = references.find_reference(message)
     if found is None:
@@ -207,21 +212,21 @@ def _read_two_requests(case: Case) -> Reading | None:
     least = _SURE_OF_PART if is_certain else system1.likely
     shares = [max(one.confidence, part.weighed.share) for one, part in zip(readings, cases, strict=True)]
     begun, other = (one.understanding for one in readings)
-    if min(shares) < least or {begun.kind, other.kind} != {MessageKind.TASK}:
-        return None
-    if not is_certain and (other.assumed or (begun.flows[0].dact == other.flows[0].dact and not other.slots)):
+    if min(shares) < least or not are_two_requests(begun, other, context, is_certain=is_certain):
         return None
     return Reading(replace(begun, later=rest), min(one.confidence for one in readings), is_final=False)
 
 
 def _look_up_again(case: Case) -> Reading | None:
-    """Take values alone, said after something was looked up, for looking it up with them."""
+    """Take values alone, said after something was done, for it: it is looked up with them, or asked about (RT-12)."""
     context, evidence, kind = case.context, case.evidence, case.kind
     past = context.completed[0] if context.completed else None
-    if context.active is not None or kind not in _BARE or past is None or past.spec.family is not Family.READ:
+    if context.active is not None or kind not in _BARE or past is None:
         return None
     alone = kind is MessageKind.TASK  # a task of several values is one; a single value may be no task
-    if not is_bare(evidence, whole=alone) or (alone and len(case.candidates) > 1):
+    is_likely = alone and evidence.weighed.flows[0].score >= case.system1.likely
+    besides = frozenset[str]() if is_likely else slot_words(past.spec)
+    if (alone and len(case.candidates) > 1) or not is_bare(evidence, whole=alone, besides=besides):
         return None
     listed = [known for candidate in case.candidates if (known := candidate.without(_UNLISTED)).readings]
     found = case.find_slots(past.spec, listed)
