@@ -25,7 +25,7 @@ from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.roles import SESSION_FLOWS
+from orchestrator.adapters.postgres.roles import SESSION_FLOWS, SESSION_FLOWS_CONNECTIONS
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.status import PostgresLoad
@@ -72,7 +72,6 @@ from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
 """More than a runner waits for sessions, so that an empty wait is no error."""
-SESSION_FLOWS_CONNECTIONS = 4
 PROBED_WITHIN_S = 2.0
 """A store that needs longer does not answer: those who probe us do not wait for long either."""
 

@@ -32,8 +32,6 @@ def hold(data_dir: Path) -> Iterator[None]:
     """
     data_dir.mkdir(mode=CLOSED, parents=True, exist_ok=True)
     _require_own(data_dir)
-    if data_dir.stat().st_mode & 0o777 != CLOSED:
-        data_dir.chmod(CLOSED)
     descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not _lock(descriptor):
@@ -41,6 +39,9 @@ def hold(data_dir: Path) -> Iterator[None]:
             raise FolderInUse(
                 f"{data_dir} is in use by a running Parley (pid {pid}): stop that one, or choose another folder."
             )
+        # Not before the folder is ours: who holds it may have opened it to the account of its PostgreSQL.
+        if data_dir.stat().st_mode & 0o777 != CLOSED:
+            data_dir.chmod(CLOSED)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter
-from fastapi import Path as PathParameter
+from pydantic import StringConstraints
 
 from gateway.dependencies import TheOperations
 from gateway.responses.common import documented
@@ -23,17 +23,17 @@ DETAILS = frozenset({"confusion", "outcomes"})
 
 router = APIRouter(prefix="/v1/evaluations", tags=["operate"])
 
-# Runs are named by their time; other files beside them are none.
+# A run is named by its time; other files beside it are not runs.
 _OF_A_RUN = re.compile(r"\d{8}-\d{6}")
 
 # A name within the folder, and nothing above it.
-Name = Annotated[str, PathParameter(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
+Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 
 
 @router.get("", responses=documented(list[Evaluation]))
-async def list_evaluations(operations: TheOperations) -> list[JsonObject]:
-    """List the latest runs with their figures, the newest first; none where this gateway knows no folder of them."""
-    return await asyncio.to_thread(_list_runs, operations.evaluations)
+async def list_evaluations(operations: TheOperations, domain: Name | None = None) -> list[JsonObject]:
+    """List the latest runs, of one domain or of all, the newest first; none where this gateway knows no folder."""
+    return await asyncio.to_thread(_list_runs, operations.evaluations, domain or "*")
 
 
 @router.get("/{domain}/{run}", responses=documented(WholeEvaluation))
@@ -45,8 +45,9 @@ async def show_evaluation(domain: Name, run: Name, operations: TheOperations) ->
     return found
 
 
-def _list_runs(folder: Path | None) -> list[JsonObject]:
-    files = () if folder is None else (file for file in folder.glob("*/*.json") if _OF_A_RUN.match(file.stem))
+def _list_runs(folder: Path | None, domain: str) -> list[JsonObject]:
+    kept = () if folder is None else folder.glob(f"{domain}/*.json")
+    files = (file for file in kept if _OF_A_RUN.match(file.stem))
     latest = sorted(files, key=lambda file: file.stem, reverse=True)[:MOST]
     runs = [orjson.loads(file.read_bytes()) for file in latest]
     return [{name: one for name, one in run.items() if name not in DETAILS} for run in runs]

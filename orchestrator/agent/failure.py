@@ -86,7 +86,7 @@ async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, fail
         turn.context,
         (flow.dact,),
         evidence={**failure.evidence, "category": failure.category.value, "message": failure.message},
-        text=turn.work.input.text or "",
+        text=turn.context.text,
         call=turn.context.call,
     )
     known = (score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows)

@@ -61,9 +61,8 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     if before is not None:
         _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
     if flow.started_at == turn.context.now:
-        understood = turn.understanding
         takes = any(slot.same_as for slot in flow.spec.slots.values())
-        refers = takes and refers_to_before(understood.text if understood else turn.context.text)
+        refers = takes and refers_to_before(turn.context.text)
         carried = inherit(turn.changes.state, flow, said=labels, refers=refers)
         if carried:
             values = [

@@ -85,8 +85,8 @@ class DialogueState:
     # What a turn does
 
     def put_off(self, request: str, first: FlowId) -> None:
-        """Keep a request until a flow has ended, behind what waits for that already."""
-        self.later[first] = f"{self.later[first]} and then {request}" if first in self.later else request
+        """Keep a request until a flow has ended; it comes after what was kept before."""
+        self.later[first] = " and then ".join([*filter(None, [self.later.get(first)]), request])
 
     def take_due(self) -> str | None:
         """Take a request whose turn it is: the flow that came first is over, and nothing is asked."""

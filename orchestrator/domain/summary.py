@@ -14,7 +14,10 @@ TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_exter
 
 @dataclass(frozen=True, slots=True)
 class FlowSummary:
-    """`changes`: the tools that are not idempotent. `tags`: joined over all tools (PX-3)."""
+    """`changes`: the tools that are not idempotent. `tags`: joined over all tools (PX-3).
+
+    `approval`: when a person has to approve a call of it; empty: never.
+    """
 
     dact: Dact
     intent: str
@@ -22,7 +25,7 @@ class FlowSummary:
     changes: tuple[ToolId, ...]
     tags: tuple[str, ...]
     confirms: bool
-    needs_approval: bool
+    approval: str
 
     def __str__(self) -> str:
         parts = [f"{self.dact} ({self.intent}): {', '.join(self.tools) or 'no tools'}"]
@@ -30,8 +33,8 @@ class FlowSummary:
             parts.append(f"changes things with {', '.join(self.changes)}" + (", after a yes" * self.confirms))
         if self.tags:
             parts.append(", ".join(tag.replace("_", " ") for tag in self.tags))
-        if self.needs_approval:
-            parts.append("needs an approval")
+        if self.approval:
+            parts.append(f"approval {self.approval}")
         return "; ".join(parts)
 
 
@@ -50,5 +53,13 @@ def _summarize_flow(spec: FlowSpec, tools: Mapping[ToolId, ToolSpec]) -> FlowSum
         changes=tuple(tool.tool_id for tool in used if tool.has_effect),
         tags=tags,
         confirms=spec.confirm,
-        needs_approval=len(tags) == len(TAGS) or any(tool.requires_approval for tool in used),
+        approval=_say_when_approved(used, tags),
+    )
+
+
+def _say_when_approved(used: list[ToolSpec], tags: tuple[str, ...]) -> str:
+    if len(tags) == len(TAGS) or any(tool.requires_approval for tool in used):
+        return "needed"
+    return " or ".join(
+        f"above {bound:g} of {name}" for tool in used for name, bound in tool.approval_above.items()
     )

@@ -22,6 +22,8 @@ REPLACES = "replaces"
 """In the origin of a note: what the user had said before, in its place."""
 MOST_WORDS = 0.75
 """Of the telling words of a longer sentence, those that another one must have to say the same."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
+"""In a text that holds JSON, as kept prompts do: a line break is no part of the word after it."""
 _SENTENCE_END = re.compile(r"[.!?…]")
 _SENTENCE = re.compile(r"((?<=[.!?…])[\"”’)]*\s+|\n+)")
 _FRAME = frozenset(
@@ -53,7 +55,7 @@ class Unwanted:
 
     def is_in(self, text: str) -> bool:
         """Say whether a text tells any of it."""
-        terms = frozenset(find_terms(text))
+        terms = frozenset(find_terms(text)).union(find_terms(_ESCAPE.sub(_read_escape, text)))
         return any(len(subject & terms) >= _enough(subject) for subject in self.subjects)
 
     def take_out(self, value: Json, name: str = "") -> Json:
@@ -108,6 +110,10 @@ def read_replaced(origin: JsonObject) -> list[str]:
     """List what the user had said before, in place of a note."""
     replaced = origin.get(REPLACES)
     return [str(text) for text in replaced] if is_list(replaced) else []
+
+
+def _read_escape(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else " "
 
 
 def _subjects_of(one: Preference) -> Iterator[frozenset[str]]:

@@ -23,7 +23,7 @@ class Execution:
     `data`: what the tools returned, merged by name; later tools win. `answers`: what each call returned, in order.
     `filled`: the slots that held values when the tools were called, for `verify`.
     `warning`: why the data are only a part. `code`: what a skill wrote, for the frame.
-    `noted`: what was found is in the scratchpad.
+    `noted`: what was found is in the scratchpad. `faulty`: a verification found its results wrong.
     """
 
     flow: BaseFlow
@@ -38,6 +38,7 @@ class Execution:
     code: str | None = None
     by_skill: bool = False
     noted: bool = False
+    faulty: bool = False
 
     @property
     def returned(self) -> list[JsonObject]:
@@ -49,12 +50,9 @@ class Execution:
 
     @property
     def has_effect(self) -> bool:
-        """Whether this turn has changed something for good on behalf of the flow."""
-        turn_id = self.context.ids.turn_id
-        return any(
-            note.flow_id == self.flow.flow_id and note.turn_id == turn_id
-            for note in self.context.changes.state.effects
-        )
+        """Whether something was changed for good on behalf of the flow, in this turn or before."""
+        effects = self.context.changes.state.effects
+        return any(note.flow_id == self.flow.flow_id and note.stands for note in effects)
 
     def value(self, name: str) -> Json:
         return self.flow.value(name)

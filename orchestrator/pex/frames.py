@@ -113,7 +113,9 @@ def _mend(run: Execution, frame: Frame) -> str | None:
 def _show_plainly(run: Execution, frame: Frame) -> str | None:
     """Show as a table or card what cannot be shown as it was meant to be, and say so."""
     if frame.display_type == "chart" and is_object(frame.data):
-        frame.data = (find_rows(run.data) or [])[:SHOWN_ROWS] or frame.data
+        own = frame.data.get("data")
+        rows = find_rows(run.data) or find_rows(own if is_object(own) else {}) or []
+        frame.data, frame.rows = rows[:SHOWN_ROWS] or frame.data, len(rows) or frame.rows
     plain = _plain_type(frame.data)
     if frame.data is None or (frame.display_type == plain and frame.error is None):
         return None

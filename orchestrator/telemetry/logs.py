@@ -118,6 +118,32 @@ def _hide(_logger: Any, _method: str, line: Any) -> str:
     return hide_secrets(line)
 
 
+def _print_until_set_up() -> None:
+    """Let a program that only imports us, a notebook or a domain's test, read log lines without contents, too.
+
+    structlog by itself prints the local variables of every function that an error passed: configuration, secrets, and
+    what people said. A program that has configured structlog keeps what it has.
+    """
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="%Y-%m-%d %H:%M:%S", utc=False),
+            _render_errors,
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            ),
+            _hide,
+        ],
+        logger_factory=lambda *_names: structlog.PrintLogger(sys.stderr),
+    )
+
+
+_print_until_set_up()
+
+
 def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = frozenset()) -> None:
     """Send what we and the libraries log, and what ends this process unexpectedly, through structlog.
 

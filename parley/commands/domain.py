@@ -81,7 +81,7 @@ def _row(flow: FlowSummary) -> list[str]:
         ", ".join(flow.changes),
         ", ".join(tag.replace("_", " ") for tag in flow.tags),
         "asks first" if flow.confirms else "",
-        "needed" if flow.needs_approval else "",
+        flow.approval,
     ]
 
 

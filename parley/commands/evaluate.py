@@ -17,7 +17,7 @@ from parley.output import print_json, print_table, say
 from parley.terminal.drawing import WIDTH, bar
 
 if TYPE_CHECKING:
-    from parley.evaluation.domains import DomainReport
+    from parley.evaluation.domains import DomainReport, Variant
 
 app = typer.Typer()
 
@@ -106,8 +106,7 @@ def evaluate_domain_or_dialogues(
     They go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and
     dialogues.jsonl is measured as annotated dialogues: what System 1 understands of them, or what the runtime does.
     """
-    from parley.evaluation.domains import Variant, evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
-    from parley.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import
+    from parley.evaluation.domains import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
 
     found = find_conversations(target) if target is not None and schema is None else None
     if found is None:
@@ -118,24 +117,32 @@ def evaluate_domain_or_dialogues(
             _evaluate_dialogues(files, examples, folds, as_json=json)
         return
     domain, files = found
-    if prompts and not model:
-        raise InvalidInput("Prompts are for a model: name one with --model.", field="prompts")
-    if curve and model:
-        raise InvalidInput("The curve is of System 1 alone: measure models without it.", field="curve")
-    variants = [Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ()))]
     report = asyncio.run(
         evaluate_domain(
             domain,
             files,
-            variants=[*(Variant(examples=count) for count in CURVE if curve), *variants],
+            variants=_list_variants(model, prompts, curve=curve),
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
-            folder=data_dir / EVALUATIONS / Path(domain).name,
+            folder=data_dir / EVALUATIONS / Path(domain).resolve().name,
             notice=say,
         )
     )
     _end(report, as_json=json)
+
+
+def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> list[Variant]:
+    """List what is measured side by side: each model with the domain's prompts and each folder's, or System 1."""
+    from parley.evaluation.domains import Variant  # noqa: PLC0415  # slow to import
+    from parley.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import
+
+    if prompts and not model:
+        raise InvalidInput("Prompts are for a model: name one with --model.", field="prompts")
+    if curve and model:
+        raise InvalidInput("The curve is of System 1 alone: measure models without it.", field="curve")
+    learnt = [Variant(examples=count) for count in CURVE] if curve else []
+    return [*learnt, *(Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ())))]
 
 
 def _end(report: DomainReport, *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.errors import InvalidInput, NotFound
-from parley.terminal.conversation import SPEAKERS, Conversation, Turn
+from parley.terminal.conversation import Conversation, Turn, line_of
 from parley.terminal.show import make_table
 from parley.terminal.words import clean, describe_flow, describe_progress, describe_status, plain
 
@@ -183,8 +183,7 @@ def _decide(talk: Talk, decision: str) -> Turn | None:
 @_command("/history", "what was said in this session")
 def _history(talk: Talk, _: str) -> None:
     for said in talk.conversation.client.history(talk.conversation.session_id):
-        who = SPEAKERS.get(str(said.get("role")), clean(said.get("role")))
-        talk.console.print(Text(f"{who}: {plain(str(said.get('content', '')))}"))
+        talk.console.print(Text(plain(line_of(said))))
 
 
 @_command("/new", "begin another session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ from orchestrator.domain.export_links import PREFIX as EXPORTS
 Turn: TypeAlias = dict[str, Any]
 """A turn object."""
 
-SPEAKERS = {"user": "You", "agent": "Parley"}
+_SPEAKERS = {"user": "You", "agent": "Parley"}
 WAIT_S = 30.0
 _RUNNING = frozenset({"queued", "running"})
 
@@ -50,6 +51,14 @@ class Conversation:
         while turn["status"] in _RUNNING:
             turn = self.client.turn(str(turn["turn_id"]), wait_s=WAIT_S)
         return turn
+
+
+def line_of(said: dict[str, Any]) -> str:
+    """Write an utterance of a history as a line; of an action its name, in brackets."""
+    content = str(said["content"])
+    if said["form"] == "action" and content.startswith("{"):  # words alone, when it was forgotten
+        content = f"({json.loads(content)['name']})"
+    return f"{_SPEAKERS.get(said['role'], said['role'])}: {content}"
 
 
 def answer_of(turn: Turn) -> str:

@@ -99,7 +99,7 @@ def _memory_ports() -> Ports:
     )
 
 
-def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports:
+def postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports:
     workers: dict[Lane, WorkerLock] = {}
 
     async def make_lane(**options: Any) -> Lane:
@@ -169,7 +169,7 @@ async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
             if request.param == "postgres"
             else Database(request.getfixturevalue("pooled_url"), pooled=True)
         )
-        yield _postgres_ports(url, await stack.enter_async_context(described), stack)
+        yield postgres_ports(url, await stack.enter_async_context(described), stack)
 
 
 @pytest.fixture

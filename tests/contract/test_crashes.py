@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TenantId
-from tests.contract.conftest import Ports
+from tests.contract.conftest import Ports, postgres_ports
 from tests.contract.factories import commit_for, submission
 
 
@@ -81,6 +85,28 @@ async def test_a_suspect_whose_worker_ends_before_it_is_run_is_found_at_once(
     await ports.kill(left)
 
     assert await (await ports.make_lane()).sweep(grace_s=60) == [session]
+
+
+async def test_many_crashes_wait_for_no_connection_that_others_use_for_long(
+    database_url: str, tenant: TenantId
+) -> None:
+    """A kill interrupts many turns at once: those under suspicion, and the journals of the others, go the short way."""
+    migrate(database_url)
+    suspected: list[tuple[SessionId, int]] = []
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(database_url, reading_size=1, timeout_s=2))
+        ports = postgres_ports(database_url, database, stack)
+        once, twice = await _submit(ports, tenant, "a crash"), await _submit(ports, tenant, "two crashes")
+        await _crash(ports, once)
+        for _ in range(2):
+            await _crash(ports, twice)
+        lane = await ports.make_lane(suspected=lambda *found: suspected.append(found))
+
+        async with database.transaction():
+            lease, left = await _claim(lane, once), await lane.claim(twice)
+
+    assert (lease.work.input.text, left) == ("a crash", None)
+    assert suspected == [(twice, 2)]
 
 
 async def test_what_crashed_alone_is_set_aside(ports: Ports, tenant: TenantId) -> None:

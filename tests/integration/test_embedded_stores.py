@@ -150,11 +150,16 @@ def test_data_survive_a_restart_and_nothing_is_left_running(tmp_path: Path) -> N
             assert client.config_get("appendonly") == {"appendonly": "yes"}
 
 
-def test_a_second_start_on_the_same_folder_names_the_first(tmp_path: Path) -> None:
+def test_a_second_start_on_the_same_folder_names_the_first_and_leaves_the_folder_as_it_was(
+    tmp_path: Path,
+) -> None:
+    """The first may have opened it to the account of its PostgreSQL, which is making its cluster at that moment."""
     with hold_stores(tmp_path) as (holder, _):
+        tmp_path.chmod(0o710)
         with pytest.raises(FolderInUse, match=rf"\(pid {holder.pid}\)") as refusal, stores(tmp_path):
             pass
         assert len(str(refusal.value).splitlines()) == 1
+        assert tmp_path.stat().st_mode & 0o777 == 0o710
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")

@@ -138,6 +138,37 @@ async def test_a_frame_is_repaired(
     assert (frame["display_type"], [row["name"] for row in frame["data"]]) == (display, ["bolt", "lens"])
 
 
+@pytest.mark.parametrize(
+    ("asked", "why", "shown"),
+    [
+        (
+            ("average mpg by origin", "as a line chart", "only the Japanese ones"),
+            "one point makes no line.",
+            1,
+        ),
+        (("bar chart of mpg by name in cars",), "311 bars are too many to read.", 311),
+        (
+            ("draw a bar chart of horsepower by name in cars where horsepower is missing",),
+            "average horsepower is empty in all of these rows.",
+            6,
+        ),
+    ],
+)
+async def test_a_picture_on_which_nothing_can_be_seen_is_repaired_into_its_rows(
+    asked: tuple[str, ...], why: str, shown: int
+) -> None:
+    """AG-6, in a domain that ships: its policy says what is wrong with the frame, and the user is told once."""
+    loaded, system1 = trained("analytics")
+
+    talked = await converse(Simulator.of(loaded, system1=system1), *asked)
+
+    assert (talked.steps, talked.repairs) == ([Rung.REPAIR], ["plain"])
+    frame = talked.turn["frame"]
+    assert (frame["block"]["type"], frame["block"]["rows"], frame["error"]) == ("table", shown, None)
+    assert talked.turn["reply"].count(f"This is shown as a table: {why}") == 1
+    assert "Here is the" not in talked.turn["reply"]
+
+
 # Tier 2: the ladder
 
 

@@ -34,6 +34,9 @@ def fail():
 """
 
 
+UNTIL_SET_UP = PRELUDE.replace("set_up_logging(", "(lambda *_: None)(")
+
+
 def run(code: str) -> tuple[list[dict[str, Any]], str]:
     """The lines that a process logs, and all that it wrote."""
     done = subprocess.run(
@@ -77,6 +80,19 @@ def test_errors_are_told_without_their_words_and_without_local_variables(case: s
     assert any("ValueError" in json.dumps(line) for line in lines), written
     assert SECRET not in written
     assert CONTENT not in written
+
+
+def test_a_program_that_only_imports_us_reads_no_local_variables_either() -> None:
+    """A tool that breaks in a domain's own test or in a notebook, where nobody has set logging up."""
+    code = UNTIL_SET_UP + CAUGHT + "log.error('A tool broke.', exc_info=caught)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert "A tool broke." in done.stderr
+    assert "builtins.ValueError" in done.stderr
+    assert SECRET not in done.stderr + done.stdout
+    assert CONTENT not in done.stderr + done.stdout
 
 
 def test_our_own_errors_are_told_whole_but_for_secrets() -> None:

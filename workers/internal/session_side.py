@@ -71,7 +71,7 @@ class NotedProposals:
 
 
 class SessionSide:
-    """Belongs to who carries runs out."""
+    """Belongs to whoever carries runs out."""
 
     def __init__(self, material: SessionMaterial, lanes: Lanes) -> None:
         self._material = material

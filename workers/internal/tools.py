@@ -26,7 +26,7 @@ from workers.internal.session_side import NotedProposals, SessionSide
 
 
 def make_session_side(ports: Ports) -> SessionSide:
-    """What gives runs their material and takes their proposals, with the rights of the runtime."""
+    """Make what gives runs their material and takes their proposals, with the rights of the runtime."""
     lanes = SystemTurns(ports.stores.inbox, ports.shared.wakeup)
     return SessionSide(PostgresSessionMaterial(ports.stores.database), lanes)
 
@@ -61,7 +61,7 @@ class SystemTurns:
     async def submit(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> str:
-        """Submit an action, once per `key`; its turn. Raises SessionClosed, InboxFull, Unavailable."""
+        """Submit an action, once per `key`; its turn. Raises SessionClosed, InboxFull, NotFound, Unavailable."""
         given = TurnInput(action={"name": name, "payload": payload}, form="action", kind=TurnKind.SYSTEM)
         receipt = await self._inbox.submit(
             Submission(session_id, given, tenant_id, idempotency_key=key, if_busy=IfBusy.ENQUEUE)

@@ -16,12 +16,14 @@ from orchestrator import (
     Execution,
     Failed,
     FailureCategory,
+    Frame,
     JsonObject,
     Recover,
     Recovery,
 )
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<!,)")
+_FEWEST_POINTS, _MOST_BARS = 2, 50
 _ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
 
 
@@ -86,6 +88,8 @@ class Aggregate(Reading):
 
 
 class Chart(Reading):
+    """Draws, and lets a table stand for a picture on which nothing could be seen (AG-6)."""
+
     dact: ClassVar[str | None] = "chart"
 
     async def review(self, run: Execution) -> Ending | None:
@@ -94,6 +98,23 @@ class Chart(Reading):
         if ending is not None or run.value("kind") != "scatter":
             return ending
         return next((ask(run, slot) for slot in ("column", "by") if run.value(slot) is None), None)
+
+    def frame(self, run: Execution) -> Frame:
+        frame = super().frame(run)
+        frame.error = _find_what_hides(run.data["chart_kind"], run.data["chart"])
+        return frame
+
+
+def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
+    """Say why nobody could read a picture that can well be drawn."""
+    rows, measured = chart["data"]["values"], chart["encoding"]["y"]["title"]
+    if all(list(row.values())[-1] is None for row in rows):
+        return f"{measured} is empty in all of these rows."
+    if kind == "line" and len(rows) < _FEWEST_POINTS:
+        return "one point makes no line."
+    if kind == "bar" and len(rows) > _MOST_BARS:
+        return f"{len(rows):,} bars are too many to read."
+    return None
 
 
 class Compare(Reading):

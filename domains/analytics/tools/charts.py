@@ -9,12 +9,11 @@ from domains.analytics.statements.parts import Column, Values, invalid, quote, t
 from domains.analytics.statements.question import Question, write_question
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService
-from domains.analytics.tools.display import about
+from domains.analytics.tools.display import about, show_rows
 from orchestrator import Json, JsonObject, ToolCall
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 2000
-MOST_BARS = 50
 BINS = 20
 _MARKS = {"bar": "bar", "line": "line", "scatter": "point", "histogram": "bar"}
 
@@ -41,7 +40,7 @@ class Charts(TableService):
             against = _text_of(sheet) if kind == "bar" and by is None else by
             asked = replace(asked, by=sheet.time.name if against is None else against)
             sql = f"SELECT * FROM ({await write_question(workspace, sheet, asked, values)})"  # noqa: S608
-            sql += f" LIMIT {MOST_BARS}" if kind == "bar" else f" ORDER BY 1 LIMIT {MOST_POINTS}"
+            sql += f"{' ORDER BY 1' if kind == 'line' else ''} LIMIT {MOST_POINTS}"
         else:
             where = f" WHERE {parse_condition(condition, sheet).write(values)}" if condition else ""
             sql = (_scatter if kind == "scatter" else _histogram)(sheet, column, by, where)
@@ -55,13 +54,15 @@ class Charts(TableService):
             "histogram": f"{x.name} of {sheet.name}",
         }
         title = titles.get(kind, f"{measured} of {sheet.name} by {x.name}")
+        rows = to_objects(found.columns, found.rows)
         return {
             **about(workspace, sheet),
-            "chart": _specify(kind, title, sheet, (x, y), to_objects(found.columns, found.rows)),
+            "chart": _specify(kind, title, sheet, (x, y), rows),
             "chart_kind": kind,
             "title": title,
             "among": condition or "",
-            "points": len(found.rows),
+            "points": len(rows),
+            "lines": show_rows([x.name, y.name], rows),
         }
 
 

@@ -28,6 +28,8 @@ READER: Final = "parley_reader"
 """People who look with SQL: the rows of the one tenant that their login role is tied to."""
 SESSION_FLOWS: Final = "parley_session_flows"
 """Session flows: scratchpads and what is remembered, nothing of sessions. Nobody logs in as it: workers act as it."""
+SESSION_FLOWS_CONNECTIONS: Final = 4
+"""How many connections a worker keeps to act as it."""
 
 _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (OWNER, "USAGE, CREATE"),

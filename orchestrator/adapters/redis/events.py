@@ -138,8 +138,13 @@ class RedisEvents:
         """Listen from here on. While Redis is away nothing arrives, and nothing is raised."""
         name = CHANNEL + session_id
         subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
-        channel = await self._join(name, subscription)
+        joined = name in self._channels
+        channel = self._channels.setdefault(name, _Channel())
+        channel.listeners.add(subscription)
         try:
+            if not joined:
+                await self._write("SUBSCRIBE", name)
+            await self._confirm(channel)
             yield subscription
         finally:
             await self._leave(name, channel, subscription)
@@ -152,18 +157,13 @@ class RedisEvents:
                 await self._reader
         await self._disconnect()
 
-    async def _join(self, name: str, subscription: Subscription) -> _Channel:
-        channel = self._channels.get(name)
-        if channel is None:
-            channel = self._channels[name] = _Channel()
-            await self._write("SUBSCRIBE", name)
-        channel.listeners.add(subscription)
+    async def _confirm(self, channel: _Channel) -> None:
+        """Wait until messages of the channel are heard."""
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
         with contextlib.suppress(TimeoutError):  # Redis is away: the listener reads the log meanwhile
             async with asyncio.timeout(SUBSCRIBED_WITHIN_S):
                 await channel.confirmed.wait()
-        return channel
 
     async def _leave(self, name: str, channel: _Channel, subscription: Subscription) -> None:
         channel.listeners.discard(subscription)

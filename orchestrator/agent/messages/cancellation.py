@@ -15,7 +15,9 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.plans.edits import ABOUT_DONE, KEEP
 
-_EVERYTHING = re.compile(r"\b(everything|all of (it|them|this)|all tasks)\b", re.IGNORECASE)
+_EVERYTHING = re.compile(
+    r"\b(everything|(all|both) of (it|them|this)|all tasks|(all|both)(?=\W*$))\b", re.IGNORECASE
+)
 
 
 def cancel_task(turn: RunningTurn, understood: Understanding) -> None:

@@ -11,6 +11,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import keep_at_hand
 from orchestrator.agent.steps.dispatch import dispatch
+from orchestrator.agent.steps.load import hear
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
@@ -51,8 +52,9 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         await _take_up(turn, modules, request)
         await carry_out(turn, modules)
         return
-    if state.later and turn.understanding is not None and turn.understanding.later in state.later.values():
-        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(turn.understanding.later))
+    put_off = turn.understanding.later if turn.understanding is not None else ""
+    if put_off and any(request.endswith(put_off) for request in state.later.values()):
+        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(put_off))
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
 
@@ -63,7 +65,7 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str) -> None:
     It was said before what is open now: it agrees to none of that, and gives none of it up.
     """
     keep_at_hand(turn, modules)
-    turn.carry_on = False
+    turn.carry_on, turn.context = False, hear(turn.context, modules, request)
     understood = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
     if understood.kind in _ABOUT_WHAT_IS_OPEN:
         understood = replace(understood, kind=MessageKind.UNKNOWN)

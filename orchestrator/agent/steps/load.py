@@ -173,6 +173,12 @@ def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
             context.recall, preferences=preferences, documents=memory.context, scratchpad=memory.scratchpad
         )
         context = replace(context, recall=found)
+    return hear(context, modules, context.text)
+
+
+def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
+    """Take a text for the message of the turn: for all who read it, and who look for values in it."""
+    context = replace(context, text=text)
     recent = recent_turns(modules.nlu, context)
     if recent is None:
         return context

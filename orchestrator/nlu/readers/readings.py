@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
-from orchestrator.domain.model import Answer, RowsSpec
-from orchestrator.domain.reader import Reader as DomainReader
-from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
+from orchestrator.nlu.classifier import Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
-from orchestrator.nlu.extract.extractor import Extractor, is_free_text
+from orchestrator.nlu.extract.extractor import is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import (
     SURE_OF_VALUES,
@@ -30,45 +27,32 @@ from orchestrator.nlu.leftovers import (
     sure_of_answer,
     unexplained,
 )
-from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, weigh
+from orchestrator.nlu.message_kind import Evidence, Weighed, is_bare, weigh
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Reading
+from orchestrator.nlu.protocol import Learnt, Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.plan_changes import read_plan_value
 from orchestrator.nlu.readers.rivals import find_owners, find_rivals
-from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import flow_label
-from orchestrator.types import Dact, ToolId
+from orchestrator.types import Dact
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
 _WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
 _SURE_OF_PART = 0.5
+_MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves over is read again later
 _UNLISTED = frozenset({NAME, QUOTE})
-
-
-class Learnt(Protocol):
-    """What System 1 knows of a domain."""
-
-    flows: Mapping[Dact, FlowSpec]
-    extractor: Extractor
-    classifier: Classifier
-    slots: SlotAssigner
-    answers: Mapping[str, Answer]
-    likely: float
-    decider: Decider
-    reader: DomainReader | None
-    rows: Mapping[ToolId, RowsSpec]
 
 
 class Case:
     """One message in its context, on its way through the readings of System 1; each part is worked out once."""
 
-    def __init__(self, system1: Learnt, text: str, context: NluContext) -> None:
+    def __init__(self, system1: Learnt, text: str, context: NluContext, depth: int = 0) -> None:
         self.system1 = system1
+        self.depth = depth  # how many times the message was cut to get to this part of it
         self.context = context
         self.utterance = tokenize(text)
 
@@ -129,9 +113,8 @@ class Case:
 
 def _read_choice(case: Case) -> Reading | None:
     """Take the message for one of the choices that the open question offers; no model could say better which."""
-    if not case.context.question.choices:
-        return None
-    chosen = choose(case.utterance, case.context, case.system1.flows)
+    is_open = bool(case.context.question.choices)
+    chosen = choose(case.utterance, case.context, case.system1.flows) if is_open else None
     return None if chosen is None else Reading(chosen)
 
 
@@ -171,10 +154,8 @@ def _read_withdrawal(case: Case) -> Reading | None:
     """Take the message for what is no longer wanted, or for the wish to talk to a person instead."""
     text, context, system1 = case.utterance.text, case.context, case.system1
     refused = None if case.asks_text else withdrawals.refused_part(text)
-    if not case.asks_text and refused is None and withdrawals.PERSON.search(text):
-        return Reading(
-            Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
-        )
+    if not case.asks_text and refused is None and withdrawals.FOR_PERSON.search(text):
+        return Reading(withdrawals.wish_for_person(text))
     stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
     if stopped is not None:
         read = stopped
@@ -202,19 +183,27 @@ def _read_whole(case: Case) -> Reading | None:
 
 def _read_two_requests(case: Case) -> Reading | None:
     """Take the first of several requests; the rest is read when it has ended."""
-    system1, context = case.system1, case.context
+    system1 = case.system1
     parts = split_request(case.utterance.text, system1.flows.values())
-    if parts is None or context.question.slot is not None:
+    if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
         return None
     first, rest, is_certain = parts
-    cases = Case(system1, clean(first), context), Case(system1, clean(rest), context)
-    readings = [read(one) for one in cases]
     least = _SURE_OF_PART if is_certain else system1.likely
-    shares = [max(one.confidence, part.weighed.share) for one, part in zip(readings, cases, strict=True)]
-    begun, other = (one.understanding for one in readings)
-    if min(shares) < least or not are_two_requests(begun, other, context, is_certain=is_certain):
+    begun = _read_part(case, first, least)
+    other = None if begun is None else _read_part(case, rest, least)
+    if begun is None or other is None:
         return None
-    return Reading(replace(begun, later=rest), min(one.confidence for one in readings), is_final=False)
+    one, two = begun.understanding, other.understanding
+    if not are_two_requests(one, two, case.context, is_certain=is_certain):
+        return None
+    return Reading(replace(one, later=rest), min(begun.confidence, other.confidence), is_final=False)
+
+
+def _read_part(case: Case, words: str, least: float) -> Reading | None:
+    """Read a part of a message; None when it is less sure than that."""
+    part = Case(case.system1, clean(words), case.context, case.depth + 1)
+    reading = read(part)
+    return reading if max(reading.confidence, part.weighed.share) >= least else None
 
 
 def _look_up_again(case: Case) -> Reading | None:
@@ -339,9 +328,8 @@ def _correction(base: Understanding, case: Case) -> Understanding:
 
 
 def _digression(base: Understanding, case: Case) -> Understanding:
-    label, answers = case.evidence.weighed.label, case.system1.answers
-    if label.startswith("answer:"):
-        answer = answers[label[7:]]
+    label = case.evidence.weighed.label
+    if (answer := case.system1.answers.get(label.removeprefix("answer:"))) is not None:
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
     digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None

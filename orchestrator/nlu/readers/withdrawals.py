@@ -9,7 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import (
+    Digression,
+    FlowScore,
+    Mention,
+    MessageKind,
+    Source,
+    Understanding,
+)
 from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
@@ -42,16 +49,25 @@ _STOP = re.compile(
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
 
 
-PERSON = re.compile(
-    r"\b(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me|give me"
-    r"|want|need|call)"
+_BEGINNING = (
+    r"(?:^|[.!?,;](?=[^.!?,;]*[.!? ]*$)(?=[^.!?,;]*\b(?:i|me|we|us)\b))\W*"
+    r"(?:(?:ok|okay|no|hi|hello|hey|sorry|please|actually|then|so|but|why|can|can['’]?t|could|may|would|will|is|it|"
+    r"possible|there|a|any|way|i|i['’]d|we|you|let|me|us|really|just|rather|like|want|need|wish|have|to)\W+)*"
+)
+FOR_PERSON = re.compile(
+    rf"{_BEGINNING}(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me"
+    r"|give me|want|need|call)"
     r"\s*(?:to|with|for)?\s*(?:an?|the|some|your)?\s*(?:real|live|actual|other)?\s*"
     r"(?:human|person|people|agent|operator|somebody|someone|representative|employee|colleague|staff|support)"
     r"(?: (?:being|please|now|instead|about this|there|team))*[.!? ]*$"
     r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
     re.IGNORECASE,
 )
-"""The wish to talk to a person: "can I talk to somebody?"."""
+"""The wish to talk to a person, also behind a complaint; "remind me to talk to somebody" is none."""
+
+
+def wish_for_person(text: str) -> Understanding:
+    return Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
 
 
 def stop_now(text: str, context: NluContext) -> Understanding | None:

@@ -23,7 +23,8 @@ async def complete(policy: Choices, run: Execution) -> Ending | None:
     run.context.world.registry.learn(run.flow)
     state.stack.complete(run.flow, run.context.now)
     state.ambiguity.resolve(flow_id=run.flow.flow_id)
-    state.note_issues(present=run.frame is not None and run.frame.warning is not None)
+    warned = run.frame is not None and run.frame.warning is not None
+    state.note_issues(present=run.faulty or warned)
     return None
 
 

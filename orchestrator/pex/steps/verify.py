@@ -18,8 +18,9 @@ Verification = Callable[[Execution], str | None]
 
 
 async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
-    """Have results that are not what the flow is to give tried for in another way."""
+    """Start recovery where the results are not what the flow is to give."""
     faults = _record_faults(run, OF_RESULTS)
+    run.faulty = bool(faults)
     if not faults or run.has_effect:
         return None
     return Failed(

@@ -76,7 +76,7 @@ def _add_limits(response: Response) -> None:
     note = answer.frames[-1]["block"]["note"] if answer.frames else None
     if note:
         warning = templates.render("warning", warning=note)
-        if not any(warning in part or part in warning for part in answer.parts[-1:]):
+        if not any(warning in part or part in warning for part in answer.parts):
             answer.add(warning, fixed=True)
     if context.log.flags.get("degraded") and context.world.domain.config.generation.tell_degraded:
         text = templates.render("degraded")
@@ -101,6 +101,7 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
         "found": _list_found(flow, data),
         "rows": _rows_as_text(frame, data),
         "warning": frame.warning if frame is not None else None,
+        "display": frame.display_type if frame is not None else None,
         "now": context.now,
         "persona": context.world.domain.config.persona,
     }

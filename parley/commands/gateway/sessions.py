@@ -10,7 +10,7 @@ from orchestrator.client import Client
 from orchestrator.errors import NotFound
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows, as_lines
-from parley.terminal.conversation import SPEAKERS, answer_of
+from parley.terminal.conversation import answer_of, line_of
 
 app = typer.Typer()
 
@@ -81,8 +81,7 @@ def _describe(flow: dict[str, Any]) -> str:
 def history(client: Client, session: Session) -> Answer:
     """Print what was said in a session, oldest first."""
     said = client.history(session)
-    lines = (f"{SPEAKERS.get(one['role'], one['role'])}: {one['content']}" for one in said)
-    return Answer(said, "\n".join(lines))
+    return Answer(said, "\n".join(map(line_of, said)))
 
 
 @gateway_command(app)

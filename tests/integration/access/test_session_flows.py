@@ -108,7 +108,7 @@ async def test_all_session_flows_work_with_the_rights_that_they_have(worker: Hou
     runner = InProcessRunner(Catalogue(FLOWS, tools=tools), sessions=make_session_side(ports))
 
     runs = await runner.run_graph(Catalogue(FLOWS).new_graph("summary_due", session_id=session_id))
-    question = {"question": "Which gate is shut?", "slots": {"gate": "the gate"}, "domain": "travel"}
+    question = {"question": "Which gate is shut?", "domain": "travel", "user_id": user}
     gather = Catalogue(FLOWS).new_run("gather_context", session_id=session_id, parameters=question)
     [gathered] = await runner.run(gather)
 
@@ -116,6 +116,7 @@ async def test_all_session_flows_work_with_the_rights_that_they_have(worker: Hou
     assert [one["kind"] for one in await worker.proposals(session_id)] == ["summary"]
     assert [one.text for one in await ports.stores.preferences.of_user(DEFAULT_TENANT, user)] == [told]
     assert gathered.closing["failed"] == {}
+    assert any("Gate nine is shut." in one["text"] for one in gathered.closing["found"])
 
 
 def test_who_migrates_and_may_not_make_the_role_is_told_what_follows_and_what_to_do(place: Place) -> None:

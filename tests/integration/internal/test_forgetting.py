@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
+import psycopg
 import pytest
 
+from orchestrator.adapters.postgres.memory.forgetting import PostgresForgetting
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_lane, open_ports
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.errors import LaneLost
+from orchestrator.memory.forgetting import collect_unwanted
 from orchestrator.ports.memory.documents import NewDocument, Owned
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
@@ -19,7 +25,7 @@ from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
-from tests.contract.factories import submission
+from tests.contract.factories import commit_for, submission
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
 from tests.integration.internal.test_memory_flows import eventually, say
@@ -149,6 +155,60 @@ async def test_a_worker_forgets_what_it_remembers_of_a_session(house: House, ann
     assert lease.state is not None
     assert b"Nothing yet." in lease.state
     assert b"elvet" not in lease.state
+
+
+async def test_who_waits_for_a_session_meanwhile_takes_it_up_without_them(
+    house: House, anna: UserId, database_url: str
+) -> None:
+    """The state was read before it was rewritten, and its epoch is still the same."""
+    session_id = await house.session(saying("Velvet curtains calm me."), user=anna)
+    await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
+    forgetting = PostgresForgetting(house.ports.stores.database)
+
+    async with await psycopg.AsyncConnection.connect(database_url) as holder:
+        await holder.execute("LOCK TABLE plans")  # so that the rewriting lasts, and holds the session
+        erasing = asyncio.create_task(
+            forgetting.take_out(DEFAULT_TENANT, session_id, collect_unwanted([liking("velvet curtains")]))
+        )
+        await wait_for_locks(house, 1)
+        claiming = asyncio.create_task(house.lane.claim(session_id))
+        await wait_for_locks(house, 2)
+    assert await erasing
+    lease = await claiming
+
+    assert lease is not None
+    assert lease.state is not None
+    assert b"elvet" not in lease.state
+
+
+async def wait_for_locks(house: House, count: int) -> None:
+    """Wait until so many of this database wait for others."""
+    waiting = (
+        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    async with asyncio.timeout(9):
+        while len(await house.execute(waiting)) < count:
+            await asyncio.sleep(0.02)
+
+
+async def test_a_worker_that_was_overtaken_brings_nothing_back(house: House, anna: UserId) -> None:
+    session_id = await house.session(saying("Velvet curtains calm me."), user=anna)
+    await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
+    lease = await house.lane.claim(session_id)
+    assert lease is not None
+    assert lease.state is not None
+    late = commit_for(lease, after=orjson.loads(lease.state))
+    await house.execute(
+        "UPDATE lanes SET lease_until = now() - interval '1 s' WHERE session_id = %s", session_id
+    )
+    wish = liking("velvet curtains")
+    await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
+    await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, (wish.key,))
+    await house.run("erase_forgotten")
+
+    with pytest.raises(LaneLost):
+        await house.lane.commit(lease, late)
+    assert await find(house, "elvet curtains") == []
 
 
 async def test_another_users_words_stay(house: House, anna: UserId) -> None:

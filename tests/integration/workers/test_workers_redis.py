@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.redis import client
 from orchestrator.adapters.redis.client import connect
-from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.events import CHANNEL, RedisEvents
 from orchestrator.adapters.redis.wakeup import AWAKE, READY, WOKEN, RedisWakeup
 from orchestrator.errors import Unavailable
 from orchestrator.turns.event import LOOK, Event
@@ -154,6 +154,23 @@ async def test_many_sessions_are_listened_to_over_one_connection(redis: Redis) -
 
     assert heard == [[_answer(session, number) for number in range(1, 21)] for session in sessions]
     assert len(listening) <= 1
+
+
+async def test_who_leaves_before_it_is_heard_leaves_nothing_behind(redis: Redis) -> None:
+    """Else the process would listen to that session, and gather its events, for good."""
+    live = RedisEvents(redis)
+    async with live.listen(A):
+        await redis.execute_command("CLIENT", "PAUSE", 500, "ALL")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1), live.listen(B):
+                pytest.fail("Redis cannot have answered yet")
+        async with live.listen(C):  # its subscription is written after whatever was written for B
+            assert await redis.pubsub_numsub(*(f"{CHANNEL}{one}" for one in (A, B, C))) == [
+                (f"{CHANNEL}{A}".encode(), 1),
+                (f"{CHANNEL}{B}".encode(), 0),
+                (f"{CHANNEL}{C}".encode(), 1),
+            ]
+    await live.close()
 
 
 async def test_listening_survives_a_lost_connection(redis: Redis, redis_url: str) -> None:

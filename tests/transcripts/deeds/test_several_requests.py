@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
 
 FIRST = "book a flight from oslo to rome on 3 december"
@@ -42,18 +42,36 @@ async def test_a_second_request_refers_to_what_the_first_has_found(words: str) -
     assert ("You have 1 booking" in done["reply"]) == ("show my bookings" in words)
 
 
-async def test_a_second_request_outlives_the_first_and_ends_with_everything() -> None:
+async def test_a_second_request_outlives_the_first() -> None:
     talk = begin()
     await talk.say("check my booking and then book a flight to paris")
     next_one = await talk.say("stop")
     assert "stopped looking up a booking. Now to “book a flight to paris”" in next_one["reply"]
 
+
+@pytest.mark.parametrize("words", ["cancel everything", "cancel both", "stop it all!"])
+async def test_a_second_request_ends_with_everything(words: str) -> None:
     talk = begin()
     await talk.say("check my booking and then book a flight to paris")
     assert "Waiting after that: “book a flight to paris”" in (await talk.act("status"))["reply"]
-    ended = await talk.say("cancel everything")
+    ended = await talk.say(words)
     assert "paris" not in ended["reply"]
     assert ended["flows"] == []
+
+
+@pytest.mark.parametrize("words", ["a; " * 400, "book; " * 300])
+async def test_a_message_of_hundreds_of_parts_is_answered(words: str) -> None:
+    turn = await begin().say(words)
+    assert "went wrong" not in turn["reply"]
+
+
+async def test_what_was_put_off_before_is_not_lost_when_more_is() -> None:
+    talk = begin()
+    await talk.say(f"{FIRST} and then show my bookings")
+    await talk.say(f"{FIRST} in the evening and then search flights from rome to athens on 6 december")
+    done = await talk.say("yes")
+    assert "You have 1 booking" in done["reply"]
+    assert "Now to “search flights from rome to athens on 6 december”" in done["reply"]
 
 
 @pytest.mark.parametrize("words", ["4 dec to 8 dec", "on 4 december, back on the 8th"])
@@ -133,3 +151,22 @@ async def test_several_requests_that_wait_for_one_task_are_all_taken_up() -> Non
     assert await booked(talk) == [("OSL", "CDG")]
     assert "You have 1 booking" in done["reply"]
     assert "Now to “show me flights to madrid”" in done["reply"]
+
+
+async def test_a_request_that_was_put_off_is_read_by_all_as_the_message_of_its_turn() -> None:
+    """PX-4: what it leaves out is looked for in its own words, and not in the yes to the first."""
+    asked: list[str] = []
+
+    def find(request: Request) -> Reply:
+        asked.append(request.said)
+        return Answer(json={"slots": {}})
+
+    with ScriptedModel(Script(rules=(Rule(prompt="slot_fill", replies=(Computed(find),)),))) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        try:
+            talk = begin(models=pool)
+            await talk.say(f"{FIRST} and then search flights to athens on 6 december")
+            await talk.say("yes")
+            assert "search flights to athens on 6 december" in asked[-1]
+        finally:
+            await pool.aclose()

@@ -33,7 +33,13 @@ async def decide(talk: Conversation, *, granted: bool, reason: str | None) -> Js
 
 @pytest.mark.parametrize(
     "wish",
-    ["talk to a human", "can I speak to a real person please", "I want to talk to somebody", "operator"],
+    [
+        "talk to a human",
+        "can I speak to a real person please",
+        "I want to talk to somebody",
+        "operator",
+        "this does not help, give me a human!",
+    ],
 )
 async def test_who_asks_for_a_person_is_handed_over_once(wish: str) -> None:
     talk = begin()
@@ -49,6 +55,17 @@ async def test_who_asks_for_a_person_is_handed_over_once(wish: str) -> None:
     assert "Where would you like to fly from?" in turn["reply"]
     assert "A person has been told" in again["reply"]
     assert [flow["dact"] for flow in again["flows"]] == ["book_flight"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["book a flight to rome where I can talk to people", "book a flight to rome, to call a colleague"],
+)
+async def test_a_request_that_ends_with_people_is_no_wish_to_talk_to_one(words: str) -> None:
+    talk = begin()
+    turn = await talk.say(words)
+    assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
+    assert asked_for(talk) == []
 
 
 async def test_what_the_person_says_is_told_and_the_task_goes_on() -> None:

@@ -197,6 +197,7 @@ def test_the_summary_names_tools_changes_and_tags() -> None:
         "accesses private data"
     )
     assert lines["search_flights"] == "search_flights (Find): flight_search"
+    assert lines["book_flight"].endswith("; approval above 5000 of total")
 
 
 def test_tools_that_say_nothing_of_it_take_the_domains_retries_and_time_out(tmp_path: Path) -> None:

@@ -95,6 +95,10 @@ async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path:
             assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
         listed = (await house.ask(operator, "GET", "/v1/evaluations")).json()
         assert listed == [{"run": "20260102-100000", "domain": "travel", "figures": {}}]
+        for domain, found in (("travel", listed), ("analytics", [])):
+            of_domain = await house.ask(operator, "GET", f"/v1/evaluations?domain={domain}")
+            assert of_domain.json() == found
+        assert (await house.ask(operator, "GET", "/v1/evaluations?domain=..")).status_code == 422
         assert (await house.ask(operator, "GET", "/v1/evaluations/travel/20260102-100000")).json() == run
         for path in ("travel/20990101-000000", "..%2F/secret", "%2e%2e/secret", "travel/..%2f..%2fsecret"):
             assert (await house.ask(operator, "GET", f"/v1/evaluations/{path}")).status_code in {404, 422}, (

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.memory.forgetting import FORGOTTEN, REPLACES, Unwanted, collect_unwanted, tells
+from orchestrator.models.templates import encode_data
 from orchestrator.ports.memory.preferences import EVERYTHING, Preference, PreferenceKind, Source
 from orchestrator.types import Json
 
@@ -75,6 +76,20 @@ def test_what_was_said_since_everything_was_forgotten_stays() -> None:
 
 def test_what_is_told_over_several_sentences_goes_as_a_whole() -> None:
     assert UNWANTED.take_out("Which seat? The aisle.") == FORGOTTEN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Read this.\n" + encode_data({"utterance": "Hello.\nvegetarian from Zürich <3"}),
+        r'finish({"reason": "Z\u00fcrich\tvegetarian"})',
+    ],
+)
+def test_what_stands_in_a_kept_prompt_goes_although_it_is_written_as_json_there(text: str) -> None:
+    unwanted = collect_unwanted((said("I am a vegetarian from Zürich"),))
+    body: Json = {"messages": [{"role": "user", "text": text}]}
+
+    assert "vegetarian" not in str(unwanted.take_out(body))
 
 
 def test_a_longer_statement_is_known_by_most_of_its_words() -> None:

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from parley.terminal.commands import COMMANDS, find_command
+from parley.terminal.conversation import line_of
 from parley.terminal.drawing import draw
 from parley.terminal.show import show_turn
 from parley.terminal.streamed import StreamedWords
@@ -130,6 +131,22 @@ def test_a_card_shows_what_the_words_do_not_say() -> None:
 def test_replies_are_numbered_as_they_are_chosen() -> None:
     assert "[1] Yes  [2] No" in shown(make_turn(actions=YES_NO, interaction={"kind": "confirmation"}))
     assert "[/1] Yes  [/2] No" in shown(make_turn(actions=YES_NO))
+
+
+@pytest.mark.parametrize(
+    ("role", "form", "content", "line"),
+    [
+        ("user", "text", "{a brace}", "You: {a brace}"),
+        ("agent", "text", "Booked.", "Parley: Booked."),
+        ("user", "action", '{"name":"confirm","payload":{"flow_id":"flow_1"}}', "You: (confirm)"),
+        ("system", "action", '{"name":"approve","payload":{}}', "system: (approve)"),
+        ("user", "action", "[forgotten]", "You: [forgotten]"),
+    ],
+)
+def test_the_history_names_actions_instead_of_quoting_them(
+    role: str, form: str, content: str, line: str
+) -> None:
+    assert line_of({"role": role, "form": form, "content": content}) == line
 
 
 def test_a_form_says_how_to_fill_it_in() -> None:

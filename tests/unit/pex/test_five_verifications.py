@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from orchestrator.dialogue.lifecycle import COMPLETED
-from orchestrator.dialogue.records import Frame
+from orchestrator.dialogue.records import EffectNote, EffectStatus, Frame
 from orchestrator.dialogue.specification import Family, FlowSpec, ToolUse
 from orchestrator.pex.execution import Completed, Ending, Execution, Partial, Recover
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.steps.verify import OF_RESULTS, OF_STATE
+from orchestrator.types import TurnId
 from tests.unit.pex.setting import SPEC, TAKE, make_setting
 
 
@@ -140,8 +141,28 @@ async def test_what_is_done_stays_done_whatever_is_wrong_with_its_result(policy:
     assert await policy(spec).execute(setting.run) == Completed()
 
     assert len(setting.failed_checks) >= 1
+    assert setting.context.changes.state.flags.has_issues
     assert setting.run.flow.status == COMPLETED
     assert setting.things.calls == ["attic"]
+
+
+@pytest.mark.parametrize(
+    ("status", "ending"),
+    [
+        (EffectStatus.FINISHED, Completed),
+        (EffectStatus.UNKNOWN, Completed),
+        (EffectStatus.COMPENSATED, Recover),
+    ],
+)
+async def test_what_an_earlier_turn_did_for_the_flow_stays_done(
+    status: EffectStatus, ending: type[Ending]
+) -> None:
+    """PX-16: it waited for a yes in between; from the start it would ask again for what it has done."""
+    setting = make_setting()
+    done = EffectNote(TAKE.tool_id, setting.run.flow.flow_id, {}, {}, status=status, turn_id=TurnId("turn_0"))
+    setting.context.changes.state.note_effect(done)
+
+    assert isinstance(await CannotBeShown(SPEC).execute(setting.run), ending)
 
 
 @pytest.mark.parametrize("spec", [SPEC, CONVERSE], ids=["with a frame", "with notes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, cast
 from unittest.mock import MagicMock
 
@@ -10,8 +11,9 @@ import pytest
 from internal_flows.catalogue import Catalogue
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import SessionClosed, Unavailable
-from orchestrator.ports.runs.work import ClaimedItem, ItemEnd, ItemsClaim, Recorded, RunFacts
-from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId
+from orchestrator.ports.runs.status import Phase
+from orchestrator.ports.runs.work import ClaimedItem, ItemsClaim, Recorded, RunClaim, RunEnd, RunFacts
+from orchestrator.types import DEFAULT_TENANT, Epoch, Json, JsonObject, SessionId, TenantId
 from workers.internal.executor import RunExecutor
 from workers.internal.session_side import NotedProposals, SessionSide
 
@@ -24,8 +26,14 @@ class Curious(InternalFlow):
     material = ("history",)
     tools = ("proposals",)
 
+    async def before_all(self, run: RunContext) -> None:
+        await propose(run, OPEN, "abandon")
+
     async def output(self, run: RunContext, item: Any, data: Any, result: Any) -> None:
-        await propose(run, OPEN)
+        await propose(run, OPEN, "summary")
+
+    async def after_all(self, run: RunContext, outputs: list[Any]) -> None:
+        await propose(run, OPEN, "repair")
 
 
 class Pad:
@@ -69,9 +77,9 @@ def begin(side: SessionSide, session_id: SessionId | None = OPEN) -> RunContext:
     return side.equip(CATALOGUE.context(facts_of(session_id)))
 
 
-async def propose(context: RunContext, session_id: SessionId) -> None:
+async def propose(context: RunContext, session_id: SessionId, kind: str = "repair") -> None:
     await context.tools["proposals"].propose(
-        DEFAULT_TENANT, session_id, "repair", {}, epoch=Epoch(1), flow="curious", run_id="run"
+        DEFAULT_TENANT, session_id, kind, {}, epoch=Epoch(1), flow="curious", run_id="run"
     )
 
 
@@ -103,39 +111,66 @@ async def test_a_proposal_that_could_not_be_handed_over_is_kept_and_one_for_a_cl
     assert session.submitted == ["proposal:run:open:repair"]
 
 
-class OneItem:
-    """The items of a run, as a worker claims and records them."""
+class OneRun:
+    """A run of one item as a worker claims and records it, with what its session was told before each record."""
 
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self.told_before: list[str] | None = None
+        self._session = session
+        self._tokens = count(1)
+        self.told_before: list[list[str]] = []
 
-    async def claim_items(self, run_id: str, *, waited_s: float) -> ItemsClaim | None:
-        claim = ItemsClaim(facts_of(OPEN), 1, (ClaimedItem(0, "input", 1),))
-        return claim if self.told_before is None else None
+    def _record(self) -> None:
+        self.told_before.append([key.rpartition(":")[2] for key in self._session.submitted])
 
-    async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
-        self.told_before = [*self.session.submitted]
+    async def claim(self, run_id: str, config: JsonObject, *, waited_s: float) -> RunClaim:
+        phase = Phase.AFTER if self.told_before else Phase.BEFORE
+        return RunClaim(facts_of(OPEN), next(self._tokens), phase, 1, ("input",))
+
+    async def claim_items(self, run_id: str, *, waited_s: float) -> ItemsClaim:
+        return ItemsClaim(facts_of(OPEN), next(self._tokens), (ClaimedItem(0, "input", 1),))
+
+    async def begin_items(self, *_: Any) -> bool:
+        self._record()
+        return True
+
+    async def record_items(self, *_: Any, last: bool) -> Recorded:
+        self._record()
         return Recorded.ALL
+
+    async def outputs(self, run_id: str) -> list[Json]:
+        return [None]
+
+    async def finish(self, claim: RunClaim, end: RunEnd) -> tuple[()]:
+        self._record()
+        return ()
 
     def give_up(self, token: int) -> None: ...
 
 
-async def test_an_item_is_recorded_once_its_session_was_told_what_it_proposes() -> None:
+def run_by_worker(session: Session, work: OneRun) -> RunExecutor:
+    side, nothing = SessionSide(session, session), MagicMock()
+    return RunExecutor(CATALOGUE, nothing, cast("Any", work), nothing, side, local=False)
+
+
+async def test_no_stage_is_recorded_before_its_session_was_told_what_it_proposes() -> None:
     """Else a worker that dies in between would leave a proposal that nobody is told of."""
     session = Session()
-    work = OneItem(session)
-    side, nothing = SessionSide(session, session), MagicMock()
-    executor = RunExecutor(CATALOGUE, nothing, cast("Any", work), nothing, side, local=False)
+    work = OneRun(session)
 
+    await run_by_worker(session, work).advance("run", "curious")
+
+    assert work.told_before == [["abandon"], ["abandon", "summary"], ["abandon", "summary", "repair"]]
+
+
+async def test_an_item_whose_session_could_not_be_told_is_not_recorded() -> None:
+    session = Session()
+    work = OneRun(session)
     session.answers = False
-    with pytest.raises(Unavailable):
-        await executor.items("run", "curious", in_chord=True)
-    assert work.told_before is None
-    session.answers = True
-    await executor.items("run", "curious", in_chord=True)
 
-    assert work.told_before == session.submitted == ["proposal:run:open:repair"]
+    with pytest.raises(Unavailable):
+        await run_by_worker(session, work).items("run", "curious", in_chord=True)
+
+    assert work.told_before == []
 
 
 def test_material_that_there_is_not_is_a_mistake_of_its_flow() -> None:

@@ -161,8 +161,8 @@ export class Api {
   preferences(record) {
     return this.get(`/v1/users/${seg(record.user_id ?? `session:${record.session_id}`)}/preferences`);
   }
-  evaluations() {
-    return this.get("/v1/evaluations");
+  evaluations(domain) {
+    return this.get(`/v1/evaluations?domain=${seg(domain)}`);
   }
   evaluation(domain, run) {
     return this.get(`/v1/evaluations/${seg(domain)}/${seg(run)}`);

@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfinished
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import source
-from orchestrator.adapters.postgres.tables import NOW, effects, events, journal, lanes, turns
+from orchestrator.adapters.postgres.tables import NOW, effects, events, lanes, turns
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 LEFT_FOR_S = 10.0
+"""So long, a lane waits for a process of suspects before the sweep looks at it."""
 
 Suspected = Callable[[SessionId, int], None]
 """Takes a session whose next turn has crashed so often that it is to be run by a process for suspects."""
@@ -61,7 +61,9 @@ async def take_turn(
             over = crashed and turn.alone and not (acted and turn.attempts <= limits["max_attempts"])
             below = limits["crashes_below"]
             if below is not None and crashes >= below and not over:
-                await _leave(connection, session_id)
+                await _run(
+                    connection, "leave_lane", session_id=session_id, token=token, left_for_s=LEFT_FOR_S
+                )
                 suspected(session_id, crashes)
                 return None
             error = turn.error or f"its worker ended {crashes} times while it was at work"
@@ -118,16 +120,6 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
     return (turn.epoch, first_event, pending, None, None)
 
 
-async def steps_of(database: Database, turn_id: TurnId) -> tuple[Step, ...]:
-    """The journal of earlier attempts, oldest first."""
-    query = select(journal).where(journal.c.turn_id == turn_id).order_by(journal.c.at)
-    async with database.transaction() as connection:
-        return tuple(
-            Step(row.key, row.kind, StepStatus(row.status), row.request_hash, row.result)
-            for row in await connection.execute(query)
-        )
-
-
 async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:
     """Free the lane. If turns are left they wait for a predecessor: be looked at when that is over."""
     waiting = unfinished(lane.session_id, lane.done_seq).subquery()
@@ -143,17 +135,6 @@ async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: f
             check_at=lanes.c.check_at if gap_at is None else gap_at,
             pending=lanes.c.pending if gap_at is not None else 0,
         )
-    )
-
-
-async def _leave(connection: AsyncConnection, session_id: SessionId) -> None:
-    """Free the lane for a process of suspects. If none comes, the sweep finds it in a while.
-
-    It stays in this worker's name, so that it is found at once when this worker ends.
-    """
-    later = NOW + func.make_interval(0, 0, 0, 0, 0, 0, LEFT_FOR_S)
-    await connection.execute(
-        update(lanes).where(lanes.c.session_id == session_id).values(lease_until=None, check_at=later)
     )
 
 

@@ -23,7 +23,7 @@ from orchestrator.errors import LaneLost
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
-from orchestrator.turns.step import Step
+from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
@@ -93,12 +93,15 @@ class PostgresLane:
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, user_id, domain, *stored = row[:9]
-        turn = row[9:]
+        tenant_id, token, epoch, user_id, domain, *stored, suspected = row[:10]
+        turn = row[10:]
+        if suspected is not None:
+            await self._leave(session_id, token, suspected)
+            return None
         work = await self._take(session_id, token, turn)
         if work is None:
             return None
-        if stored[0] != epoch and epoch > 0:  # a commit came between this claim's snapshot and its lock
+        if stored[0] != epoch and epoch > 0:  # it changed between this claim's snapshot and its lock
             found = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
             assert found is not None
             stored = list(found)
@@ -165,7 +168,7 @@ class PostgresLane:
             resumed,
             failure,
         ) = turn
-        steps = await claim_repair.steps_of(self._database, turn_id) if resumed else ()
+        steps = await self._read_steps(turn_id) if resumed else ()
         self._held.keep(session_id, HeldClaim(token, turn_id, merges))
         return Work(
             turn_id=turn_id,
@@ -177,6 +180,20 @@ class PostgresLane:
             waited_s=waited_s,
             steps=steps,
             failure=failure,
+        )
+
+    async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
+        """Leave a lane to a process for suspects. A kill frees many at once, so without a transaction and its lock."""
+        arguments = {"session_id": session_id, "token": token, "left_for_s": claim_repair.LEFT_FOR_S}
+        if await self._database.fetch_one(statement("leave_lane"), arguments) is not None:
+            self._suspected(session_id, crashes)
+
+    async def _read_steps(self, turn_id: TurnId) -> tuple[Step, ...]:
+        """The journal of earlier attempts, oldest first."""
+        rows = await self._database.fetch_all(statement("read_steps"), {"turn_id": turn_id})
+        return tuple(
+            Step(key, kind, StepStatus(status), request_hash, result)
+            for key, kind, status, request_hash, result in rows
         )
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:

@@ -95,6 +95,9 @@ class PostgresForgetting:
             for question in (_LEASED, _AT_WORK):
                 if (await connection.execute(question, {"session": session_id})).first() is not None:
                     return False
+            # Whoever was overtaken, or waits for the lane with the state as it was, must not write that again.
+            fenced = {"lease_token": lanes.c.lease_token + 1}
+            await connection.execute(update(lanes).where(lanes.c.session_id == session_id).values(fenced))
             await fold(connection, session_id)  # what workers remember of it is then another state
             if unwanted.everything_until is not None:
                 unwanted = await _forget_conversation(connection, session_id, unwanted)

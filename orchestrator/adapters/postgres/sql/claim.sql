@@ -4,9 +4,10 @@
 --            that the caller has at hand, if any)
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
 --            and turn. The turn is null when this statement's snapshot shows none that may run: the
---            caller repairs that with a fresh one. `state_epoch` differs from `epoch` when a commit came
---            in between: the caller reads the state again. The state itself is left out when it is of the
---            version that the caller knows: any change of its row makes another one.
+--            caller repairs that with a fresh one. `suspected`: it is null because it has crashed so often, and the
+--            caller leaves the lane to a process for suspects. `state_epoch` differs from `epoch`, or is null, when
+--            somebody held the lane in between: the caller reads the state again. The state itself is left out when
+--            it is of the version that the caller knows: any change of its row makes another one.
 -- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
 -- it is one whose reply was lost.
 WITH lane AS (
@@ -25,13 +26,16 @@ WITH lane AS (
 ),
 -- include: parts/next_turn.sql
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain,
-       states.epoch AS state_epoch, state.version,
+       CASE WHEN seen.lease_token + 1 = lane.lease_token THEN states.epoch END AS state_epoch, state.version,
        CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN states.body END,
        CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN
 -- include: parts/diffs.sql
        END,
+       CASE WHEN taken.turn_id IS NULL AND seen.lease_token + 1 = lane.lease_token
+                 AND NOT next.crashed_alone AND next.crashes >= %(crashes_below)s::int THEN next.crashes END AS suspected,
        taken.*
 FROM lane
+JOIN lanes AS seen ON seen.session_id = lane.session_id
 JOIN sessions ON sessions.session_id = lane.session_id
 LEFT JOIN states ON states.session_id = lane.session_id
 LEFT JOIN LATERAL (
@@ -40,4 +44,5 @@ LEFT JOIN LATERAL (
         AS version
     WHERE states.session_id IS NOT NULL
 ) AS state ON true
+LEFT JOIN next ON true
 LEFT JOIN taken ON true

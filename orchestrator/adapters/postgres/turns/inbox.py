@@ -44,6 +44,9 @@ from orchestrator.turns.turn import (
 )
 from orchestrator.types import SessionId, TenantId, TurnId
 
+# Without signals, which hold kept prompts and may be many times as long as all the rest.
+_TURNS = select(*(column for column in turns.c if column is not turns.c.signals))
+
 
 class PostgresInbox:
     def __init__(self, database: Database, *, session_limit: int = 100, total_limit: int = 200_000) -> None:
@@ -145,7 +148,7 @@ class PostgresInbox:
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
-        query = select(turns).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
+        query = _TURNS.where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
         row = await self._database.read_one(query)
         if row is None:
             raise NotFound("turn", turn_id)
@@ -160,7 +163,7 @@ class PostgresInbox:
         before: int | None = None,
         limit: int = 100,
     ) -> list[TurnRecord]:
-        query = select(turns).where(turns.c.tenant_id == tenant_id).limit(limit)
+        query = _TURNS.where(turns.c.tenant_id == tenant_id).limit(limit)
         if session_id is None:
             query = query.order_by(desc(turns.c.turn_id))
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,9 @@ import pytest
 
 from orchestrator.adapters.domains.folder import domain_folder
 from orchestrator.domain.evaluations import ExpectEntry
-from orchestrator.errors import InvalidInput
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
-from parley.evaluation.conversations import Outcome, TurnOutcome, find_faults
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import judge_answer
-from parley.evaluation.runs import find_shortfalls, read_bounds
-from parley.evaluation.scores import Scores, measure
 from parley.main import run
 
 
@@ -47,8 +42,9 @@ def test_a_domain_is_measured_and_its_run_is_kept(
 ) -> None:
     """What learns from fewer examples is drawn beside it, and neither kept nor held to bounds."""
     monkeypatch.setattr("parley.evaluation.runs.CURVE", (1,))
+    monkeypatch.chdir(domain)
     place = ("--data-dir", str(tmp_path), "--fail-under", "1", "--curve")
-    code, found = evaluate(capsys, str(domain), *place)
+    code, found = evaluate(capsys, ".", *place)
 
     assert code == 0
     assert found["findings"] == []
@@ -133,98 +129,6 @@ def test_what_cannot_be_measured_is_said(
 
     assert run(["eval", str(domain), "--data-dir", str(tmp_path), *arguments]) == 1
     assert words in capsys.readouterr().err
-
-
-def outcome(*turns: tuple[dict[str, Any], dict[str, Any]]) -> Outcome:
-    """A conversation whose turns expected the first and brought the second."""
-    nothing = {
-        "kind": None,
-        "flow": None,
-        "flows": [],
-        "completed": [],
-        "tools": [],
-        "arguments": [],
-        "ambiguity": "none",
-        "slots": {},
-        "answer": "",
-        "broken": [],
-        "status": "done",
-    }
-    taken = list[TurnOutcome]()
-    for expected, came in turns:
-        expect, observed = ExpectEntry(**expected), {**nothing, **came}
-        taken.append(TurnOutcome("", expect, observed, list(find_faults(expect, observed))))
-    return Outcome("file", "conversation", taken)
-
-
-def figures(*outcomes: Outcome, edges: dict[str, Sequence[str]] | None = None) -> Scores:
-    return measure(outcomes, edges or {})
-
-
-def test_flows_that_are_confused_are_counted_and_known_as_neighbours() -> None:
-    right = ({"flow": "book"}, {"flow": "book"})
-    near = ({"flow": "book"}, {"flow": "search"})
-    far = ({"completed": ["search"]}, {"completed": ["cancel"]})
-
-    scores = figures(outcome(right, near, far), edges={"search": ["book"]})
-
-    assert scores.figures["flow_accuracy"] == pytest.approx(1 / 3)
-    assert scores.confusion == {("book", "book"): 1, ("book", "search"): 1, ("search", "cancel"): 1}
-    assert scores.neighbours == [("book", "search")]
-
-
-def test_slots_are_measured_as_far_as_they_are_expected() -> None:
-    wanted = {"slots": {"origin": "OSL", "destination": "MAD", "day": None}}
-    found = {"slots": {"origin": "OSL", "destination": "BCN", "passengers": 2}}
-
-    scores = figures(outcome((wanted, found))).figures
-
-    assert (scores["slot_precision"], scores["slot_recall"], scores["slot_f1"]) == (0.5, 0.5, 0.5)
-    assert scores["joint_goal"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("taken", "nodes", "partial", "full"),
-    [
-        (["a", "b", "c"], 1.0, 1.0, 1.0),
-        (["a", "b"], 2 / 3, 2 / 3, 0.0),
-        (["a", "c", "b"], 1.0, 1 / 3, 0.0),
-        (["a", "b", "c", "d"], 1.0, 1.0, 0.0),
-        (["x"], 0.0, 0.0, 0.0),
-    ],
-)
-def test_a_path_is_compared_node_by_node(taken: list[str], nodes: float, partial: float, full: float) -> None:
-    scores = figures(outcome(({"tools": ["a", "b", "c"]}, {"tools": taken}))).figures
-
-    assert scores["path_nodes"] == pytest.approx(nodes)
-    assert scores["partial_path"] == pytest.approx(partial)
-    assert scores["full_path"] == full == scores["full_workflow"]
-
-
-def test_arguments_of_tools_are_held_to_those_that_matter() -> None:
-    wanted = {"arguments": {"search": {"day": "2026-11-21"}}}
-    right = {"arguments": [{"search": {"day": "2026-11-21", "cabin": "economy"}}]}
-    wrong = {"arguments": [{"search": {"day": "2026-11-22"}}]}
-
-    scores = figures(outcome((wanted, right), (wanted, wrong))).figures
-
-    assert scores["tool_arguments"] == 0.5
-
-
-def test_what_nothing_was_expected_for_has_no_figure() -> None:
-    scores = figures(outcome(({}, {}))).figures
-
-    assert {name for name, value in scores.items() if value is not None} == {
-        "turns_as_expected",
-        "full_workflow",
-    }
-    assert list(find_shortfalls(scores, {"slot_f1": 0.9})) == []
-
-
-def test_bounds_are_of_turns_unless_they_name_a_figure() -> None:
-    assert read_bounds(["0.95", "slot_f1=0.9"]) == {"turns_as_expected": 0.95, "slot_f1": 0.9}
-    with pytest.raises(InvalidInput, match="no bound"):
-        read_bounds(["slot_f1="])
 
 
 def test_a_sentence_is_explained_reader_by_reader(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.errors import InvalidInput
 from parley.commands.evaluate import locate
 from parley.evaluation.dialogues.dataset import State, read_dialogues, read_schema
+from parley.evaluation.dialogues.drive import drive
 from parley.evaluation.dialogues.metrics import (
     FrameScore,
     Prediction,
@@ -17,6 +18,7 @@ from parley.evaluation.dialogues.metrics import (
     score_frame,
     summarize,
 )
+from parley.evaluation.dialogues.telling import By, Telling
 from parley.evaluation.dialogues.tracker import DialogueTracker
 from parley.evaluation.dialogues.tracking import evaluate, follow, learn, split
 
@@ -256,3 +258,32 @@ def test_the_sample_is_understood_better_than_by_chance() -> None:
     figures = summarize([score for one in measured for _name, score in follow(learnt, one)])
     assert figures["active_intent_accuracy"] > 0.7
     assert figures["average_goal_accuracy"] > 0.5
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("by", "least"),
+    [
+        (By.ANNOTATIONS, {"exact_ever": 0.98, "made_annotated": 0.98, "reached": 0.95}),
+        (By.AUTO, {"exact_ever": 0.84, "made_annotated": 0.9, "reached": 0.7}),
+    ],
+)
+async def test_the_runtime_makes_the_calls_of_the_sample(
+    by: By, least: dict[str, float], tmp_path: Path
+) -> None:
+    """Of some dialogues, with a model that makes no mistake; under `auto` it is asked for fewer turns."""
+    some = (DATA / "dialogues.jsonl").read_bytes().splitlines()[:24]
+    (tmp_path / "dialogues.jsonl").write_bytes(b"\n".join(some))
+    figures, _ = await drive(
+        DATA / "schema.json",
+        tmp_path / "dialogues.jsonl",
+        folder=tmp_path,
+        by=by,
+        model=None,
+        told=Telling.NEW,
+        mistaken=0.0,
+        notice=lambda _line: None,
+    )
+    assert {name: figures[name] for name, bound in least.items() if figures[name] < bound} == {}
+    assert figures["unfounded_transactions"] == 0
+    assert figures["asked"] <= (0.65 if by is By.AUTO else 1.0)

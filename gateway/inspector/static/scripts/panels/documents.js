@@ -16,7 +16,9 @@ export async function load({ session }) {
 
 export function render({ data, session, page, redraw }) {
   const find = async () => {
-    search.found = search.words.trim() === "" ? null : ((await page.attempt(() => session.api.searchDocuments(session.record, search.words))) ?? null);
+    const { words } = search;
+    const found = words.trim() === "" ? null : await page.attempt(() => session.api.searchDocuments(session.record, words));
+    if (search.session === session.id) search.found = found ?? null; // else another session was opened meanwhile
     redraw();
   };
   const box = h("input", { type: "search", "aria-label": "Search the documents", placeholder: "Ask the documents", value: search.words, "data-key": "documents:words", on: {

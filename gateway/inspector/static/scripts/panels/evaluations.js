@@ -7,19 +7,21 @@ import { nothing, section } from "./common.js";
 export const id = "evaluations";
 export const label = "Evaluations";
 
-const chosen = { name: null, run: null };
+const chosen = { domain: null, name: null, run: null };
 
 export async function load({ session }) {
-  const runs = await session.api.evaluations();
-  return runs.filter((run) => run.domain === session.record.domain);
+  const { domain } = session.record;
+  if (chosen.domain !== domain) Object.assign(chosen, { domain, name: null, run: null });
+  return session.api.evaluations(domain);
 }
 
 export function render({ data: runs, session, page, redraw }) {
   if (runs.length === 0) return nothing(`No evaluation of this domain is kept. Run: parley eval ${session.record.domain}`);
-  const choose = async (run) => {
-    Object.assign(chosen, { name: run.run, run: null });
+  const choose = async ({ domain, run: name }) => {
+    Object.assign(chosen, { name, run: null });
     redraw();
-    chosen.run = (await page.attempt(() => session.api.evaluation(run.domain, run.run))) ?? null;
+    const run = await page.attempt(() => session.api.evaluation(domain, name));
+    if (chosen.domain === domain && chosen.name === name) chosen.run = run ?? null; // no other was chosen meanwhile
     redraw();
   };
   return [

@@ -8,11 +8,13 @@
 -- A turn that is found running has lost its worker. That is a crash, and no attempt; after a second one the turn is
 -- under suspicion, and taken by a process for suspects, at last by one that runs it alone (RT-26).
 -- A turn whose attempts are used up, or that crashed alone, is in `next` and not in `taken`, unless it had effects:
--- then it is taken once more, with `failure`.
+-- then it is taken once more, with `failure`. `next` tells of its `crashes`, this one included.
 next AS (
-    SELECT candidate.turn_id
+    SELECT candidate.*
     FROM lane CROSS JOIN ended CROSS JOIN LATERAL (
-        SELECT turns.turn_id
+        SELECT turns.turn_id,
+               turns.crashes + (turns.status = 'running')::int AS crashes,
+               turns.alone AND turns.status = 'running' AS crashed_alone
         FROM turns
         WHERE lane.pending > 0
           AND turns.session_id = %(session_id)s
@@ -52,5 +54,5 @@ next AS (
               merges,
               started_at <> statement_timestamp() AS resumed,
               CASE WHEN attempts > %(max_attempts)s
-                   THEN coalesce(error, 'its worker ended ' || crashes || ' times while it was at work') END AS failure
+                   THEN coalesce(error, 'its worker ended ' || turns.crashes || ' times while it was at work') END AS failure
 )
