@@ -38,7 +38,8 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
         ]:
             if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
                 state.ambiguity.resolve(entry)
-        done = None if understood.is_click or waiting is not None else _find_done(turn, known[0])
+        is_new = waiting is None and bool(state.effects) and not understood.is_click
+        done = _find_done(turn, known[0]) if is_new else None
         if done is not None and _corrects(done, understood):
             correct_flow(turn, done, understood.slots)
             return

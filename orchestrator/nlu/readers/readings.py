@@ -122,7 +122,7 @@ def _read_reference(case: Case) -> Reading | None:
     """Take the message for a row of what was displayed last; other values in it are taken along."""
     shown, system1, context = case.context.shown, case.system1, case.context
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
-    if case.asks_text:
+    if case.asks_text or (shown is None and context.active is None):
         return None
     if shown is None or spec is None:
         listing = references.list_others(case.utterance, context, system1.flows, system1.rows)
