@@ -53,9 +53,12 @@ class WorkerLifecycle:
         self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def prepare(self) -> None:
-        """Keep this process as it is now, before anything is opened, for those that run suspects."""
-        if TURNS in self._app.amqp.queues.consume_from:
+        """Before anything is opened, keep this process as it is for those that run suspects, or have it stand back."""
+        queues = set(self._app.amqp.queues.consume_from)
+        if TURNS in queues:
             self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
+        elif queues != {SUBMISSIONS}:
+            os.nice(self._settings.housekeeping_nice)  # of this thread alone, and of those that it starts
 
     def open(self, consumer: Any) -> None:
         """Open the process before it says that it is ready; waits for the stores.

@@ -21,8 +21,10 @@ from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject, SessionId, TenantId
 from tests.goals.goal import Move, Store, Wish, World
+from tests.goals.grammar import Grammar, Half
 from tests.goals.readers import Listener, Reader, simulate
 from tests.goals.user import User
+from tests.goals.worlds import open_world
 
 
 class Fault(StrEnum):
@@ -48,6 +50,11 @@ class Verdict:
     """How often a model was asked what is meant."""
     misread: int = 0
     """How often System 1 was sure of another kind or task than was meant."""
+
+    @classmethod
+    def read(cls, record: JsonObject) -> Verdict:
+        """Read a verdict that was written down."""
+        return cls(**record | {"faults": [(Fault(fault), why) for fault, why in record["faults"]]})
 
     @property
     def worst(self) -> Fault | None:
@@ -166,6 +173,12 @@ def _judge_end(verdict: Verdict, world: World, user: User, store: Store) -> None
         verdict.faults.append((Fault.DEAD_END, user.dead_end))
     else:
         verdict.faults += [(Fault.LOST, why) for why in world.missing(user.wishes, store)]
+
+
+async def hold(domain: str, reader: Reader, seeds: Iterable[int], half: Half = Half.SEEN) -> Figures:
+    """Hold conversations in a world that is opened once in this process."""
+    world, loaded, system1 = open_world(domain, Grammar(domain, half))
+    return await converse_all(world, loaded, system1, reader, seeds)
 
 
 async def converse_all(

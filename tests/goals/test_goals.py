@@ -1,7 +1,7 @@
 """Simulated users with goals: nothing is done that they did not ask for and agree to, and no ending is told wrongly.
 
 A bound says how many of so many conversations may go wrong in one way. Bounds are only ever lowered. The long forms
-measure: `python -m tests.goals --conversations 20000`.
+measure: `make goals`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from tests.goals.conversations import Fault, Figures, converse_all, mask_references
+from tests.goals.conversations import Fault, hold, mask_references
 from tests.goals.grammar import Grammar, Half, fields_of
 from tests.goals.readers import Reader
-from tests.goals.worlds import WORLDS, open_world
+from tests.goals.worlds import WORLDS
 
 # How many conversations, and of these the most with: wrong deed, untrue ending, broken turn, dead end, lost request.
 BOUNDS: Final = {
@@ -33,15 +33,10 @@ BOUNDS: Final = {
 SURE: Final = {"travel": (60, 11, 53), "analytics": (60, 10, 34), "notes": (40, 3, 52)}
 
 
-async def hold(domain: str, reader: Reader, count: int, half: Half = Half.SEEN, seed: int = 0) -> Figures:
-    world, loaded, system1 = open_world(domain, Grammar(domain, half))
-    return await converse_all(world, loaded, system1, reader, range(seed, seed + count))
-
-
 @pytest.mark.parametrize(("domain", "reader"), list(BOUNDS), ids=str)
 async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader) -> None:
     count, most = BOUNDS[domain, reader]
-    figures = await hold(domain, reader, count)
+    figures = await hold(domain, reader, range(count))
     for fault, bound in zip(Fault, most, strict=True):
         shortest = figures.shortest(fault)
         transcript = "\n".join([shortest[0].faults[0][1], *shortest[0].transcript]) if shortest else ""
@@ -53,7 +48,7 @@ async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader) -> No
 @pytest.mark.parametrize("domain", sorted(SURE))
 async def test_system_1_is_sure_of_what_was_meant_and_asks_no_model_for_much_else(domain: str) -> None:
     count, most_misread, most_asked = SURE[domain]
-    verdicts = (await hold(domain, Reader.AUTO, count)).verdicts
+    verdicts = (await hold(domain, Reader.AUTO, range(count))).verdicts
     assert sum(one.misread for one in verdicts) <= most_misread
     assert 0 < sum(one.asked for one in verdicts) <= most_asked
 
@@ -61,7 +56,7 @@ async def test_system_1_is_sure_of_what_was_meant_and_asks_no_model_for_much_els
 async def test_a_conversation_hangs_on_its_seed_alone() -> None:
     first, second = [
         [mask_references(line) for one in figures.verdicts for line in one.transcript]
-        for figures in [await hold("travel", Reader.SYSTEM1, 5) for _ in range(2)]
+        for figures in [await hold("travel", Reader.SYSTEM1, range(5)) for _ in range(2)]
     ]
     assert first == second
 
