@@ -54,7 +54,7 @@ SCRIPT = Script(
         Rule(match="tapas", replies=(understood("task", "book_flight", destination="Madrid"),)),
         Rule(match=FAILING_CITY, replies=(flight("search_flights", FAILING_CITY),)),
         Rule(match="search", replies=(flight("search_flights", "Madrid"),)),
-        Rule(match="Tokyo", replies=(flight("book_flight", "Tokyo", cabin="business", passengers="4"),)),
+        Rule(match="Melbourne", replies=(flight("book_flight", "Melbourne", passengers="8"),)),
         Rule(replies=(understood("chitchat"),)),
     )
 )
@@ -127,7 +127,7 @@ def people_talk(day: Day) -> None:
     day.say(session, TAPAS)
     day.say(day.session(), f"search flights from Oslo to {FAILING_CITY} tomorrow")
     costly = day.session()
-    day.say(costly, "Book a flight from Oslo to Tokyo tomorrow for 4 people in business class")
+    day.say(costly, "Book a flight from Oslo to Melbourne tomorrow for 8 people")
     day.say(costly, "yes")
     pressed = {"action": {"name": "a_button_of_nobody", "payload": {}}}
     day.http.post(f"/v1/sessions/{session}/turns", params={"wait": 30}, json=pressed).raise_for_status()
