@@ -7,6 +7,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.nlu.readers.row_questions import asks_for_another
@@ -55,8 +56,11 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
                 for row in rows[: spec.most]
                 if is_object(row)
             ]
+            required = (name for name, slot in flow.spec.slots.items() if slot.priority is Priority.REQUIRED)
+            made_from = {name: flow.value(name) for name in required if flow.value(name) is not None}
             place = _find_other_row(turn, flow, spec.key, kept)
-            turn.changes.state.note_shown(Shown(use.tool_id, flow.dact, spec.key, kept, place))
+            shown = Shown(use.tool_id, flow.dact, spec.key, kept, place, made_from)
+            turn.changes.state.note_shown(shown)
 
 
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
