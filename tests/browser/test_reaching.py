@@ -162,7 +162,8 @@ def test_light_and_dark_follow_the_system_until_somebody_chooses(
         ("desk", "light"),
         ("desk", "dark"),
         ("telephone", "light"),
-        pytest.param("telephone", "dark", marks=pytest.mark.slow),  # the colours of one, the places of the other
+        # The colours of one, the places of the other.
+        pytest.param("telephone", "dark", marks=pytest.mark.slow),
     ],
 )
 def test_nothing_breaks_the_rules_of_wcag_aa(visit: Callable[..., Visit], size: str, theme: str) -> None:
