@@ -136,19 +136,19 @@ def _read_choice(case: Case) -> Reading | None:
 
 def _read_reference(case: Case) -> Reading | None:
     """Take the message for a row of what was displayed last; other values in it are taken along."""
-    shown, system1, context = case.context.shown, case.system1, case.context
-    spec = system1.rows.get(shown.tool_id) if shown is not None else None
+    shown, context, asked = case.context.shown, case.context, case.context.question.slot
+    spec = case.system1.rows.get(shown.tool_id) if shown is not None else None
     if shown is None or spec is None or case.asks_text:
         return None
     message = references.Message(case.utterance, shown, spec, context.values.get(shown.key), case.candidates)
     found = references.find_reference(message)
-    if found is None:
+    if found is None or (asked != shown.key and asked in case.evidence.mentions):
         return None
-    read = references.understand_reference(found, message, context, system1.flows, case.weighed.flows)
+    read = references.understand_reference(found, message, context, case.system1.flows, case.weighed.flows)
     if read is None:
         return None
     rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
-    flow = system1.flows[read.flows[0].dact] if read.flows else context.active
+    flow = case.system1.flows[read.flows[0].dact] if read.flows else context.active
     besides = case.find_slots(flow, rest) if flow is not None else {}
     return Reading(replace(read, slots={**besides, **read.slots}), SURE_OF_VALUES, is_final=False)
 
@@ -203,12 +203,16 @@ def _read_two_requests(case: Case) -> Reading | None:
     first, rest, is_certain = parts
     least = _SURE_OF_PART if is_certain else system1.likely
     begun = _read_request(case, first, least)
-    other = None if begun is None else _read_request(case, rest, least)
-    if begun is None or other is None:
+    if begun is None or (other := _read_request(case, rest, least)) is None:
         return None
     one, two = begun.understanding, other.understanding
     if not is_certain and (two.assumed or (one.flows[0].dact == two.flows[0].dact and not two.slots)):
         return None
+    said, task = (system1.flows.get(read.flows[0].dact) for read in (one, two))
+    tells = one.slots and not (is_certain or two.slots) and said and said.family is not Family.READ
+    if tells and task and one.slots.keys() <= task.slots.keys():
+        two = replace(two, text=case.utterance.text, assumed=one.assumed, slots=case.find_slots(task))
+        return Reading(two, is_final=False)  # "I must be in Rome on Friday, book a flight"
     return Reading(replace(one, later=rest), min(begun.confidence, other.confidence), is_final=False)
 
 
@@ -233,11 +237,9 @@ def _look_up_again(case: Case) -> Reading | None:
     found = case.find_slots(past.spec, listed)
     if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
         return None
-    text, intent = case.utterance.text, past.spec.intent
-    understanding = Understanding(
-        MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
-    )
-    return Reading(understanding, SURE_OF_VALUES, is_final=False)
+    spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows
+    read = Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, spec.intent, flows, found, spec.dact)
+    return Reading(read, SURE_OF_VALUES, is_final=False)
 
 
 def _read_plan_value(case: Case) -> Reading | None:
@@ -297,10 +299,8 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    for attempt in READINGS:
-        if (reading := attempt(case)) is not None:
-            return reading
-    raise AssertionError("the last of them always has one")
+    tried = (attempt(case) for attempt in READINGS)
+    return next(reading for reading in tried if reading is not None)
 
 
 def _task(base: Understanding, case: Case) -> Understanding:
