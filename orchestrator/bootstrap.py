@@ -51,14 +51,11 @@ from orchestrator.adapters.sandbox import PythonSandbox, SqlSandbox
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
-from orchestrator.agent.build import build_agent as assemble_agent
-from orchestrator.agent.modules import AgentPorts, MemoryPorts
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext, DomainDocuments
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.models.breaker import BreakerPolicy
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.runtime.lane import TurnAgent
 from orchestrator.settings import Settings
@@ -305,17 +302,20 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
     Raises:
         ConfigurationError: the domain's folder has mistakes; it names all of them.
     """
+    # A fifth of what there is to import, and most processes build none.
+    from orchestrator.agent.build import build_agent as assemble_agent  # noqa: PLC0415
+    from orchestrator.agent.modules import AgentPorts, MemoryPorts  # noqa: PLC0415
+    from orchestrator.nlu.readers.system1 import System1  # noqa: PLC0415
+
     loaded = load_domain(ports.domains.place(name))
     domain = loaded.domain
-
-    services = make_services(loaded, ports)
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     tool_ports = ToolPorts(transports, ports.shared.tool_limits, ports.shared.tool_cache)
     return assemble_agent(
         domain,
         loaded.policies,
-        services,
+        make_services(loaded, ports),
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
         system1=System1.for_domain(domain, trained_models(ports.settings)),

@@ -6,7 +6,6 @@ Celery's threads call `run_session` and `submit_turn`; everything else happens o
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -183,8 +182,6 @@ class WorkerProcess:
         )
         if self._runs_turns:
             await _warm_up(agents, ports.domains.default)
-        else:
-            os.nice(self._settings.housekeeping_nice)
         return WorkerParts(
             **common,
             ports=ports,

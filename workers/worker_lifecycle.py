@@ -6,7 +6,8 @@ import os
 import threading
 import time
 from functools import partial
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 from celery import Celery
 from celery.worker import state as celery_state
@@ -26,6 +27,8 @@ from workers.messages.flower_events import FlowerEvents
 from workers.process import InternalWork, WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0
+AGENT: Final = "orchestrator.agent.build"
+"""The modules that run turns, which no other process loads."""
 
 _log = get_logger(__name__)
 
@@ -53,9 +56,13 @@ class WorkerLifecycle:
         self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def prepare(self) -> None:
-        """Keep this process as it is now, before anything is opened, for those that run suspects."""
-        if TURNS in self._app.amqp.queues.consume_from:
+        """Before anything is opened, keep this process as it is for those that run suspects, or have it stand back."""
+        queues = set(self._app.amqp.queues.consume_from)
+        if TURNS in queues:
+            import_module(AGENT)  # here, and not in each process that is forked
             self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
+        elif queues != {SUBMISSIONS}:
+            os.nice(self._settings.housekeeping_nice)  # of this thread alone, and of those that it starts
 
     def open(self, consumer: Any) -> None:
         """Open the process before it says that it is ready; waits for the stores.

@@ -6,11 +6,10 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Freshness, Kept, WhenStale
+from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.lease import OutboxEntry
 
-SUMMARY_DUE = "summary_due"
-"""The trigger of the Internal flows that summarise a session and learn from it."""
 STALE = "stale"
 """The flag that names what was too old."""
 SHARE_OF_TURN = 0.5

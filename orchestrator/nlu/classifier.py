@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import LinearModel, probabilities
+from orchestrator.nlu.linear import Features, LinearModel, add_up
 from orchestrator.nlu.text import Utterance
 
 GRAM = 4
@@ -84,46 +84,52 @@ class Classifier:
 
     def classify(self, tokens: Sequence[str]) -> Opinion:
         """Judge delexicalised tokens."""
-        rows = self.model.rows
-        total = self._zero.copy()
         seen = counted = 0
-        previous = tokens[0]
-        for token in tokens[1:]:
-            if token != END:
-                total += self._row_of(token)
-                if token.isalnum() or (len(token) == 1 and token not in PUNCTUATION):
-                    counted += 1
-                    seen += token in self._seen
-                elif token[0] == "<" and token != f"<{NAME}>":
-                    counted += 1
-                    seen += 1
-            pair = rows.get(f"b:{previous} {token}")
+        for token in tokens[1:-1]:
+            if token.isalnum() or (len(token) == 1 and token not in PUNCTUATION):
+                counted += 1
+                seen += token in self._seen
+            elif token[0] == "<" and token != f"<{NAME}>":
+                counted += 1
+                seen += 1
+        known = seen / counted if counted else 0.0
+        scores = self.add_up(tokens) * self.model.sharpness
+        powers = np.exp(scores - scores.max())
+        shares = (powers / powers.sum()).tolist()
+        return Opinion(dict(zip(self.model.labels, shares, strict=True)), known)
+
+    def score(self, tokens: Sequence[str], besides: Features) -> dict[str, float]:
+        """Add up the weights of delexicalised tokens, and of features besides, by label."""
+        return dict(zip(self.model.labels, self.add_up(tokens, besides).tolist(), strict=True))
+
+    def add_up(self, tokens: Sequence[str], besides: Features | None = None) -> Any:
+        """Add up the weights of tokens as `features_of` describes them, in the order of the labels."""
+        places, weights = self.model.places, self.model.weights
+        total = self._zero.copy()
+        for token in tokens[1:-1]:
+            row = self._words.get(token)
+            if row is None:
+                row = self._sum_grams(token)
+                if len(self._words) < len(self._seen) + _UNKNOWN_WORDS_KEPT:
+                    self._words[token] = row
+            total += row
+        for first, second in itertools.pairwise(tokens):
+            pair = places.get(f"b:{first} {second}")
             if pair is not None:
-                total += pair
-            previous = token
+                total += weights[pair]
         total *= 1.0 / math.sqrt(max(1, len(tokens) - 1))
         total += self.model.bias
-        known = seen / counted if counted else 0.0
-        scores = dict(zip(self.model.labels, total.tolist(), strict=True))
-        return Opinion(probabilities(self.model, scores), known)
-
-    def _row_of(self, word: str) -> Any:
-        row = self._words.get(word)
-        if row is None:
-            row = self._sum_grams(word)
-            if len(self._words) < len(self._seen) + _UNKNOWN_WORDS_KEPT:
-                self._words[word] = row
-        return row
+        return add_up(self.model, besides, total) if besides else total
 
     def _sum_grams(self, word: str) -> Any:
         total = self._zero.copy()
         for gram in grams(word):
-            row = self.model.rows.get(gram)
-            if row is not None:
-                total += GRAM_WEIGHT * row
+            place = self.model.places.get(gram)
+            if place is not None:
+                total += GRAM_WEIGHT * self.model.weights[place]
         return total
 
     def _word_rows(self) -> dict[str, Any]:
         """Sum a known word's own weights and those of its n-grams, once."""
-        words = (name[2:] for name in self.model.rows if name.startswith("w:"))
-        return {word: self.model.rows[f"w:{word}"] + self._sum_grams(word) for word in words}
+        words = ((name[2:], place) for name, place in self.model.places.items() if name.startswith("w:"))
+        return {word: self.model.weights[place] + self._sum_grams(word) for word, place in words}

@@ -1,7 +1,7 @@
 """Linear models over sparse features: fitted, kept for the next process, applied elsewhere.
 
-Applying one is adding up a few rows of weights by name (`score`; `classifier` keeps the sums of words): a process
-that finds kept models needs no SciPy, which only training imports.
+Applying one is a product of the rows of weights that a message's features have (`add_up`; `classifier` keeps the
+sums of words): a process that finds kept models needs no SciPy, which only training imports.
 """
 
 from __future__ import annotations
@@ -56,22 +56,34 @@ class TrainedModels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """`rows`: feature → its weights by label. `bias` by label. `sharpness` multiplies the scores."""
+    """`weights`: a row for each feature, at its place, and a column for each label; `bias` by label.
+
+    `sharpness` multiplies the scores.
+    """
 
     labels: tuple[str, ...]
-    rows: Mapping[str, Any]
+    places: Mapping[str, int]
+    weights: Any
     bias: Any
     sharpness: float = 1.0
 
 
+def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
+    """Add up the weights of what is there, in the order of the labels; `onto` what is known so far, else the bias."""
+    places: list[int] = []
+    weights: list[float] = []
+    for name, weight in features.items():
+        place = model.places.get(name)
+        if place is not None:
+            places.append(place)
+            weights.append(weight)
+    total = model.bias if onto is None else onto
+    return np.array(weights) @ model.weights.take(places, axis=0) + total if places else total
+
+
 def score(model: LinearModel, features: Features) -> dict[str, float]:
     """Add up the weights of what is there, by label."""
-    total = np.array(model.bias, dtype=np.float64)
-    for name, weight in features.items():
-        row = model.rows.get(name)
-        if row is not None:
-            total += weight * row
-    return dict(zip(model.labels, total.tolist(), strict=True))
+    return dict(zip(model.labels, add_up(model, features).tolist(), strict=True))
 
 
 def probabilities(model: LinearModel, scores: Mapping[str, float]) -> dict[str, float]:
@@ -127,12 +139,13 @@ def fit(examples: Examples, strength: float) -> LinearModel:
     """
     known = tuple(sorted(set(examples.labels)))
     if len(known) < 2:
-        return LinearModel(known or ("",), {}, np.zeros(1))
+        return LinearModel(known or ("",), {}, np.zeros((0, 1)), np.zeros(1))
     names = sorted({name for row in examples.rows for name in row})
-    problem = _in_numbers(examples, known, {name: position for position, name in enumerate(names)})
+    places = {name: place for place, name in enumerate(names)}
+    problem = _in_numbers(examples, known, places)
     sharpness = _calibrate(problem, strength)
     weights, bias = _regress(problem, strength)
-    return LinearModel(known, dict(zip(names, weights, strict=True)), bias, sharpness)
+    return LinearModel(known, places, weights, bias, sharpness)
 
 
 def _in_numbers(examples: Examples, known: Sequence[str], index: Mapping[str, int]) -> _Problem:
@@ -265,10 +278,10 @@ def _versions() -> tuple[str, ...]:
 
 def pack(model: LinearModel, key: str) -> bytes:
     """Write a model as a file of NumPy's: numbers as arrays, names as JSON."""
-    about = {"key": key, "labels": model.labels, "names": list(model.rows)}
+    about = {"key": key, "labels": model.labels, "names": list(model.places)}
     arrays: dict[str, Any] = {
         "about": np.frombuffer(orjson.dumps(about), dtype=np.uint8),
-        "weights": np.array(list(model.rows.values()), dtype=np.float64).reshape(-1, len(model.labels)),
+        "weights": np.asarray(model.weights, dtype=np.float64),
         "bias": np.asarray(model.bias, dtype=np.float64),
         "sharpness": np.array([model.sharpness]),
     }
@@ -290,4 +303,5 @@ def unpack(content: bytes, key: str) -> LinearModel:
         raise ValueError("its parts do not fit together")
     if not (np.isfinite(weights).all() and np.isfinite(bias).all() and np.isfinite(sharpness)):
         raise ValueError("it holds what is no number")
-    return LinearModel(labels, dict(zip(names, weights, strict=True)), bias, sharpness)
+    places = {name: place for place, name in enumerate(names)}
+    return LinearModel(labels, places, weights, bias, sharpness)

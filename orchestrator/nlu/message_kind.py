@@ -5,6 +5,7 @@ The weights are prior odds, as data; what a kind does to the stack is the Agent'
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ _NOTHING_TO_CANCEL = 0.4
 _RESUMABLE = 1.6
 _NOTHING_TO_RESUME = 0.4
 BEST = 3
+_FLOW = "flow:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +58,17 @@ def weigh(probabilities: Mapping[str, float], context: NluContext) -> Weighed:
     weights["kind:correction"] = _CORRECTABLE if held else _NOTHING_TO_CORRECT
     weights["kind:cancellation"] = _CANCELLABLE if cancellable else _NOTHING_TO_CANCEL
     weights["kind:resumption"] = _RESUMABLE if context.interrupted else _NOTHING_TO_RESUME
-    weighed = {label: share * weights.get(label, 1.0) for label, share in probabilities.items()}
-    total = sum(weighed.values())
-    return _choose_label({label: value / total for label, value in weighed.items()})
-
-
-def _choose_label(shares: Mapping[str, float]) -> Weighed:
-    tasks = [(share, label) for label, share in shares.items() if label.startswith("flow:")]
-    others = [(share, label) for label, share in shares.items() if not label.startswith("flow:")]
-    best = sorted(tasks, key=lambda item: (-item[0], item[1]))[:BEST]
-    flows = tuple(FlowScore(Dact(label[5:]), round(share, 4)) for share, label in best)
+    weighed = [(share * weights.get(label, 1.0), label) for label, share in probabilities.items()]
+    others = [one for one in weighed if not one[1].startswith(_FLOW)]
+    tasks = [(-share, label) for share, label in weighed if label.startswith(_FLOW)]
+    together = -sum(share for share, _ in tasks)
+    total = together + sum(share for share, _ in others)
+    best = heapq.nsmallest(BEST, tasks)
+    flows = tuple(FlowScore(Dact(label[len(_FLOW) :]), round(-share / total, 4)) for share, label in best)
     share, label = max(others, default=(0.0, ""))
-    together = sum(share for share, _ in tasks)
-    return (
-        Weighed(best[0][1], together, flows) if best and together >= share else Weighed(label, share, flows)
-    )
+    if best and together >= share:
+        return Weighed(best[0][1], together / total, flows)
+    return Weighed(label, share / total, flows)
 
 
 def kind_of_label(label: str) -> MessageKind:

@@ -24,7 +24,7 @@ from orchestrator.nlu.extract.extractor import (
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.extract.numbers import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
-from orchestrator.nlu.linear import LinearModel, score
+from orchestrator.nlu.linear import LinearModel, add_up
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Json
@@ -143,6 +143,7 @@ class SlotAssigner:
 
     def __init__(self, model: LinearModel, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
         self._model = model
+        self._columns = {label: place for place, label in enumerate(model.labels)}
         self._extractor = extractor
         self._flows = {flow.dact: FlowSlots.of(flow) for flow in flows}
         slots = (slot for known in self._flows.values() for slot in known.kinds.items())
@@ -219,7 +220,7 @@ class SlotAssigner:
         named = named_slot(utterance, candidate, possible)
         if named is not None or not possible:
             return [] if named is None else [Guess(1.0, candidate, named)]
-        odds = self._weigh(context_features(utterance, candidates, position, asked))
+        odds = self._weigh(context_features(utterance, candidates, position, asked), possible, candidate.kind)
         for place, slot in enumerate(possible):
             first = self._model.sharpness * first_score(candidate, slot.name, asked)
             first -= _LATER * place * (candidate.kind == DATE)
@@ -244,10 +245,15 @@ class SlotAssigner:
         invalid = f"There is no {slot.entity} called {candidate.text!r} that I know."
         return Mention(None, candidate.text, invalid=invalid)
 
-    def _weigh(self, features: Mapping[str, float]) -> dict[str, float]:
-        """Rate each slot of the domain for a candidate, and no slot: the odds by label."""
-        scores = score(self._model, features)
-        return {name: math.exp(min(60.0, value * self._model.sharpness)) for name, value in scores.items()}
+    def _weigh(
+        self, features: Mapping[str, float], possible: Iterable[SlotSpec], kind: str
+    ) -> dict[str, float]:
+        """Rate the slots that a candidate of a kind competes for, and no slot: the odds of those that are known."""
+        wanted = {NO_SLOT, *(slot.name for slot in possible), *(self._numbers if kind == NUMBER else ())}
+        scores = add_up(self._model, features)
+        places = [(name, self._columns[name]) for name in wanted if name in self._columns]
+        sharpness = self._model.sharpness
+        return {name: math.exp(min(60.0, float(scores[place]) * sharpness)) for name, place in places}
 
 
 def first_score(candidate: Candidate, slot: str, asked: str | None) -> float:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from orchestrator.types import SessionId, TenantId
+
+SUMMARY_DUE: Final = "summary_due"
+"""The trigger of the Internal flows that summarise a session and learn from it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,11 +149,11 @@ class Journal:
         return await self._lane.decide_approval(self._lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
-        effect = step.effect
+        effect, entry = step.effect, None
         if effect is not None:
             if known.status is not StepStatus.FAILED:
                 self.effects.add(known.key)
-            await self._lane.adopt_effect(
+            entry = await self._lane.adopt_effect(
                 self._lease,
                 self._turn_id,
                 known.key,
@@ -166,6 +166,11 @@ class Journal:
                 return known.result
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
+            case StepStatus.STARTED if entry is not None and entry.status is LedgerStatus.DONE:
+                await self._mark_compensated(
+                    effect, entry.result
+                )  # stopped when the store knew, and we did not yet
+                return entry.result
             case StepStatus.STARTED:
                 if known.result is None:  # an earlier release kept no key, and always used this one
                     return UnknownOutcome(known.key, step.idempotency_key)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -142,32 +141,3 @@ def test_a_booking_with_an_interruption_is_carried_out_and_stored(conversation: 
     assert [(call["tool_id"], call["status"]) for call in turns[4]["tools"]] == [("flight_book", "ok")]
     assert "OSL" in turns[5]["reply"]
     assert "MAD" in turns[5]["reply"]
-
-
-def test_a_terminated_chat_cleans_up(tmp_path: Path, conversation: Conversation) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "parley", "chat", "--data-dir", str(tmp_path / "data")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=ROOT,
-        env=make_environment(tmp_path, conversation.trained),
-    ) as chat:
-        assert chat.stdin is not None
-        assert chat.stdout is not None
-        chat.stdin.write(b"Hello\n")
-        chat.stdin.flush()
-        assert chat.stdout.readline() == b"You: Hello\n"
-        chat.send_signal(signal.SIGTERM)
-        assert chat.wait() != 0
-    assert survivors(tmp_path) == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_user_said_is_known_in_the_next_chat(tmp_path: Path) -> None:
-    """Also without a running `up`."""
-    converse(tmp_path, b"remember that I prefer aisle seats\n", "--user", "anna")
-    told = converse(tmp_path, b"what do you know about me?\n", "--user", "anna")
-
-    assert b"I prefer aisle seats (you said so on " in told.stdout, told.stderr.decode()[-2000:]
-    assert survivors(tmp_path) == []

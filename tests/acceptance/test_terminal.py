@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,10 +70,10 @@ class Terminal:
 
 
 @contextmanager
-def terminal(tmp_path: Path, domain: str, **environment: str) -> Iterator[Terminal]:
+def terminal(tmp_path: Path, domain: str, *options: str, **environment: str) -> Iterator[Terminal]:
     child = pexpect.spawn(
         sys.executable,
-        ["-m", "parley", "chat", "--domain", domain, "--data-dir", str(tmp_path / "data")],
+        ["-m", "parley", "chat", "--domain", domain, "--data-dir", str(tmp_path / "data"), *options],
         env={**make_environment(tmp_path), "TERM": "xterm-256color", **environment},
         cwd=str(ROOT),
         dimensions=(LINES, COLUMNS),
@@ -83,7 +85,8 @@ def terminal(tmp_path: Path, domain: str, **environment: str) -> Iterator[Termin
 
 
 def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:
-    with terminal(tmp_path, "travel") as chat:
+    """What the user had remembered is known in the next chat, also without a running `up`."""
+    with terminal(tmp_path, "travel", "--user", "anna") as chat:
         chat.wait_for("Session session_")
         chat.wait_for("no open task")
         chat.say("Book a flight from Oslo", "Where would you like to fly to")
@@ -102,11 +105,39 @@ def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:
         chat.say("/help", "/approve +approve what waits for it")
         chat.say("/new", "Session session_")
         chat.say("/plan", "There is no plan")
+        chat.say("remember that I prefer aisle seats", "Parley: .*aisle")
         chat.type("/quit")
         chat.child.expect(pexpect.EOF, timeout=PATIENCE_S)
         chat.child.wait()
         assert chat.child.exitstatus == 0
     assert survivors(tmp_path) == []
+    ask_and_terminate(tmp_path)
+    assert survivors(tmp_path) == []
+    assert [*tmp_path.iterdir()] == [tmp_path / "data"]
+    assert [*(tmp_path / "data" / "run").iterdir()] == []
+
+
+def ask_and_terminate(tmp_path: Path) -> None:
+    """A second chat of the same user, through a pipe, which is ended while a turn is at work."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "parley", "chat", "--user", "anna", "--data-dir", str(tmp_path / "data")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=make_environment(tmp_path),
+    ) as chat:
+        assert chat.stdin is not None
+        assert chat.stdout is not None
+        chat.stdin.write(b"what do you know about me?\nHello\n")
+        chat.stdin.flush()
+        heard: list[bytes] = []
+        while not heard or heard[-1] != b"You: Hello\n":
+            heard.append(chat.stdout.readline())
+            assert heard[-1], heard
+        chat.send_signal(signal.SIGTERM)
+        assert chat.wait() != 0
+    assert b"I prefer aisle seats (you said so on " in b"".join(heard)
 
 
 @pytest.mark.slow

@@ -43,9 +43,7 @@ def runs(here: Visit) -> None:
 
 
 def approval(here: Visit) -> None:
-    here.say(
-        "Book a flight from Oslo to Tokyo on 4 December for 4 people in business class", "Shall I book it"
-    )
+    here.say("Book a flight from Oslo to Melbourne tomorrow for 8 people", "Shall I book it")
     here.choose("Yes", "needs an approval")
     expect(here.panel("Approvals")).to_contain_text("above 5000")
 
@@ -59,7 +57,7 @@ def epochs(here: Visit) -> None:
 
 
 def plan_dark(here: Visit) -> None:
-    for text, answer in zip(TRIP, (".", ".", ".", "Shall I book it"), strict=True):
+    for text, answer in zip(TRIP, ("leave from", "Shall I book it"), strict=True):
         here.say(text, answer)
     expect(here.panel("Plan").get_by_role("progressbar", name="Progress of the plan")).to_be_visible()
 

@@ -55,7 +55,7 @@ def broken(page: Page) -> list[str]:
 
 def test_every_control_has_a_name_in_every_panel(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel")
-    here.seed("Book a flight from Oslo to Tokyo on 4 December for 4 people in business class", "yes")
+    here.seed("Book a flight from Oslo to Melbourne tomorrow for 8 people", "yes")
     here.api.post("/v1/runs", json={"flow": "summarize_session", "session_id": here.session_id})
     here.page.reload()
     here.answered(1, "needs an approval")

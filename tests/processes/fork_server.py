@@ -31,6 +31,7 @@ NEEDED = (
     "celery.worker.consumer",
     "gateway.app",
     "kombu.transport.redis",
+    "orchestrator.agent.build",
     "orchestrator.bootstrap",
     "sqlalchemy.dialects.postgresql.psycopg",
     "uvicorn.protocols.http.auto",

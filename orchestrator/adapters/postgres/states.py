@@ -19,8 +19,8 @@ from orchestrator.adapters.postgres.tables import states
 from orchestrator.dialogue.storage.diff import rebuild
 from orchestrator.types import JsonObject, SessionId
 
-KEPT_STATES = 1024
-"""So many states a process remembers; the one kept longest ago goes first."""
+KEPT_BYTES = 64 * 2**20
+"""So much of states a process remembers; the one kept longest ago goes first."""
 
 DIFFS = literal_column(parse(source("parts/diffs")).text, ARRAY(Text)).label("diffs")
 """Column of a query over `states`: what came after `body`."""
@@ -51,8 +51,8 @@ async def fold(connection: AsyncConnection, session_id: SessionId) -> bytes | No
 class KnownStates:
     """The states that this process wrote or read last, so that they are not sent and put together again."""
 
-    def __init__(self, size: int = KEPT_STATES) -> None:
-        self._size = size
+    def __init__(self, most_bytes: int = KEPT_BYTES) -> None:
+        self._room = most_bytes
         self._kept: OrderedDict[SessionId, tuple[str, bytes]] = OrderedDict()
 
     def find(self, session_id: SessionId) -> tuple[str | None, bytes | None]:
@@ -61,8 +61,12 @@ class KnownStates:
 
     def keep(self, session_id: SessionId, version: str | None, state: bytes) -> None:
         """Remember a state by the version that its row has now; None: that was not to be learnt."""
-        self._kept.pop(session_id, None)
-        if version is not None:
-            self._kept[session_id] = (version, state)
-            if len(self._kept) > self._size:
-                self._kept.popitem(last=False)
+        _, before = self._kept.pop(session_id, (None, b""))
+        self._room += len(before)
+        if version is None:
+            return
+        self._kept[session_id] = (version, state)
+        self._room -= len(state)
+        while self._room < 0:
+            _, (_, oldest) = self._kept.popitem(last=False)
+            self._room += len(oldest)

@@ -7,7 +7,6 @@ import time
 import orjson
 
 from orchestrator.agent.approvals import close_approvals
-from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
@@ -19,6 +18,7 @@ from orchestrator.dialogue.storage.diff import diff
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
+from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.res.answer import Answer
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE

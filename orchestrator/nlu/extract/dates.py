@@ -104,7 +104,9 @@ def find_dates(utterance: Utterance, today: date) -> list[Found]:
 @lru_cache(maxsize=4096)
 def _find(text: str, today: date) -> tuple[Found, ...]:
     found: list[Found] = []
-    for pattern, read in _READERS:
+    lower = text.lower()
+    readers = [one for one in _READERS if any(piece in lower for piece in one[0])]
+    for _, pattern, read in readers:
         for match in pattern.finditer(text):
             if any(item.start < match.end() and match.start() < item.end for item in found):
                 continue
@@ -315,34 +317,33 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
-    (_compiled(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), _read_iso),
-    (_compiled(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])"), _read_numeric),
-    (_compiled(r"(?<![\d/.])(\d{1,2})(/)(\d{1,2})()(?![\d/])"), _read_numeric),
-    (_compiled(r"(?<![\d/.])(\d{1,2})(\.)\s?(\d{1,2})()\.(?!\d)"), _read_numeric),
-    (_compiled(_OF_HOLIDAY), _read_holiday),
-    (_compiled(_FROM_THEN), _read_from),
-    (_compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{MONTH}(?!\w){_YEAR}"),
+_DIGITS = tuple("0123456789")
+_IN_MONTH = tuple(name[:3] for name in _MONTH_NAMES)
+_ON_WEEKDAY = tuple(name[:3] for name in _WEEKDAY_NAMES)
+_READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
+    (_DIGITS, _compiled(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), _read_iso),
+    (_DIGITS, _compiled(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])"), _read_numeric),
+    (_DIGITS, _compiled(r"(?<![\d/.])(\d{1,2})(/)(\d{1,2})()(?![\d/])"), _read_numeric),
+    (_DIGITS, _compiled(r"(?<![\d/.])(\d{1,2})(\.)\s?(\d{1,2})()\.(?!\d)"), _read_numeric),
+    (("mas", "day", "year", "valen", "hallo"), _compiled(_OF_HOLIDAY), _read_holiday),
+    (("from",), _compiled(_FROM_THEN), _read_from),
+    (("first",), _compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{MONTH}(?!\w){_YEAR}"),
      _read_first_of),
-    (_compiled(rf"{_PREFIX}\b{MONTH}\s+(?:the\s+)?{DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
-    (_compiled(rf"{_PREFIX}\b{DAY}(?:\s+of)?\s+{MONTH}(?!\w){_YEAR}"), _read_day_first),
-    (_compiled(rf"\bin\s+(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?|years?)\b(?:'?\s+time)?"), _read_amount),
-    (_compiled(rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?)\s+from\s+(?:now|today)\b"), _read_amount),
-    (_compiled(r"\b(?:(?:the )?day after tomorrow|today|tonight|tomorrow|tmrw|yesterday)\b"), _read_simple),
-    (
-        _compiled(
-            rf"\b(?:(next|this coming|this|coming|last)\s+)?{_WEEKDAY}\b"
-            rf"(\s+(?:after next|next week|week\b))?"
-        ),
-        _read_weekday,
-    ),
-    (_compiled(r"\b(?:(next|this|coming)\s+)(weekend)\b|\b(next)\s+(week|month)\b"), _read_week),
-    (
-        _compiled(
-            rf"\b{_DAY_NUMBER}{_OF_THIS_MONTH}"
-            rf"|\bthe\s+{_DAY_NUMBER}\b(?!\s+(?:one|option|flight|of\s))"
-            r"|\b(\d{1,2})(?:st|nd|rd|th)\b"
-        ),
-        _read_ordinal,
-    ),
+    (_IN_MONTH, _compiled(rf"{_PREFIX}\b{MONTH}\s+(?:the\s+)?{DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
+    (_IN_MONTH, _compiled(rf"{_PREFIX}\b{DAY}(?:\s+of)?\s+{MONTH}(?!\w){_YEAR}"), _read_day_first),
+    (("in ",), _compiled(rf"\bin\s+(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?|years?)\b(?:'?\s+time)?"),
+     _read_amount),
+    (("from",), _compiled(rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?)\s+from\s+(?:now|today)\b"),
+     _read_amount),
+    (("day", "to", "tmrw"), _compiled(r"\b(?:(?:the )?day after tomorrow|today|tonight|tomorrow|tmrw|yesterday)\b"),
+     _read_simple),
+    (_ON_WEEKDAY,
+     _compiled(rf"\b(?:(next|this coming|this|coming|last)\s+)?{_WEEKDAY}\b(\s+(?:after next|next week|week\b))?"),
+     _read_weekday),
+    (("week", "month"), _compiled(r"\b(?:(next|this|coming)\s+)(weekend)\b|\b(next)\s+(week|month)\b"), _read_week),
+    (("the ", "st", "nd", "rd", "th"),
+     _compiled(rf"\b{_DAY_NUMBER}{_OF_THIS_MONTH}|\bthe\s+{_DAY_NUMBER}\b(?!\s+(?:one|option|flight|of\s))"
+               r"|\b(\d{1,2})(?:st|nd|rd|th)\b"),
+     _read_ordinal),
 )  # fmt: skip
+"""Each with pieces of which a text has one at least, so that few patterns are looked for in most texts."""

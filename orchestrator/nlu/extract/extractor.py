@@ -29,9 +29,7 @@ from orchestrator.nlu.extract.found import (
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities, entity_kind
 from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers, find_ranges
-from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.extract.times import find_times
-from orchestrator.nlu.linear import LinearModel
 from orchestrator.nlu.text import Utterance
 
 _BY_TYPE: dict[str, tuple[str, ...]] = {
@@ -131,10 +129,10 @@ _LISTED_RANK = 5
 """Kinds that no extractor shares: entities, values, patterns."""
 _OWN_KINDS = frozenset({"value", "pattern"})
 """Kinds that slots have of their own, so that a find may be of several."""
-_Find = Callable[[Utterance], list[Found]]
-_UNITS: tuple[tuple[str, _Find], ...] = ((TIME, find_times), (MONEY, find_money))
+Find = Callable[[Utterance], list[Found]]
+_UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
 """What ends a name, as dates do."""
-_FORMS: tuple[tuple[str, _Find], ...] = (
+_FORMS: tuple[tuple[str, Find], ...] = (
     (RANGE, find_ranges),
     (CODE, find_codes),
     (PAIRS, find_pairs),
@@ -152,11 +150,11 @@ class Extractor:
         entities: Mapping[str, Entity],
         common: frozenset[str],
         patterns: Mapping[str, re.Pattern[str]] | None = None,
-        spans: LinearModel | None = None,
+        find_more_names: Find | None = None,
     ) -> None:
         """`common`: words written in small letters in the examples; they do not begin names.
 
-        `patterns`: the forms of the domain's own slot types, by type. `spans`: where names stand, if that was learnt.
+        `patterns`: the forms of the domain's own slot types, by type. `find_more_names`: besides those with capitals.
         """
         slots = [slot for flow in flows for slot in flow.slots.values()]
         kinds = {kind for slot in slots for kind in kinds_of(slot)}
@@ -170,7 +168,7 @@ class Extractor:
         self._dates = DATE in kinds
         self._units = [find for kind, find in _UNITS if kind in kinds]
         self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
-        self._tagger = None if spans is None else SpanTagger(spans)
+        self._find_more_names = find_more_names
         self._latest: tuple[str, date, list[Candidate]] = ("", date.min, [])
         add_entities(self.gazetteer, entities.values())
         for slot in slots:
@@ -201,11 +199,10 @@ class Extractor:
         return self._resolve(utterance, found)
 
     def _find_names(self, utterance: Utterance, typed: list[Found]) -> list[Found]:
-        """Find names by what was learnt of them, and elsewhere by their capitals."""
         capitals = find_names(utterance, self.common, typed)
-        if self._tagger is None:
+        if self._find_more_names is None:
             return capitals
-        names = self._tagger.find(utterance)
+        names = self._find_more_names(utterance)
         return names + [
             one for one in capitals if all(one.end <= name.start or name.end <= one.start for name in names)
         ]

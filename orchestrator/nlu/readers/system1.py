@@ -16,7 +16,7 @@ from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier
-from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.extractor import Extractor, Find
 from orchestrator.nlu.extract.gazetteer import Gazetteer
 from orchestrator.nlu.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
@@ -34,7 +34,7 @@ from orchestrator.nlu.training.examples import (
     typical_values,
     without_spans,
 )
-from orchestrator.nlu.training.learning import learn_labels, learn_slots, learn_spans
+from orchestrator.nlu.training.learning import learn_labels, learn_slots
 from orchestrator.types import Dact, ToolId
 
 LIKELY = 0.35
@@ -82,8 +82,12 @@ class System1:
         kept: TrainedModels | None = None,
         reader: DomainReader | None = None,
         rows: Mapping[ToolId, RowsSpec] | None = None,
+        find_more_names: Find | None = None,
     ) -> System1:
-        """Learn a domain. `extra`: annotated messages besides the flows' own examples; only evaluations have such.
+        """Learn a domain.
+
+        `extra`: annotated messages besides the flows' own examples, and `find_more_names` learnt from them; only
+        evaluations have such.
 
         `kept`: models that were trained before, and where those go that are trained now; None: nowhere.
         """
@@ -93,7 +97,7 @@ class System1:
         texts += [text for answer in known.values() for text in answer.examples]
         texts += [text for _kind, text in kind_texts()]
         common = lower_words([*texts, *(without_spans(example) for example in extra)])
-        extractor = Extractor(specs.values(), entities, common, patterns, learn_spans(extra, specs))
+        extractor = Extractor(specs.values(), entities, common, patterns, find_more_names)
         learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
 
         version = key_of(specs, entities, known, patterns, extra)

@@ -8,9 +8,8 @@ from datetime import date
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import delexicalize, features_of
-from orchestrator.nlu.extract.extractor import Extractor, accepts_names, is_listed, kinds_by_slot, kinds_of
+from orchestrator.nlu.extract.extractor import Extractor, is_listed, kinds_by_slot, kinds_of
 from orchestrator.nlu.extract.found import NAME, NUMBER, Candidate, Reading
-from orchestrator.nlu.extract.spans import after, previous, tags_of, token_features
 from orchestrator.nlu.linear import Examples, LinearModel, fit
 from orchestrator.nlu.slot_assignment import NO_SLOT, context_features, first_score, fits
 from orchestrator.nlu.text import Utterance, clean, tokenize
@@ -20,9 +19,6 @@ from orchestrator.types import Dact
 _TRAINING_DAY = date(2031, 3, 5)
 _LABELS_STRENGTH = 10.0
 _SLOTS_STRENGTH = 4.0
-_SPANS_STRENGTH = 1.0
-_LEAST_SPANS = 30
-"""Fewer names than these are too few to learn where others stand."""
 
 
 def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
@@ -75,31 +71,6 @@ def learn_slots(
     names = {name for flow in flows.values() for name in flow.slots}
     parts = {name: {"any", *(f"word:{word}" for word in name.split("_"))} for name in names}
     return fit(Examples(rows, labels, allowed, parts, importance), _SLOTS_STRENGTH)
-
-
-def learn_spans(examples: Iterable[Example], flows: Mapping[Dact, FlowSpec]) -> LinearModel | None:
-    """Learn from what users said where names stand; None where too few were said for it."""
-    spans: dict[str, set[tuple[int, int]]] = {}
-    for example in examples:
-        flow = flows.get(example.dact) if example.dact is not None else None
-        if example.said and flow is not None and clean(example.text) == example.text:
-            named = {
-                (s, e)
-                for s, e, slot in example.spans
-                if slot in flow.slots and accepts_names(flow.slots[slot])
-            }
-            spans.setdefault(example.text, set()).update(named)
-    if sum(map(len, spans.values())) < _LEAST_SPANS:
-        return None
-    rows: list[dict[str, float]] = []
-    labels: list[str] = []
-    for text, places in spans.items():
-        utterance = tokenize(text)
-        tags = tags_of(len(utterance.words), [utterance.token_span(*place) for place in sorted(places)])
-        for features, tag, before in zip(token_features(utterance), tags, previous(tags), strict=True):
-            rows.append(dict.fromkeys([*features, after(before)], 1.0))
-            labels.append(tag)
-    return fit(Examples(rows, labels), _SPANS_STRENGTH)
 
 
 def _mark_candidates(

@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import combinations
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
+from orchestrator.nlu.classifier import delexicalize, features_of
 from orchestrator.nlu.extract.dates import find_dates
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import clean, fold, tokenize
@@ -206,3 +210,28 @@ def _asked_slot(before: Turn | None, service: Service) -> str | None:
     frame = before.frame(service.name) if before else None
     acts = frame.acts if frame else ()
     return next((act.slot for act in acts if act.name == "REQUEST" and act.slot in service.slots), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Users' messages as words, by one extractor; each is looked at once."""
+
+    extractor: Extractor
+    _known: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def tokens(self, text: str) -> list[str]:
+        """Cut a message into words, with its values replaced by their kinds."""
+        if text not in self._known:
+            utterance = tokenize(clean(text))
+            candidates = self.extractor.find(utterance, TODAY)
+            self._known[text] = delexicalize(utterance, [_without_lists(one) for one in candidates])
+        return self._known[text]
+
+    def features(self, text: str) -> dict[str, float]:
+        return features_of(self.tokens(text))
+
+
+def _without_lists(candidate: Candidate) -> Candidate:
+    """Name a find that several lists hold just a value: so many services have lists that hardly two finds are alike."""
+    form, several, _names = candidate.kind.partition("|")
+    return replace(candidate, kind=form.partition(":")[0]) if several else candidate

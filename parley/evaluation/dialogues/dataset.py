@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,16 +103,20 @@ class Service(_Record):
     slots: Annotated[dict[str, SchemaSlot], BeforeValidator(_by_name)] = {}
     intents: Annotated[dict[str, SchemaIntent], BeforeValidator(_by_name)] = {}
 
-    @property
+    @cached_property
     def tracked(self) -> list[SchemaSlot]:
         """The slots that some intent takes, which are those that a dialogue state can hold."""
         taken = {name for one in self.intents.values() for name in one.slots}
         return [slot for slot in self.slots.values() if slot.name in taken]
 
-    def telling_words(self, intent: str) -> frozenset[str]:
-        """The words of an intent's name that no other intent of the service has."""
-        others = {word for name in self.intents if name != intent for word in _words(name)}
-        return frozenset(_words(intent) - others)
+    @cached_property
+    def telling_words(self) -> dict[str, set[str]]:
+        """By intent, the words of its name that no other intent of the service has."""
+        words = {name: _words(name) for name in self.intents}
+        return {
+            name: own.difference(*(words[other] for other in words if other != name))
+            for name, own in words.items()
+        }
 
 
 class Act(_Record):

@@ -6,15 +6,17 @@ Learnt from annotated dialogues; at measure time only what was understood of the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from itertools import accumulate
 
-from orchestrator.nlu.classifier import delexicalize, features_of
-from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.extract.found import Candidate
-from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, probabilities, score
-from orchestrator.nlu.text import clean, fold, tokenize
-from parley.evaluation.dialogues.compile import TODAY
+import numpy as np
+
+from orchestrator.nlu.classifier import Classifier
+from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, probabilities
+from orchestrator.nlu.text import fold
+from parley.evaluation.dialogues.compile import Words
 from parley.evaluation.dialogues.dataset import NO_INTENT, Act, Dialogue, Frame, Service
 from parley.evaluation.dialogues.offers import NOTHING, TAKING, SystemTurn, annotated_turn
 
@@ -59,10 +61,10 @@ class Moment:
 
     def possible(self, text: str) -> dict[str, float]:
         """The labels of the intents that there may be now, with the scores that they begin with."""
-        joined = "".join(char for char in fold(text) if char.isalpha())
+        joined = "".join(filter(str.isalpha, fold(text)))
         first = {_label_of(self.service, NO_INTENT): _STAYING * (self.intent == NO_INTENT)}
-        for name in self.service.intents:
-            named = any(word in joined for word in self.service.telling_words(name))
+        for name, words in self.service.telling_words.items():
+            named = any(word in joined for word in words)
             first[_label_of(self.service, name)] = _STAYING * (name == self.intent) + _NAMED * named
         return first
 
@@ -73,28 +75,6 @@ class Moment:
 
 def _label_of(service: Service, intent: str) -> str:
     return intent if intent == NO_INTENT else f"{service.name}:{intent}"
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Users' messages as features, by one extractor; each is looked at once."""
-
-    extractor: Extractor
-    _known: dict[str, dict[str, float]] = field(default_factory=dict[str, dict[str, float]])
-
-    def features(self, text: str) -> dict[str, float]:
-        if text not in self._known:
-            utterance = tokenize(clean(text))
-            candidates = self.extractor.find(utterance, TODAY)
-            tokens = delexicalize(utterance, [_without_lists(one) for one in candidates])
-            self._known[text] = features_of(tokens)
-        return self._known[text]
-
-
-def _without_lists(candidate: Candidate) -> Candidate:
-    """Name a find that several lists hold just a value: so many services have lists that hardly two finds are alike."""
-    form, several, _names = candidate.kind.partition("|")
-    return replace(candidate, kind=form.partition(":")[0]) if several else candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +92,7 @@ class Lesson:
 class IntentModel:
     """Which intent of a service is active after a user's turn."""
 
-    model: LinearModel
+    said: Classifier
     words: Words
 
     @classmethod
@@ -132,14 +112,16 @@ class IntentModel:
             for service in services.values()
             for name, intent in service.intents.items()
         }
-        return cls(fit(Examples(rows, labels, allowed, parts), _STRENGTH), words)
+        return cls(Classifier(fit(Examples(rows, labels, allowed, parts), _STRENGTH)), words)
 
     def decide(self, moment: Moment, text: str, named: Collection[str]) -> tuple[str, float]:
         """The likeliest intent, and how likely it is."""
-        scores = score(self.model, self.words.features(text) | moment.features(named))
+        scores = self.said.score(self.words.tokens(text), moment.features(named))
         possible = moment.possible(text)
         first = {label: one for label, one in possible.items() if label in scores} or possible
-        shares = probabilities(self.model, {label: scores.get(label, 0.0) + first[label] for label in first})
+        shares = probabilities(
+            self.said.model, {label: scores.get(label, 0.0) + first[label] for label in first}
+        )
         best = max(shares, key=lambda label: (shares[label], label))
         return best.partition(":")[2] or NO_INTENT, shares[best]
 
@@ -148,18 +130,18 @@ class IntentModel:
 class AcceptanceModel:
     """Whether a user's turn takes what a service's assistant offered, or wants to be confirmed."""
 
-    model: LinearModel
+    said: Classifier
     words: Words
 
     @classmethod
     def learn(cls, lessons: Sequence[Lesson], words: Words) -> AcceptanceModel:
         rows = [words.features(one.text) | _after(one.moment, one.intent, alone=one.alone) for one in lessons]
         labels = [_TAKEN if {act.name for act in one.acts} & TAKING else NOTHING for one in lessons]
-        return cls(fit(Examples(rows, labels), _STRENGTH), words)
+        return cls(Classifier(fit(Examples(rows, labels), _STRENGTH)), words)
 
     def accepts(self, moment: Moment, text: str, intent: str, *, alone: bool) -> bool:
         """Decide for a turn after which `intent` is active; `alone`: it is about no other service."""
-        scores = score(self.model, self.words.features(text) | _after(moment, intent, alone=alone))
+        scores = self.said.score(self.words.tokens(text), _after(moment, intent, alone=alone))
         return scores.get(_TAKEN, 0.0) > scores.get(NOTHING, 0.0)
 
 
@@ -169,48 +151,84 @@ def _after(moment: Moment, intent: str, *, alone: bool) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class WishModel:
-    """Values of listed slots that a message means as a whole ("child-friendly"); a model by slot."""
+class Wishes:
+    """The models of a service's listed slots side by side, which one pass over a message applies.
 
-    models: Mapping[tuple[str, str], LinearModel]
+    `slots`: by slot, its model and its first column among all of them.
+    """
+
+    said: Classifier
+    slots: Mapping[str, tuple[LinearModel, int]]
+
+    @classmethod
+    def of(cls, models: Mapping[str, LinearModel]) -> Wishes:
+        """Put models together that were fitted to the same messages."""
+        parts = list(models.values())
+        firsts = accumulate((len(model.labels) for model in parts[:-1]), initial=0)
+        together = LinearModel(
+            tuple(label for model in parts for label in model.labels),
+            parts[0].places,
+            np.hstack([model.weights for model in parts]),
+            np.concatenate([model.bias for model in parts]),
+        )
+        return cls(
+            Classifier(together),
+            {name: (models[name], first) for name, first in zip(models, firsts, strict=True)},
+        )
+
+    def find(self, tokens: Sequence[str], asked: str | None) -> dict[str, str]:
+        """The values that are likelier than not."""
+        scores = self.said.add_up(tokens, _asked_for(asked)).tolist()
+        found: dict[str, str] = {}
+        for slot, (model, first) in self.slots.items():
+            own = scores[first : first + len(model.labels)]
+            highest = max(own)
+            label = model.labels[own.index(highest)]
+            others = sum(math.exp((one - highest) * model.sharpness) for one in own)
+            if 1.0 / others > _SURE:
+                found[slot] = label
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class WishModel:
+    """Values of listed slots that a message means as a whole ("child-friendly"), by service."""
+
+    services: Mapping[str, Wishes]
     words: Words
 
     @classmethod
     def learn(cls, lessons: Sequence[Lesson], words: Words) -> WishModel:
         rows: dict[str, list[Features]] = {}
-        said: dict[tuple[str, str], list[str]] = {}
+        said: dict[str, dict[str, list[str]]] = {}
         for one in lessons:
             service = one.moment.service
-            features = _wish_features(words, one.text, one.moment.system.asked)
+            features = words.features(one.text) | _asked_for(one.moment.system.asked)
             rows.setdefault(service.name, []).append(features)
             acts = {act.slot: act.canonical[0] for act in one.acts if act.name == "INFORM" and act.canonical}
             for slot in service.tracked:
                 if slot.categorical:
-                    said.setdefault((service.name, slot.name), []).append(acts.get(slot.name, NOTHING))
+                    labels = said.setdefault(service.name, {}).setdefault(slot.name, [])
+                    labels.append(acts.get(slot.name, NOTHING))
         models = {
-            key: fit(Examples(rows[key[0]], labels), _STRENGTH)
-            for key, labels in said.items()
-            if len(labels) - labels.count(NOTHING) >= _LEAST_WISHES
+            service: {
+                slot: fit(Examples(rows[service], labels), _STRENGTH)
+                for slot, labels in slots.items()
+                if len(labels) - labels.count(NOTHING) >= _LEAST_WISHES and NOTHING in labels
+            }
+            for service, slots in said.items()
         }
-        return cls(models, words)
+        return cls({service: Wishes.of(some) for service, some in models.items() if some}, words)
 
     def find(self, service: Service, text: str, asked: str | None) -> dict[str, str]:
         """The values that are likelier than not."""
-        features = _wish_features(self.words, text, asked)
-        found: dict[str, str] = {}
-        for slot in service.tracked:
-            model = self.models.get((service.name, slot.name))
-            if model is None:
-                continue
-            shares = probabilities(model, score(model, features))
-            best = max(shares, key=lambda label: (shares[label], label))
-            if best in slot.values and shares[best] > _SURE:
-                found[slot.name] = best
-        return found
+        wishes = self.services.get(service.name)
+        meant = {} if wishes is None else wishes.find(self.words.tokens(text), asked)
+        return {slot: value for slot, value in meant.items() if value in service.slots[slot].values}
 
 
-def _wish_features(words: Words, text: str, asked: str | None) -> dict[str, float]:
-    return words.features(text) | {f"asked:{asked}": 1.0}
+def _asked_for(slot: str | None) -> dict[str, float]:
+    return {f"asked:{slot}": 1.0}
 
 
 def read_lessons(services: Mapping[str, Service], dialogues: Sequence[Dialogue]) -> list[Lesson]:

@@ -6,7 +6,6 @@ from annotated dialogues; at measure time nothing but the text is read.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,18 +13,22 @@ from dataclasses import dataclass, field
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.linear import Examples, fit, probabilities
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import Example
-from orchestrator.nlu.training.learning import learn_labels, learn_slots, learn_spans
-from parley.evaluation.dialogues.compile import TODAY, annotated_spans
+from orchestrator.nlu.training.learning import learn_labels, learn_slots
+from parley.evaluation.dialogues.compile import TODAY, Words, annotated_spans
 from parley.evaluation.dialogues.dataset import Dialogue, Frame, Service, Turn
+from parley.evaluation.name_spans import learn_spans
 
 NOTHING = "-"
 PROPOSE = "PROPOSE"
 """The act of a system turn that asks for a value by naming one: "Will this be on March 12th?"."""
 _SURE = 0.5
-_PARTS = re.compile(r"(?<=[.!?])\s+|,?\s+and\s+")
+_STRENGTH = 10.0
+_PARTING = frozenset({".", "!", "?", "and"})
+"""What ends a part of a message, which may ask about a slot of its own."""
 _ACTS = (
     "OFFER_INTENT",
     "CONFIRM",
@@ -61,6 +64,7 @@ class SystemReader:
     """
 
     services: Mapping[str, Service]
+    words: Words
     spoken: Mapping[str, FlowSpec]
     extractor: Extractor
     slots: SlotAssigner
@@ -76,9 +80,9 @@ class SystemReader:
         services: Mapping[str, Service],
         spoken: Mapping[str, FlowSpec],
         dialogues: Sequence[Dialogue],
-        common: frozenset[str],
+        words: Words,
     ) -> SystemReader:
-        """Learn from the system's turns. `common`: words that do not begin names."""
+        """Learn from the system's turns; `words`: of the users'."""
         examples: list[Example] = []
         acts: list[Example] = []
         asked: list[Example] = []
@@ -95,15 +99,19 @@ class SystemReader:
             if meant.intent in service.intents:
                 intents.setdefault((service.name, meant.act), Counter())[meant.intent] += 1
         flows = {flow.dact: flow for flow in spoken.values()}
-        extractor = Extractor(flows.values(), {}, common, spans=learn_spans(examples, flows))
+        names = learn_spans(examples, flows)
+        extractor = Extractor(
+            flows.values(), {}, words.extractor.common, find_more_names=names and names.find
+        )
         return cls(
             services,
+            words,
             spoken,
             extractor,
             slots=SlotAssigner(learn_slots(examples, extractor, flows), extractor, flows.values()),
             acts=Classifier(learn_labels(acts, extractor)),
             asked=Classifier(learn_labels(asked, extractor)),
-            questions=Classifier(learn_labels(_questions(dialogues), extractor)),
+            questions=_learn_questions(dialogues, words),
             proposed={key: counts.most_common(1)[0][0] for key, counts in intents.items()},
             lasting=_lasting_slots(services.values(), dialogues),
         )
@@ -123,12 +131,9 @@ class SystemReader:
         return SystemTurn(act, asked, self.proposed.get((service.name, act)), values)
 
     def requested(self, service: Service, text: str) -> frozenset[str]:
-        """The slots that a user's message asks about."""
-        found: set[str | None] = set()
-        for part in _PARTS.split(clean(text)):
-            utterance = tokenize(part)
-            tokens = delexicalize(utterance, self.extractor.find(utterance, TODAY))
-            found.add(_best(self.questions, tokens, service.slots.keys()))
+        """The slots that a user's message asks about, each in a part of it."""
+        parts = _parts(self.words.tokens(text))
+        found = (_best(self.questions, part, service.slots.keys()) for part in parts)
         return frozenset(slot for slot in found if slot is not None)
 
 
@@ -160,25 +165,48 @@ def _lasting_slots(services: Iterable[Service], dialogues: Sequence[Dialogue]) -
     )
 
 
-def _questions(dialogues: Iterable[Dialogue]) -> Iterator[Example]:
-    """Users' sentences with the slot that they ask about."""
+def _questions(dialogues: Iterable[Dialogue]) -> Iterator[tuple[str, str]]:
+    """Users' messages with the slot that they ask about."""
     for dialogue in dialogues:
         for turn in dialogue.turns:
             for frame in turn.frames if turn.user else ():
                 slots = [act.slot for act in frame.acts if act.name == "REQUEST" and act.slot]
                 if len(slots) <= 1:
-                    yield Example(turn.text, slots[0] if slots else NOTHING)
+                    yield turn.text, slots[0] if slots else NOTHING
+
+
+def _learn_questions(dialogues: Iterable[Dialogue], words: Words) -> Classifier:
+    examples = list(_questions(dialogues))
+    rows = [words.features(text) for text, _ in examples]
+    return Classifier(fit(Examples(rows, [slot for _, slot in examples], balanced=True), _STRENGTH))
+
+
+def _parts(tokens: Sequence[str]) -> Iterator[list[str]]:
+    """Cut a message's tokens where a sentence ends, and at each "and"."""
+    first, *inner, last = tokens
+    part: list[str] = []
+    for word in inner:
+        if word != "and":
+            part.append(word)
+        if word in _PARTING and part:
+            yield [first, *part, last]
+            part = []
+    if part:
+        yield [first, *part, last]
 
 
 def _best(classifier: Classifier, tokens: Sequence[str], among: Collection[str] | None = None) -> str | None:
     """The likeliest label (`among` some of them, or none), if it is likelier than not."""
-    shares = {
-        label: share
-        for label, share in classifier.classify(tokens).probabilities.items()
+    scores = {
+        label: score
+        for label, score in classifier.score(tokens, {}).items()
         if among is None or label in among or label == NOTHING
     }
-    label = max(shares, key=lambda one: (shares[one], one), default=NOTHING)
-    return label if label != NOTHING and shares[label] >= _SURE * sum(shares.values()) else None
+    if max(scores, key=scores.__getitem__, default=NOTHING) == NOTHING:
+        return None
+    shares = probabilities(classifier.model, scores)
+    label = max(shares, key=lambda one: (shares[one], one))
+    return label if shares[label] >= _SURE else None
 
 
 def _system_frames(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, Frame, str]]:

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
-from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, probabilities, score
+from orchestrator.nlu.linear import Examples, Features, LinearModel, add_up, fit, probabilities
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
+from orchestrator.nlu.readers.readings import Case, read
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean, fold
-from parley.evaluation.dialogues.compile import TODAY
+from parley.evaluation.dialogues.compile import TODAY, Words
 from parley.evaluation.dialogues.dataset import NO_INTENT, Dialogue, Frame, SchemaSlot, Service, Turn
 from parley.evaluation.dialogues.decisions import (
     AcceptanceModel,
     IntentModel,
     Moment,
     WishModel,
-    Words,
 )
 from parley.evaluation.dialogues.metrics import Prediction
 from parley.evaluation.dialogues.offers import NOTHING, SystemReader, SystemTurn
@@ -104,14 +104,18 @@ class CarryModel:
     def carry(self, service: Service, text: str, heard: Heard, state: Mapping[str, str]) -> dict[str, str]:
         """Values for slots that have none, from what was said of other services."""
         found: dict[str, str] = {}
-        said = self.words.features(text)
+        said = _told(self.words.features(text))
+        by_words = add_up(self.model, said)
         for slot in service.tracked:
-            if slot.name in state:
+            places = {} if slot.name in state else heard.elsewhere(service, slot)
+            if not places:
                 continue
             best = _SURE
-            for place, value in heard.elsewhere(service, slot).items():
-                scores = score(self.model, _carry_features(service, slot.name, place, said))
-                share = probabilities(self.model, scores).get(_CARRIED, 0.0)
+            by_slot = add_up(self.model, _told_of(slot.name, said), by_words)
+            for place, value in places.items():
+                scores = add_up(self.model, _between(service, slot.name, place), by_slot)
+                labelled = dict(zip(self.model.labels, scores.tolist(), strict=True))
+                share = probabilities(self.model, labelled).get(_CARRIED, 0.0)
                 if share > best:
                     found[slot.name], best = value, share
         return found
@@ -130,17 +134,27 @@ def _carried(
     assert frame.state is not None
     known = before.state.slot_values if before is not None and before.state is not None else {}
     named = {act.slot for act in frame.acts if act.name == "INFORM"}
-    said = words.features(turn.text)
+    said = _told(words.features(turn.text))
     for slot in service.tracked:
         if slot.name in known or slot.name in named:
             continue
         wanted = {fold(value) for value in frame.state.slot_values.get(slot.name, ())}
         for place, value in heard.elsewhere(service, slot).items():
-            yield _carry_features(service, slot.name, place, said), fold(value) in wanted
+            features = {**_between(service, slot.name, place), **_told_of(slot.name, said), **said}
+            yield features, fold(value) in wanted
 
 
-def _carry_features(service: Service, slot: str, place: Place, said: Features) -> dict[str, float]:
-    features = {
+def _told(said: Features) -> dict[str, float]:
+    return {name: _TOLD * weight for name, weight in said.items() if name.startswith("w:")}
+
+
+def _told_of(slot: str, told: Features) -> dict[str, float]:
+    return {f"{name} {slot}": weight for name, weight in told.items()}
+
+
+def _between(service: Service, slot: str, place: Place) -> dict[str, float]:
+    """Describe a slot and the place that its value may come from."""
+    return {
         f"to:{service.name} {slot}": 1.0,
         f"to:{slot}": 1.0,
         f"pair:{service.name} {slot} {place[0]} {place[1]}": 1.0,
@@ -149,8 +163,6 @@ def _carry_features(service: Service, slot: str, place: Place, said: Features) -
         "same name": float(slot == place[1]),
         "common": float(len(set(slot.split("_")) & set(place[1].split("_")))),
     }
-    features |= {f"{name} {slot}": _TOLD * weight for name, weight in said.items() if name.startswith("w:")}
-    return features | {name: _TOLD * weight for name, weight in said.items() if name.startswith("w:")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +269,11 @@ class Tracker:
         context, system1 = self._context(), self.learnt.system1
         if context.active is None:
             return {}
-        understanding = system1.think(text, context).understanding
+        case = Case(system1, text, context)
+        understanding = read(case).understanding
         if understanding.kind in {MessageKind.SLOT_VALUE, MessageKind.CORRECTION} and understanding.slots:
             return dict(understanding.slots)
-        return system1.slots_for(text, context.active, context)
+        return case.find_slots(context.active)
 
     def _value(self, name: str, mention: Mention) -> str | None:
         slot = self.service.slots.get(name)

@@ -14,12 +14,19 @@ from pathlib import Path
 
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import JsonObject
-from parley.evaluation.dialogues.compile import compile_flows, shared_values, spoken_flow, user_examples
+from parley.evaluation.dialogues.compile import (
+    Words,
+    compile_flows,
+    shared_values,
+    spoken_flow,
+    user_examples,
+)
 from parley.evaluation.dialogues.dataset import Dialogue, Service, read_dialogues, read_schema
-from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, Words, read_lessons
+from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, read_lessons
 from parley.evaluation.dialogues.metrics import FrameScore, reliability, score_frame, summarize
 from parley.evaluation.dialogues.offers import SystemReader
 from parley.evaluation.dialogues.tracker import CarryModel, DialogueTracker, Learnt
+from parley.evaluation.name_spans import learn_spans
 
 FOLDS = 5
 
@@ -106,13 +113,15 @@ def learn(services: Mapping[str, Service], dialogues: Sequence[Dialogue]) -> Lea
     }
     spoken = {name: spoken_flow(service, values[name]) for name, service in services.items()}
     examples = [example for name in flows for example in user_examples(services[name], dialogues)]
-    system1 = System1.train([flow for some in flows.values() for flow in some], {}, extra=examples)
+    specs = {flow.dact: flow for some in flows.values() for flow in some}
+    names = learn_spans(examples, specs)
+    system1 = System1.train(specs.values(), {}, extra=examples, find_more_names=names and names.find)
     words, lessons = Words(system1.extractor), read_lessons(services, dialogues)
     return Learnt(
         services,
         {name: dict(zip(services[name].intents, some, strict=True)) for name, some in flows.items()},
         system1,
-        SystemReader.train(services, spoken, dialogues, system1.extractor.common),
+        SystemReader.train(services, spoken, dialogues, words),
         IntentModel.learn(services, lessons, words),
         WishModel.learn(lessons, words),
         AcceptanceModel.learn(lessons, words),

@@ -273,7 +273,7 @@ async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_d
             assert [name for name in named if name not in first] == [], shown
         if named:
             assert named[-1] in first, shown
-            assert named[-1] in second, shown
+            assert named[-1] in second or _has_completed(turn), shown
             assert "send it again" not in f"{first} {second}".lower(), shown
         else:
             assert set(after[session].values()) == {1}, shown

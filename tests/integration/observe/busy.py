@@ -1,12 +1,13 @@
 """A busy hour of the whole system in a minute: everything happens that its metrics tell of.
 
-Real stores, a gateway, workers, a scripted model, a tool that fails, webhooks to nobody; a
+Real stores, a gateway, workers, a scripted model, a tool that fails, webhooks to one who never answers; a
 Prometheus looks on, and each scene waits until it has seen what the scene is about.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,12 +54,11 @@ SCRIPT = Script(
         Rule(match="tapas", replies=(understood("task", "book_flight", destination="Madrid"),)),
         Rule(match=FAILING_CITY, replies=(flight("search_flights", FAILING_CITY),)),
         Rule(match="search", replies=(flight("search_flights", "Madrid"),)),
-        Rule(match="Tokyo", replies=(flight("book_flight", "Tokyo", cabin="business", passengers="4"),)),
+        Rule(match="Melbourne", replies=(flight("book_flight", "Melbourne", passengers="8"),)),
         Rule(replies=(understood("chitchat"),)),
     )
 )
 OFTEN = "schedule: {often: {trigger: abandon_flows, every_s: 2}}\n"
-NOBODY = "http://127.0.0.1:1/events"
 SETTINGS = {
     "PARLEY_MODEL": MODEL,
     "PARLEY_MODEL_FAILURES": "2",
@@ -67,6 +67,7 @@ SETTINGS = {
     "PARLEY_LEASE_TTL_S": "2",
     "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]',
     "PARLEY_WEBHOOK_GIVE_UP_S": "3",
+    "PARLEY_WEBHOOK_TIMEOUT_S": "1",
 }
 
 
@@ -126,7 +127,7 @@ def people_talk(day: Day) -> None:
     day.say(session, TAPAS)
     day.say(day.session(), f"search flights from Oslo to {FAILING_CITY} tomorrow")
     costly = day.session()
-    day.say(costly, "Book a flight from Oslo to Tokyo tomorrow for 4 people in business class")
+    day.say(costly, "Book a flight from Oslo to Melbourne tomorrow for 8 people")
     day.say(costly, "yes")
     pressed = {"action": {"name": "a_button_of_nobody", "payload": {}}}
     day.http.post(f"/v1/sessions/{session}/turns", params={"wait": 30}, json=pressed).raise_for_status()
@@ -157,10 +158,14 @@ def the_model_breaks(day: Day) -> None:
 
 
 def nobody_takes_the_events(day: Day) -> None:
-    day.http.post("/v1/webhooks", json={"url": NOBODY}).raise_for_status()
-    day.say(day.session(), "hello")
-    day.sees('parley_webhook_feeds{state="failing"} > 0')
-    day.sees('parley_webhook_feeds{state="given_up"} > 0')
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        day.http.post("/v1/webhooks", json={"url": f"http://127.0.0.1:{port}/events"}).raise_for_status()
+        day.say(day.session(), "hello")
+        day.sees('parley_webhook_feeds{state="failing"} > 0')
+        day.sees('parley_webhook_feeds{state="given_up"} > 0')
+    (feed, *_) = day.http.get("/v1/webhooks/failing").raise_for_status().json()
+    assert feed["error"] == "no answer within 1 s"
 
 
 def redis_is_away(day: Day) -> None:

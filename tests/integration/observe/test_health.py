@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
@@ -26,6 +27,7 @@ from tests.processes.forked import ForkedProcess, start
 pytestmark = pytest.mark.timeout(300)
 
 ROLES = (Role.GATEWAY, Role.TURNS, Role.SUBMISSIONS, Role.INTERNAL, Role.BEAT)
+STANDS_BACK = 3
 SCRAPE_TIMEOUT_S = 10
 """How long Prometheus waits for an answer unless it is told otherwise."""
 
@@ -51,6 +53,7 @@ class System:
                 "PARLEY_HEARTBEAT_FILE": str(self.heartbeat(role)),
                 "PARLEY_DOMAIN": str(DEPOT),
                 "PARLEY_SHUTDOWN_GRACE_S": "1",
+                "PARLEY_HOUSEKEEPING_NICE": str(STANDS_BACK),
             },
             log=self.folder / f"{role.value}.log",
         )
@@ -105,6 +108,11 @@ def test_without_the_schema_nobody_is_ready_until_it_is_there(system: System) ->
     assert "run `parley migrate`" in system.says(Role.GATEWAY)
     migrate(system.database.url)
     system.eventually(lambda: system.ready(*ROLES), "all are ready once the schema is there")
+
+
+def test_who_runs_no_turns_stands_back_as_far_as_is_set(ready: System) -> None:
+    stands = {role: psutil.Process(ready.processes[role].pid).nice() for role in (Role.TURNS, Role.INTERNAL)}
+    assert stands[Role.INTERNAL] == min(stands[Role.TURNS] + STANDS_BACK, 19)
 
 
 @pytest.fixture

@@ -104,6 +104,10 @@ def test_the_domains_section_becomes_the_configuration_of_calls():
     assert read_voters(config) == (ModelChoice("a"), ModelChoice("b"))
 
 
-def test_the_client_library_is_not_loaded_without_an_endpoint():
-    code = "import sys, orchestrator.bootstrap; sys.exit('openai' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_what_makes_agents_and_asks_models_is_loaded_by_who_does_so():
+    """Neither by a gateway nor by any worker that starts; the one that runs turns makes its agent then."""
+    code = "import sys, gateway.app, workers.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.module"} & {
+        *done.stdout.split()
+    }

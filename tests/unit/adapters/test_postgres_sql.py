@@ -1,4 +1,4 @@
-"""The named statements: arguments become numbers once, and the fence stands where it should."""
+"""The named statements: arguments become numbers once, the fence stands where it should; states that are remembered."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from importlib import resources
 import pytest
 
 from orchestrator.adapters.postgres import statements as sql
+from orchestrator.adapters.postgres.states import KnownStates
+from orchestrator.types import SessionId
 
 NAMES = sorted(
     entry.name.removesuffix(".sql")
@@ -49,3 +51,14 @@ def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
         assert f"INSERT INTO {table} " in whole.text
         assert (f"INSERT INTO {table} " in short.text) is (table not in gone)
     assert set(whole.names) - set(short.names) == {"archived", "frames", "plans", "plan_revisions", "outbox"}
+
+
+def test_states_that_a_process_knows_take_so_much_memory_and_no_more() -> None:
+    known = KnownStates(most_bytes=100)
+    for session in ("one", "two", "three"):
+        known.keep(SessionId(session), "1", b"." * 40)
+    known.keep(SessionId("two"), "2", b"." * 60)
+    assert [known.find(SessionId(name))[0] for name in ("one", "two", "three")] == [None, "2", "1"]
+
+    known.keep(SessionId("four"), "1", b"." * 101)
+    assert {known.find(SessionId(name))[0] for name in ("one", "two", "three", "four")} == {None}

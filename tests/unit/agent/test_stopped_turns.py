@@ -16,6 +16,9 @@ from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.memory import MemoryRecords
+from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.unit.agent.test_once_only import MAILROOM, trained
@@ -170,6 +173,43 @@ async def test_a_stopped_turn_does_nothing_twice_and_tells_what_it_did(
             again.result,
         )
     assert stopped_after_effects or stop in {by_shutdown, by_crash}
+
+
+class LastToKnow(MemoryLane):
+    """Its worker is stopped before it hears that the end of its first call is recorded."""
+
+    def __init__(self, *arguments: Any, **limits: Any) -> None:
+        super().__init__(*arguments, **limits)
+        self.recorded = asyncio.Event()
+
+    async def record(
+        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
+    ) -> None:
+        await super().record(lease, turn_id, step, entry)
+        if step.status is StepStatus.FINISHED and entry is not None and not self.recorded.is_set():
+            self.recorded.set()
+            await asyncio.Event().wait()
+
+
+async def test_what_the_ledger_knows_is_not_in_doubt_when_a_turn_is_stopped() -> None:
+    setting = prepare()
+    turn_id = await setting.submit(ASK)
+    lane = LastToKnow(setting.simulator.store)
+    runner = LaneRunner(lane, setting.simulator.live, MemoryWakeup(), setting.agent)
+    running = asyncio.create_task(runner.run(setting.session))
+    await lane.recorded.wait()
+    await MemoryInbox(setting.simulator.store).cancel(DEFAULT_TENANT, turn_id)
+    await runner.renew()
+    await running
+
+    stopped, again = await setting.read(turn_id), await setting.say(ASK)
+
+    assert stopped.result is not None
+    assert "Print a label" in stopped.result["reply"]
+    assert "cannot tell" not in stopped.result["reply"]
+    assert again.result is not None
+    assert "send_parcel" in again.result["completed"]
+    assert setting.done == {"label": 1, "parcel": 1}
 
 
 async def test_a_turn_that_is_set_aside_after_an_effect_tells_what_it_did() -> None:

@@ -9,13 +9,10 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.extract.spans import SpanTagger
 from orchestrator.nlu.linear import Examples, fit, probabilities, score
 from orchestrator.nlu.readers.readings import Case
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import tokenize
-from orchestrator.nlu.training.examples import Example
-from orchestrator.nlu.training.learning import learn_spans
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
 
@@ -40,8 +37,8 @@ def test_training_twice_gives_the_same_weights() -> None:
     again = System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS)
     first, second = system1().classifier.model, again.classifier.model
     assert first.labels == second.labels
-    assert first.rows.keys() == second.rows.keys()
-    assert all(np.array_equal(first.rows[name], second.rows[name]) for name in first.rows)
+    assert first.places == second.places
+    assert np.array_equal(first.weights, second.weights)
     assert first.sharpness == second.sharpness
 
 
@@ -115,39 +112,6 @@ def test_a_row_decides_between_the_labels_that_were_possible_for_it() -> None:
     ] * 6
     scores = score(fit(Examples(rows, labels, allowed), 4.0), {"w:to": 1.0})
     assert scores["destination"] > scores["origin"] + 1.0
-
-
-def test_names_in_small_letters_are_found_by_the_words_around_them() -> None:
-    """None of the names is in a list or written with capitals."""
-    flow = FlowSpec(Dact("play"), "0f2", "Music", Family.READ, slots={"song": SlotSpec("song", "base")})
-    names = ["yellow river", "deep water", "cold moon", "old road", "sweet home", "dark star"]
-    forms = ["please play {} for me", "put on the song {} now", "i want to hear {} again"]
-    examples = [
-        Example(
-            form.format(name),
-            None,
-            ((form.index("{"), form.index("{") + len(name), "song"),),
-            None,
-            flow.dact,
-            True,
-        )
-        for name in names
-        for form in forms
-    ] * 2
-    examples += [
-        Example(text, None, (), None, flow.dact, True) for text in ("stop it now", "what else is there")
-    ]
-    model = learn_spans(
-        [*examples, *(replace(one, text=one.text + " please") for one in examples)], {flow.dact: flow}
-    )
-    assert model is not None
-    found = SpanTagger(model).find(tokenize("put on the song silver lake now"))
-    assert [(one.reading.value, one.kind) for one in found] == [("silver lake", "name")]
-
-
-def test_too_few_names_teach_nothing_about_where_others_stand() -> None:
-    flow = FlowSpec(Dact("play"), "0f2", "Music", Family.READ, slots={"song": SlotSpec("song", "base")})
-    assert learn_spans([Example("play it", None, (), None, flow.dact, True)], {flow.dact: flow}) is None
 
 
 def test_a_code_that_has_the_form_of_two_slots_goes_where_the_words_say() -> None:

@@ -56,8 +56,8 @@ def same(one: LinearModel, other: LinearModel) -> bool:
     return (
         one.labels == other.labels
         and one.sharpness == other.sharpness
-        and list(one.rows) == list(other.rows)
-        and all(np.array_equal(one.rows[name], other.rows[name]) for name in one.rows)
+        and one.places == other.places
+        and np.array_equal(one.weights, other.weights)
         and np.array_equal(one.bias, other.bias)
     )
 
@@ -129,7 +129,7 @@ def _of_another_key(content: bytes) -> bytes:
 
 def _not_a_number(content: bytes) -> bytes:
     model = learn()
-    return pack(replace(model, rows=model.rows | {"w:go": np.array([np.nan, 0.0])}), KEY)
+    return pack(replace(model, weights=np.full_like(model.weights, np.nan)), KEY)
 
 
 def _of_another_shape(content: bytes) -> bytes:

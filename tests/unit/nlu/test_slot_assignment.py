@@ -81,7 +81,7 @@ def test_a_number_that_another_flow_takes_is_none_of_this_one() -> None:
         FlowSpec(Dact(dact), f"0f{place}", "Do", Family.READ, slots={slot: SlotSpec(slot, "number")})
         for place, (dact, slot) in enumerate(takes.items())
     )
-    model = LinearModel(("bags", "passengers"), {"r:bags": np.array([3.0, 0.0])}, np.zeros(2))
+    model = LinearModel(("bags", "passengers"), {"r:bags": 0}, np.array([[3.0, 0.0]]), np.zeros(2))
     extractor, utterance = Extractor([fly, pack], {}, frozenset()), tokenize("with two bags")
     candidates = extractor.find(utterance, TODAY)
     assigner = SlotAssigner(model, extractor, [fly, pack])

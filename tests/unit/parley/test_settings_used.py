@@ -1,4 +1,4 @@
-"""Every setting changes something, and everything that is read from the environment is a setting on the page."""
+"""Every setting changes something, as a test has seen, and all that is read from the environment is on the page."""
 
 from __future__ import annotations
 
@@ -21,6 +21,23 @@ OWN_FILES = {"PARLEY_HEARTBEAT_FILE"}
 """Named a file by themselves, not another variable's."""
 FOREIGN = {"PARLEY_IMAGE", "PARLEY_PUBLISH"}
 """What only docker-compose.yml reads."""
+
+
+OF_SETTINGS = {"test_settings.py", "test_settings_page.py", "test_settings_used.py"}
+"""Tests of reading and telling settings, which turn none."""
+
+
+@cache
+def turning() -> list[str]:
+    """What tests are made of, and the domains and transcripts that are theirs."""
+    paths = [path for path in (ROOT / "tests").rglob("*") if path.suffix in {".py", ".yaml"}]
+    return [path.read_text() for path in paths if path.name not in OF_SETTINGS]
+
+
+def is_turned(key: str, *variables: str, section: str = "") -> bool:
+    """Whether a test gives it a value, or names it as one of several that it gives some."""
+    given = re.compile("|".join((rf"\b{key}[\"']?\s*[=:]", rf"[\"']{key}[\"']", *variables)))
+    return any(section in text.lower() and given.search(text) for text in turning())
 
 
 @cache
@@ -59,25 +76,39 @@ def names_together() -> list[tuple[set[str], set[str]]]:
     return found
 
 
-def test_every_setting_of_the_environment_is_read_by_somebody() -> None:
-    assert {name for name in Settings.model_fields if name not in attributes_read()} == set()
-
-
-def test_every_setting_of_a_domain_is_read_by_somebody() -> None:
-    """In a file that names its section, too: `deadline_s` alone is the name of many things."""
+def settings_of_a_domain() -> list[tuple[str, str]]:
+    """Sections with their keys."""
     sections = {
         name: field.annotation
         for name, field in DomainConfig.model_fields.items()
         if inspect.isclass(field.annotation) and issubclass(field.annotation, BaseModel)
     }
     assert sections
+    return [(section, key) for section, model in sections.items() for key in model.model_fields]
+
+
+def test_every_setting_of_the_environment_is_read_by_somebody() -> None:
+    assert {name for name in Settings.model_fields if name not in attributes_read()} == set()
+
+
+def test_every_setting_of_a_domain_is_read_by_somebody() -> None:
+    """In a file that names its section, too: `deadline_s` alone is the name of many things."""
     unused = {
         f"{section}.{key}"
-        for section, model in sections.items()
-        for key in model.model_fields
+        for section, key in settings_of_a_domain()
         if not any(section in named and key in read for named, read in names_together())
     }
     assert unused == set()
+
+
+def test_every_setting_of_the_environment_is_turned_by_a_test() -> None:
+    turned = {name for name, field in Settings.model_fields.items() if is_turned(name, str(field.alias))}
+    assert set(Settings.model_fields) - turned == set()
+
+
+def test_every_setting_of_a_domain_is_turned_by_a_test() -> None:
+    every = settings_of_a_domain()
+    assert {f"{section}.{key}" for section, key in every if not is_turned(key, section=section)} == set()
 
 
 def test_every_variable_that_the_code_names_is_on_the_page() -> None:
