@@ -129,9 +129,8 @@ class Case:
 
 def _read_choice(case: Case) -> Reading | None:
     """Take the message for one of the choices that the open question offers; no model could say better which."""
-    is_open = bool(case.context.question.choices)
-    chosen = choose(case.utterance, case.context, case.system1.flows) if is_open else None
-    return None if chosen is None else Reading(chosen)
+    chosen = case.context.question.choices and choose(case.utterance, case.context, case.system1.flows)
+    return Reading(chosen) if chosen else None
 
 
 def _read_reference(case: Case) -> Reading | None:
@@ -208,7 +207,7 @@ def _read_two_requests(case: Case) -> Reading | None:
     one, two = begun.understanding, other.understanding
     if not is_certain and (two.assumed or (one.flows[0].dact == two.flows[0].dact and not two.slots)):
         return None
-    said, task = (system1.flows.get(read.flows[0].dact) for read in (one, two))
+    said, task = system1.flows.get(one.flows[0].dact), system1.flows.get(two.flows[0].dact)
     tells = one.slots and not (is_certain or two.slots) and said and said.family is not Family.READ
     if tells and task and one.slots.keys() <= task.slots.keys():
         two = replace(two, text=case.utterance.text, assumed=one.assumed, slots=case.find_slots(task))
@@ -254,9 +253,8 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
-    evidence, kind, context = case.evidence, case.kind, case.context
+    evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
     base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
-    share = evidence.weighed.share
     match kind:
         case MessageKind.TASK:
             understanding = _task(base, case)
@@ -299,8 +297,10 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    tried = (attempt(case) for attempt in READINGS)
-    return next(reading for reading in tried if reading is not None)
+    reading, attempts = None, iter(READINGS)
+    while reading is None:
+        reading = next(attempts)(case)
+    return reading
 
 
 def _task(base: Understanding, case: Case) -> Understanding:
