@@ -113,8 +113,9 @@ class Case:
 
 def _read_choice(case: Case) -> Reading | None:
     """Take the message for one of the choices that the open question offers; no model could say better which."""
-    chosen = case.context.question.choices and choose(case.utterance, case.context, case.system1.flows)
-    return Reading(chosen) if chosen else None
+    is_open = bool(case.context.question.choices)
+    chosen = choose(case.utterance, case.context, case.system1.flows) if is_open else None
+    return None if chosen is None else Reading(chosen)
 
 
 def _read_reference(case: Case) -> Reading | None:
