@@ -82,7 +82,8 @@ def _tell_status(turn: RunningTurn) -> None:
     active = turn.changes.state.stack.active
     if active is None:
         if plan is None:
-            turn.changes.remark(RemarkKind.STATUS)
+            done = [note.summary for note in turn.changes.state.effects if note.is_done and note.summary]
+            turn.changes.remark(RemarkKind.STATUS, done=done)
         return
     turn.changes.remark(
         RemarkKind.STATUS,
