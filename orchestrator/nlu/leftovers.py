@@ -45,7 +45,7 @@ _POLITE = word_set("""
     just maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
     different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
     colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
-    night morning evening afternoon
+    night morning evening afternoon boss client customer team
 """)
 
 

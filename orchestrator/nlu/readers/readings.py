@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.classifier import Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
@@ -120,7 +120,8 @@ def _read_choice(case: Case) -> Reading | None:
 
 def _read_reference(case: Case) -> Reading | None:
     """Take the message for a row of what was displayed last; other values in it are taken along."""
-    shown, system1, context = case.context.shown, case.system1, case.context
+    shown, context, asked = case.context.shown, case.context, case.context.question.slot
+    system1 = case.system1
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
     if case.asks_text or (shown is None and context.active is None):
         return None
@@ -129,13 +130,13 @@ def _read_reference(case: Case) -> Reading | None:
         return None if listing is None else Reading(listing, SURE_OF_VALUES, is_final=False)
     message = references.Message(case.utterance, shown, spec, context.values.get(shown.key), case.candidates)
     found = references.find_reference(message)
-    if found is None:
+    if found is None or (asked != shown.key and asked in case.evidence.mentions):
         return None
-    read = references.understand_reference(found, message, context, system1.flows, case.weighed.flows)
+    read = references.understand_reference(found, message, context, case.system1.flows, case.weighed.flows)
     if read is None:
         return None
     rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
-    flow = system1.flows[read.flows[0].dact] if read.flows else context.active
+    flow = case.system1.flows[read.flows[0].dact] if read.flows else context.active
     besides = case.find_slots(flow, rest) if flow is not None else {}
     return Reading(replace(read, slots={**besides, **read.slots}), SURE_OF_VALUES, is_final=False)
 
@@ -190,12 +191,17 @@ def _read_two_requests(case: Case) -> Reading | None:
     first, rest, is_certain = parts
     least = _SURE_OF_PART if is_certain else system1.likely
     begun = _read_part(case, first, least)
-    other = None if begun is None else _read_part(case, rest, least)
-    if begun is None or other is None:
+    if begun is None or (other := _read_part(case, rest, least)) is None:
         return None
     one, two = begun.understanding, other.understanding
     if not are_two_requests(one, two, case.context, is_certain=is_certain):
         return None
+    if one.slots and not (is_certain or two.slots):
+        said, task = system1.flows.get(one.flows[0].dact), system1.flows.get(two.flows[0].dact)
+        looked_up = said is None or said.family is Family.READ
+        if not looked_up and task is not None and one.slots.keys() <= task.slots.keys():
+            two = replace(two, text=case.utterance.text, assumed=one.assumed, slots=case.find_slots(task))
+            return Reading(two, is_final=False)  # "I must be in Rome on Friday, book a flight"
     return Reading(replace(one, later=rest), min(begun.confidence, other.confidence), is_final=False)
 
 
@@ -221,11 +227,9 @@ def _look_up_again(case: Case) -> Reading | None:
     found = case.find_slots(past.spec, listed)
     if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
         return None
-    text, intent = case.utterance.text, past.spec.intent
-    understanding = Understanding(
-        MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
-    )
-    return Reading(understanding, SURE_OF_VALUES, is_final=False)
+    spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows
+    read = Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, spec.intent, flows, found, spec.dact)
+    return Reading(read, SURE_OF_VALUES, is_final=False)
 
 
 def _read_plan_value(case: Case) -> Reading | None:
@@ -240,9 +244,8 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
-    evidence, kind, context = case.evidence, case.kind, case.context
+    evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
     base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
-    share = evidence.weighed.share
     match kind:
         case MessageKind.TASK:
             understanding = _task(base, case)
@@ -285,10 +288,10 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    for attempt in READINGS:
-        if (reading := attempt(case)) is not None:
-            return reading
-    raise AssertionError("the last of them always has one")
+    reading, attempts = None, iter(READINGS)
+    while reading is None:
+        reading = next(attempts)(case)
+    return reading
 
 
 def _task(base: Understanding, case: Case) -> Understanding:
