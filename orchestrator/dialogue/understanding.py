@@ -145,10 +145,7 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add what another reader has left open, and what this one has not understood.
-
-        A model names one value, none, or just the words, one request, and now and then what nobody has said.
-        """
+        """Add what another reader has left open, or understood where this one has not: a model names one value, or none."""
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # it has read the second of two requests
@@ -168,11 +165,7 @@ class Understanding:
         )
 
     def _leaves_open(self, name: str, mention: Mention, other: Understanding) -> bool:
-        """Say whether what another reader has left open is left open by this one, too.
-
-        What was read from all of a message's words is not, if these words are the value of another slot: "just one" may
-        be the number of seats, and not one of the rows.
-        """
+        """Say whether both leave it open: "just one" may be the number of seats, and then none of the rows."""
         if mention.text == other.text and not self.slots.keys() <= other.slots.keys():
             return False
         own = self.slots.get(name)

@@ -50,7 +50,8 @@ class Validation:
         if understanding.source is Source.SYSTEM2 and spec is not None:
             grounding = Grounding(self._extractor, context, understanding.text)
             slots = _keep_founded(slots, spec, grounding, problems)
-            slots = _leave_open(slots, kind, _values_of(spec, context))
+            asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
+            slots = {name: one for name, one in slots.items() if name in asked_for or not one.is_open}
             if kind in _OF_ACTIVE and any(mention.is_open for mention in slots.values()):
                 kind = MessageKind.CORRECTION  # what was given before is no longer wanted as it is
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
@@ -188,41 +189,25 @@ def _keep_founded(
     return kept
 
 
-def _leave_open(
-    slots: Mapping[str, Mention], kind: MessageKind, held: Mapping[str, Json]
-) -> dict[str, Mention]:
-    """Leave open what a new task is not to take from elsewhere, or what a task has another value for already."""
-    return {
-        name: mention
-        for name, mention in slots.items()
-        if not mention.is_open or kind is MessageKind.TASK or name in held
-    }
-
-
-def _values_of(spec: FlowSpec, context: NluContext) -> Mapping[str, Json]:
-    """Find what the task of this type holds that a message is about."""
-    if context.active is not None and context.active.dact == spec.dact:
-        return context.values
-    for past in (*context.interrupted, *context.completed):
-        if past.spec.dact == spec.dact:
-            return past.values
-    return {}
-
-
 def _reconsider(
     understanding: Understanding,
     flows: tuple[FlowScore, ...],
     known: Mapping[Dact, FlowSpec],
     context: NluContext,
 ) -> MessageKind:
-    """Name the kind that the values of a message speak for, where a reader names another one.
-
-    Whoever names a day for the task at work has not only greeted, or asked for a task that knows no days.
-    """
+    """Name the kind that the values of a message speak for: who names a day has not only greeted."""
     kind, named = understanding.kind, understanding.slots.keys()
-    if kind is MessageKind.SLOT_VALUE and _find_looked_up(understanding, context) is not None:
+    if not named:
+        return kind
+    past = {done.spec.dact for done in context.completed if done.spec.family is Family.READ}
+    is_past = bool(flows) and flows[0].dact in past
+    if (
+        kind is MessageKind.SLOT_VALUE
+        and is_past
+        and (context.active is None or named.isdisjoint(context.active.slots))
+    ):
         return MessageKind.CORRECTION  # it is looked up once more, with these values
-    if not named or understanding.source is not Source.SYSTEM2:
+    if understanding.source is not Source.SYSTEM2:
         return kind
     asked = known[flows[0].dact].slots if flows else ()
     is_foreign = kind is MessageKind.TASK and named.isdisjoint(asked)
@@ -241,17 +226,6 @@ def _is_day(value: str) -> bool:
         return date.fromisoformat(value).isoformat() == value
     except ValueError:
         return False
-
-
-def _find_looked_up(understanding: Understanding, context: NluContext) -> FlowSpec | None:
-    """Find what was looked up before, if the values are said for that: the task at work has no place for them."""
-    if not understanding.flows or not understanding.slots:
-        return None
-    if context.active is not None and not understanding.slots.keys().isdisjoint(context.active.slots):
-        return None
-    named = understanding.flows[0].dact
-    done = (past.spec for past in context.completed if past.spec.dact == named)
-    return next((spec for spec in done if spec.family is Family.READ), None)
 
 
 def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:
