@@ -55,7 +55,7 @@ def enter(turn: RunningTurn, flow: BaseFlow) -> None:
 
 
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """Put the values of a message into a flow; what does not fit becomes the open question, and what is open stays so."""
+    """Put the values of a message into a flow; what does not fit becomes the open question, what is open stays so."""
     before = flow.values() if flow.slots.keys() - labels.keys() else None
     mentions = {name: label for name, label in labels.items() if isinstance(label, Mention)}
     left_open = {name for name, one in mentions.items() if one.value is None and one.is_open}

@@ -145,7 +145,7 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add what another reader has left open, or understood where this one has not: a model names one value, or none."""
+        """Add what another reader has left open, or understood where this one has not: a model names one value."""
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # it has read the second of two requests

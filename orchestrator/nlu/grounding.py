@@ -5,7 +5,7 @@ A model may name what nobody said. Such a value is no one's wish, and goes no fu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
@@ -96,18 +96,12 @@ class Grounding:
         return value in slot.values or gazetteer.is_value(kind, value) or bool(gazetteer.lookup(kind, value))
 
     def _known(self) -> Iterator[Json]:
-        context = self._context
-        held: Iterable[Mapping[str, Json]] = (
-            context.values,
-            *(
-                values
-                for past in (*context.completed, *context.interrupted)
-                for values in (past.values, past.outputs)
-            ),
-            *(() if context.shown is None else context.shown.rows),
-        )
+        context, shown = self._context, self._context.shown
+        past = [
+            one for flow in (*context.completed, *context.interrupted) for one in (flow.values, flow.outputs)
+        ]
         yield from context.question.candidates
-        for values in held:
+        for values in (context.values, *past, *(shown.rows if shown is not None else ())):
             yield from values.values()
 
     def _read(self, text: str) -> Iterator[tuple[str, Reading]]:

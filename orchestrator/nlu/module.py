@@ -107,14 +107,9 @@ class NLU:
     ) -> Understanding:
         """Find another flow for a request after one failed (NL-5).
 
-        Args:
-            state: with the failed flow still on top, or already gone.
-            turn: in which it failed.
-            excluded: dacts that are not tried again; the failed one is always among them.
-            failed: the dact that failed; the top flow's when it is left out.
-            evidence: what is known of the failure: category, message, the ambiguity's metadata, slots.
-            text: the request; the last thing the user said when it is left out.
-            call: for whom a model may be asked; without it none is.
+        `failed`, the top flow's dact when it is left out, and `excluded` are not tried again. `evidence`: category,
+        message, metadata of the ambiguity, slots. `text`: the request; what the user said last when it is left out.
+        `call`: for whom a model may be asked; without it none is.
         """
         context = read_nlu_context(state, turn.now)
         flow = self._domain.flows.get(Dact(failed)) if failed else None

@@ -84,11 +84,7 @@ def is_plain_yes(text: str, question: str) -> bool:
     """Say whether a text agrees to what was asked, and neither hedges nor changes anything of it.
 
     A yes that is a sentence of its own may be followed by a question; within one sentence, only what asks for more
-    about the thing leaves the yes plain.
-
-    Args:
-        text: what the user said.
-        question: the words in which it was asked; to repeat them adds nothing.
+    about the thing leaves the yes plain. To repeat the words of the question adds nothing.
     """
     said = _FIXED.sub("yes", text.casefold().replace("’", "'"))
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]

@@ -77,16 +77,9 @@ async def evaluate_domain(
 ) -> DomainReport:
     """Take a domain's conversations through the Agent.
 
-    Args:
-        domain: its name or folder.
-        files: conversations by file.
-        variants: each gives a run of its own; without a model, System 1 understands alone. What learns from some of
-            the examples is reported beside the others, and neither kept nor held to bounds.
-        judge: the model that judges answers by sentences; None: they are not judged.
-        bounds: figures that no run may fall below.
-        against: an earlier run that the last one may not be worse than.
-        folder: where runs are kept.
-        notice: given what is going on, one line at a time.
+    Each of the `variants` gives a run of its own; without a model, System 1 understands alone. What learns from some of
+    the examples is reported beside the others, and neither kept nor held to bounds. `judge`: the model that judges
+    answers by sentences. `against`: a run that the last one may not be worse than. `folder`: where runs are kept.
 
     Raises:
         InvalidInput: a bound or a run that cannot be read, or no endpoint for models.

@@ -32,18 +32,8 @@ async def drive(
 ) -> tuple[JsonObject, Path]:
     """Measure what the runtime does in annotated dialogues.
 
-    Args:
-        schema_path: the services.
-        dialogues_path: the dialogues.
-        folder: where the domain that is made of them, and the report, are kept.
-        by: who understands.
-        model: the model, where one does.
-        told: how much the annotations tell.
-        mistaken: the share of annotations that are replaced by wrong ones.
-        notice: given what is going on, one line at a time.
-
-    Returns:
-        The figures of `count_calls`, and the file that keeps them.
+    The domain that is made of them and the report are kept in `folder`; returns the figures of `count_calls` and the
+    report. `told`: how much the annotations tell; `mistaken`: the share of them that is replaced by wrong ones.
 
     Raises:
         InvalidInput: a file is missing or not of the format, or there is no endpoint for a model.

@@ -64,12 +64,8 @@ def evaluate(
 ) -> Report:
     """Measure System 1 on the dialogues of a file.
 
-    Args:
-        schema_path: the services.
-        dialogues_path: the dialogues to be measured.
-        folds: into how many parts they are divided; each is measured with what the others teach.
-        examples_path: further dialogues to learn from; then nothing is learnt from the measured ones.
-        notice: given what is going on, one line at a time.
+    Each of the `folds` parts is measured with what the others teach; with `examples_path`, further dialogues to learn
+    from, nothing is learnt from the measured ones.
 
     Raises:
         InvalidInput: a file is missing or is not of the format.
