@@ -18,13 +18,13 @@ from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier
 from orchestrator.nlu.extract.extractor import Extractor, Find
 from orchestrator.nlu.extract.gazetteer import Gazetteer
-from orchestrator.nlu.lexicon import Lexicon
 from orchestrator.nlu.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.readers.readings import Case, read
 from orchestrator.nlu.slot_assignment import SlotAssigner
+from orchestrator.nlu.text import Lexicon
 from orchestrator.nlu.training.examples import (
     Example,
     answer_label,

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.adapters.domains.folder import check_domain, load_domain
 from orchestrator.domain.schema import LexiconFile
-from orchestrator.nlu.lexicon import Lexicon
+from orchestrator.nlu.text import Lexicon
 
 FILE = LexiconFile(
     patterns={r"(\d{1,2})\. (?=mai\b)": r"\1 "},
