@@ -32,6 +32,7 @@ class TablePolicy(BasePolicy):
     async def review(self, run: Execution) -> Ending | None:
         if run.flow.plan_id is None:  # a plan's step has its table from the plan
             _settle_table(run)
+            _settle_column(run)
         ending = await super().review(run)
         if ending is None and run.flow.spec.confirm and run.flow.plan_id is None and not _has_table(run):
             return _ask_for_another_table(run, f"There is no table '{run.value('table')}'.")
@@ -142,6 +143,15 @@ def _settle_table(run: Execution) -> None:
     if len(fitting) == 1:
         chosen: JsonObject = {"table": fitting[0]}
         run.flow.fill_slots_by_label(chosen, turn_id=run.context.ids.turn_id, source=SlotSource.INHERITED)
+
+
+def _settle_column(run: Execution) -> None:
+    """Take the column that is needed where the table has only one that it could be."""
+    for slot in run.flow.missing():
+        choices = _choices(run, slot.entity, slot.name) if slot.entity == "column" else []
+        if len(choices) == 1:
+            only: JsonObject = {slot.name: choices[0]}
+            run.flow.fill_slots_by_label(only, turn_id=run.context.ids.turn_id, source=SlotSource.INHERITED)
 
 
 def _names_said(run: Execution) -> list[str]:

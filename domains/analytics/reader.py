@@ -44,6 +44,8 @@ _CORRECTING = re.compile(
     r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant|(?:change|set|make) the condition to)\b[ ,.:]*)+",
     re.IGNORECASE,
 )
+_BARE_CORRECTION = re.compile(r"(?:not [TCVN]\d+ ,? ?)?(?:(?:by|column|table) )*[TCVN]\d+(?: instead)?")
+"""A name or number alone, or in place of another: which slot it is for is not for this reader to say."""
 _PLACE = re.compile(
     r"(?:the )?(?:(?:first|second|third|fourth|fifth|last|\d+(?:st|nd|rd|th))(?: (?:one|row))?|(?:row|number) \d+)"
     r"[ .!?]*",
@@ -84,7 +86,7 @@ def read(heard: Heard) -> Read | None:
             return answer
     if corrected and heard.active is not None and message.line == "W" and "condition" in heard.values:
         return Read(heard.active, {"condition": Mention(message.condition, text)})
-    if corrected and re.fullmatch(r"[TCVN]\d+", message.line):
+    if _BARE_CORRECTION.fullmatch(message.line) and (corrected or message.line.startswith("not")):
         return None
     return _read_request(heard, message, names)
 

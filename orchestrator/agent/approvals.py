@@ -6,6 +6,7 @@ from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
+from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval
@@ -20,10 +21,12 @@ DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 
 async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
     """Act on a yes or no that decides an approval; returns whether it does."""
-    named = _named(turn)
+    named = _named(turn, understood)
     approval = _find_approval(turn, understood.target, named)
+    if approval is not None:  # what was not understood meanwhile is not asked about any more
+        turn.changes.state.ambiguity.resolve(level=Level.GENERAL)
     plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(turn, understood)
-    if approval is not None and (not plain or _may_mean_something_else(turn, approval)):
+    if approval is not None and (not plain or _may_mean_something_else(turn, understood, approval)):
         put_to_user(turn.context, approval)
         return True
     if approval is not None:
@@ -37,14 +40,14 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
     return True
 
 
-def _may_mean_something_else(turn: RunningTurn, approval: PendingApproval) -> bool:
+def _may_mean_something_else(turn: RunningTurn, understood: Understanding, approval: PendingApproval) -> bool:
     """A bare yes, after other talk since the approval was asked for."""
-    return turn.work.input.action is None and turn.changes.state.turn > approval.asked_turn + 1
+    return not understood.is_click and turn.changes.state.turn > approval.asked_turn + 1
 
 
-def _named(turn: RunningTurn) -> str | None:
+def _named(turn: RunningTurn, understood: Understanding) -> str | None:
     """The approval that an action names: an old button never grants a new question."""
-    payload = (turn.work.input.action or {}).get("payload")
+    payload = (turn.work.input.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None
 

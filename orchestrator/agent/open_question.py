@@ -67,7 +67,7 @@ def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether a yes does nothing but agree: whoever understood it so, words may hedge, ask or add (PX-18)."""
     domain = turn.context.world.domain
     is_known = domain.config.language.default == "en" or domain.lexicon
-    if turn.work.input.action is not None or not is_known:
+    if understood.is_click or not is_known:
         return True
     return says_yes(turn, understood)
 

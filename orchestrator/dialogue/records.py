@@ -11,7 +11,6 @@ from enum import StrEnum
 
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
-from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Digression, FlowScore
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
 
@@ -137,7 +136,8 @@ class Shown:
     """The rows that were displayed last, in their order, with the fields that name them (IR-5).
 
     `tool_id`: whose rows; `dact`: of the flow that displayed them; `key`: the field that identifies a row.
-    `place`: of the row that is being talked about, the first one until the user goes on to another.
+    `place`: of the row that is being talked about, the first one until the user goes on to another. `made_from`: the
+    required values that they were looked up with.
     """
 
     tool_id: ToolId
@@ -145,6 +145,11 @@ class Shown:
     key: str
     rows: list[JsonObject]
     place: int = 0
+    made_from: JsonObject = field(default_factory=JsonObject)
+
+    def fits(self, values: JsonObject) -> bool:
+        """Tell whether a task with these values may be about the rows: flights to Rome are none to Paris."""
+        return all(values.get(name, value) == value for name, value in self.made_from.items())
 
     @property
     def current(self) -> JsonObject:
@@ -187,14 +192,6 @@ def add_source(sources: list[LabelSource], new: LabelSource) -> None:
 
 def labels_of(sources: Iterable[LabelSource]) -> frozenset[Label]:
     return frozenset(known.label for known in sources)
-
-
-def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
-    """Give an earlier stored state the labels of the present one: what was taken in is still in the scratchpad."""
-    labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
-    for source in present.get("labels", ()):
-        add_source(labels, load(LabelSource, source))
-    return {**wanted, "labels": [dump(source) for source in labels]} if labels else wanted
 
 
 @dataclass(slots=True)

@@ -130,6 +130,11 @@ class Understanding:
     later: str = ""
     """What else the message asks for, in its words; it is read when the first request has ended."""
 
+    @property
+    def is_click(self) -> bool:
+        """Tell whether the user clicked; in a turn that a click began, what was put off is still read as words."""
+        return self.source is Source.ACTION
+
     def agrees_with(self, other: Understanding) -> bool:
         """Say whether another reader has understood the same task, with the same values."""
         return self._gist() == other._gist()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
 from orchestrator.domain.model import Answer
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.extractor import is_free_text
@@ -37,12 +37,13 @@ _SAYING = word_set(
 """Words of sentences, which names that somebody is asked for seldom have."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 """What only says that there are values, which have been found or not."""
+_ABOUT_TASK = frozenset({MessageKind.CORRECTION, MessageKind.CANCELLATION})
 _POLITE = word_set("""
     please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
     maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
     different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
     colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
-    night morning evening afternoon
+    night morning evening afternoon boss client customer team
 """)
 
 
@@ -62,6 +63,23 @@ def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool]
     return None
 
 
+def are_two_requests(
+    begun: Understanding, other: Understanding, context: NluContext, *, is_certain: bool
+) -> bool:
+    """Tell whether two parts of a message, as they were understood, are to be seen to one after the other.
+
+    What the first says about the task at work may be followed by another task: "stop, then show my bookings".
+    """
+    if other.kind is not MessageKind.TASK:
+        return False
+    if begun.kind in _ABOUT_TASK:
+        return is_certain and (context.active is None or other.flows[0].dact != context.active.dact)
+    same = begun.kind is MessageKind.TASK and begun.flows[0].dact == other.flows[0].dact
+    return begun.kind is MessageKind.TASK and (
+        is_certain or not (other.assumed or (same and not other.slots))
+    )
+
+
 def _request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
     """List the words with which requests for these flows begin."""
     begun = {example.split()[0].lower() for flow in flows for example in flow.examples if example}
@@ -71,7 +89,7 @@ def _request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
     """List the things that a request names and that neither the flow nor its values explain."""
     said = set(tokenize(" ".join(mention.text for mention in mentions)).words)
-    known = _words_of(flow.dact, flow.examples, flow.description) | _slot_words(flow) | _general()
+    known = _words_of(flow.dact, flow.examples, flow.description) | slot_words(flow) | _general()
     found: list[str] = []
     for place, word in enumerate(utterance.words):
         if word in said or not word.isalpha() or len(word) < 3 or _is_known(word, known):
@@ -156,7 +174,7 @@ def _words_of(*texts: str | tuple[str, ...]) -> frozenset[str]:
     return frozenset(re.findall(r"[^\W\d_]+", joined.lower()))
 
 
-def _slot_words(flow: FlowSpec) -> frozenset[str]:
+def slot_words(flow: FlowSpec) -> frozenset[str]:
     texts = (
         part
         for name, slot in flow.slots.items()
@@ -188,3 +206,8 @@ def name_later(text: str) -> str:
 def name_next(text: str) -> str:
     """Tell the user that the second of two requests is begun."""
     return f"Now to “{text}”."
+
+
+def name_meant(option: str) -> str:
+    """Ask the user whether one of several options is meant."""
+    return f"Do you mean “{option}”? Say yes and I do it."

@@ -242,6 +242,10 @@ def _agrees(words: list[str], context: NluContext) -> bool:
     question = context.question
     if context.active is None or question.slot is not None or not (question.confirming or question.options):
         return False
+    if any(option.action_name == "change_slot" for option in question.options):
+        keeps = not _NOTHING.isdisjoint(words) and _NOTHING.union(_AS_IT_IS, _AGREEING).issuperset(words)
+        if keeps:
+            return True
     telling = set(context.active.dact.split("_")) | _YES
     return telling.intersection(words) != set() and telling.union(_AGREEING).issuperset(words)
 
@@ -265,19 +269,24 @@ def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> b
     )
 
 
-def is_bare(evidence: Evidence, *, whole: bool = False) -> bool:
-    """Tell whether a message holds values and hardly a word besides (`whole`: none), and asks nothing."""
+def is_bare(evidence: Evidence, *, whole: bool = False, besides: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a message holds values and hardly a word besides (`whole`: none), and asks nothing.
+
+    `besides`: words that do not count, as those by which the values are called.
+    """
     words = evidence.utterance.words
     asks = "?" in words and words[0] != "and" and tuple(words[:2]) not in _PROPOSALS
-    return bool(evidence.candidates) and not asks and _is_covered(evidence, whole=whole)
+    return bool(evidence.candidates) and not asks and _is_covered(evidence, besides, whole=whole)
 
 
-def _is_covered(evidence: Evidence, *, whole: bool) -> bool:
+def _is_covered(evidence: Evidence, besides: frozenset[str], *, whole: bool) -> bool:
     inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
     if not whole:
-        return _share(evidence, inside) >= _BARE
+        return _share(evidence, inside, besides) >= _BARE
     words = enumerate(evidence.utterance.words)
-    return all(place in inside or not word.isalnum() or word in _LITTLE for place, word in words)
+    return all(
+        place in inside or not word.isalnum() or word in _LITTLE or word in besides for place, word in words
+    )
 
 
 def _own_coverage(evidence: Evidence, besides: frozenset[str] = frozenset()) -> float:
@@ -312,7 +321,7 @@ _PROPOSALS = {("how", "about"), ("what", "about")}
 
 _LITTLE = word_set(
     "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
-    "make that rather only just instead then how what about"
+    "make that rather only just instead then how what about people persons"
 )
 
 _CORRECTING = word_set(
@@ -326,7 +335,10 @@ _LEAVING = word_set(
     "everything whole thing task please now here no sorry thanks back go let's to continue resume carry on with . ! ,"
 )
 """What a text consists of that is no text: "cancel that", not "cancel the newspaper"."""
-_YES = word_set("yes yep yeah take")
+_YES = word_set("yes yep yeah take approve approved")
+_NOTHING = word_set("nothing none keep leave")
+_AS_IT_IS = word_set("no yes as is it's all that's fine good right was at to change i want my mind")
+"""With what nothing is to be changed: "nothing, it is fine as it is"."""
 _NO_MORE_THAN_THAT = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CORRECTION})
 _NO = word_set("no nope nah")
 _KEEPS = re.compile(r"\b(?:keep|leave) (?:it|that|them|this|the|my|both|all|everything)\b")
@@ -334,15 +346,3 @@ _AGREEING = word_set(
     "sorry ok okay please do go ahead with it that this one i i'll we we'll will then now . ! ,"
 )
 """What may stand around words that agree."""
-
-
-def is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
-    """Say whether no word around a value says what it is for."""
-    before = utterance.words[: candidate.first]
-    after = utterance.words[candidate.last :]
-    return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
-
-
-_UNCUED = word_set(
-    "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
-)

@@ -101,7 +101,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         active=None if active is None else active.spec,
         values={} if active is None else values_of(active),
         recent=frozenset() if active is None else _given_last(active),
-        shown=state.shown,
+        shown=find_rows_at_hand(state, active),
         question=_read_question(state, active),
         interrupted=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
@@ -116,6 +116,18 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         tasks=tuple(stack.flows),
         history=ContextCoordinator(state.history),
     )
+
+
+def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | None:
+    """Find the rows displayed last, unless a task that would take one of them is about other values."""
+    listed = state.shown
+    about_others = (
+        listed is not None
+        and flow is not None
+        and flow.slot(listed.key) is not None
+        and not listed.fits(values_of(flow))
+    )
+    return None if about_others else listed
 
 
 def _given_last(flow: BaseFlow) -> frozenset[str]:

@@ -15,7 +15,7 @@ _YES = word_set(
     "certainly perfect great fine good excellent wonderful lovely alright agree agreed confirm confirmed "
     "course please indeed totally works work sounds looks proceed perfectly ideal nice suits permission granted thats"
 )
-_ACTING = word_set("do go proceed confirm book take make buy pay order send run start")
+_ACTING = word_set("do go proceed confirm approve book take make buy pay order send run start")
 _AROUND = word_set(
     "'s sorry a an and the i we you me us it its it's that that's this these those them all one is are am be "
     "was i'd i'll i'm we'd we'll let's lets would like love want will to for of on in at from by with do "

@@ -8,10 +8,15 @@ from typing import Protocol
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.domain.model import Domain
+from orchestrator.domain.model import Answer, Domain, RowsSpec
+from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.models.calling import CallContext
+from orchestrator.nlu.classifier import Classifier
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.message_kind import Decider
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.nlu.slot_assignment import SlotAssigner
+from orchestrator.types import Dact, Json, JsonObject, ToolId
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +98,17 @@ class ReaderSetup:
         """Who the assistant is, for prompts."""
         config = self.domain.config
         return f"{config.persona.name}. {config.description}".strip()
+
+
+class Learnt(Protocol):
+    """What System 1 knows of a domain."""
+
+    flows: Mapping[Dact, FlowSpec]
+    extractor: Extractor
+    classifier: Classifier
+    slots: SlotAssigner
+    answers: Mapping[str, Answer]
+    likely: float
+    decider: Decider
+    reader: DomainReader | None
+    rows: Mapping[ToolId, RowsSpec]

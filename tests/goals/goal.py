@@ -35,8 +35,10 @@ class Wish:
     """By what one of several is chosen."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
     """By part of the wish, the identifier that the user was told, and what was agreed to."""
-    former: set[str] = field(default_factory=set)
-    """Identifiers of outcomes that a change of mind has made unwanted."""
+    former: dict[str, Values] = field(default_factory=dict)
+    """Outcomes that a change of mind has made unwanted, by identifier, each with what was agreed to."""
+    asked_anew: bool = False
+    """Asked for once more after a change of mind: then nobody but the user takes back what there was."""
 
     @property
     def is_open(self) -> bool:
@@ -83,6 +85,18 @@ class Move:
     meaning: Mapping[str, Any] | None = None
     agreement: Agreement | None = None
     cooperates: bool = True
+
+
+def meant(kind: str, *dacts: str) -> Values:
+    """Write what a model that understands rightly answers, so far without values."""
+    return {
+        "kind": kind,
+        "intent": None,
+        "flows": [{"dact": dact, "score": 0.95} for dact in dacts],
+        "slots": {},
+        "target": None,
+        "digression": None,
+    }
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from orchestrator.types import JsonObject
-from tests.goals.goal import Agreement, Deed, Move, Seen, Values, Wish, World
+from tests.goals.goal import Agreement, Deed, Move, Seen, Values, Wish, World, meant
 
 MOST_TURNS = 30
 MOST_WITHOUT_PROGRESS = 3
@@ -32,6 +32,7 @@ class User:
         self._last: Move | None = None
         self._yeses: list[tuple[Values, Mapping[str, Any]]] = []
         self._begun: set[Wish] = set()
+        self._kept: set[frozenset[str]] = set()
 
     @property
     def current(self) -> Wish | None:
@@ -54,6 +55,7 @@ class User:
         for wish in self.wishes:
             if wish.wanted or (agreement is not None and agreement.wish is wish):
                 self.world.hear(wish, seen, agreement)
+        self._take_back()
         if [wish.told for wish in self.wishes] != before:
             self._stuck = 0
             self._known.clear()
@@ -64,6 +66,14 @@ class User:
         if self._is_stuck(seen):
             return None
         return self._remember(move)
+
+    def _take_back(self) -> None:
+        """Want what was asked for anew no longer twice: what stands of it from before is to be cancelled."""
+        for wish in self.wishes:
+            while wish.told and wish.asked_anew and wish.former:
+                ref, _ = wish.former.popitem()
+                self.agenda.insert(0, Wish("cancel", {"ref": ref}))
+        self.wishes += [wish for wish in self.agenda if wish not in self.wishes]
 
     def _remember(self, move: Move) -> Move:
         self._last = move
@@ -81,9 +91,8 @@ class User:
             self._stuck = self._stuck + 1 if showed in self._known else 0
         self._known.add(showed)
         if self._stuck >= MOST_WITHOUT_PROGRESS:
-            self.dead_end = (
-                f"no progress with {seen.kind} {seen.what} after “{self._last.purpose if self._last else ''}”"
-            )
+            purpose = self._last.purpose if self._last else ""
+            self.dead_end = f"no progress with {seen.kind} {seen.what} after “{purpose}”"
         elif self._turns >= MOST_TURNS:
             self.dead_end = f"{MOST_TURNS} turns"
         return bool(self.dead_end)
@@ -151,7 +160,7 @@ class User:
         if button is not None and self._chance.random() < CLICKS:
             return Move("agree", action=button, agreement=agreement)
         text = self.world.grammar.say("yes", {}, self._chance).text
-        return Move("agree", text, meaning=_meant("confirmation", self.world.dact(wish)), agreement=agreement)
+        return Move("agree", text, meaning=meant("confirmation", self.world.dact(wish)), agreement=agreement)
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:
         """Correct what an offer has wrong, or turn down an offer of something else."""
@@ -167,7 +176,7 @@ class User:
         if self._last_was("refuse"):
             return self._stop(wish, leave=False)
         text = self.world.grammar.say("no", {}, self._chance).text
-        return Move("refuse", text, meaning=_meant("denial", self.world.dact(wish)))
+        return Move("refuse", text, meaning=meant("denial", self.world.dact(wish)))
 
     def _twist_at_offer(self, wish: Wish, deed: Deed, seen: Seen, twist: str) -> Move | None:
         match twist:
@@ -175,7 +184,7 @@ class User:
                 return self._stop(wish, leave=True)
             case "hedge":
                 text = self.world.grammar.say("hedge", {}, self._chance).text
-                return Move("hedge", text, meaning=_meant("unknown"), cooperates=False)
+                return Move("hedge", text, meaning=meant("unknown"), cooperates=False)
             case "aside":
                 return self._aside(wish)
             case "switch":
@@ -220,16 +229,20 @@ class User:
     def _choose_redo(self, wish: Wish, seen: Seen) -> Move:
         """Undo what a change of mind has made unwanted; leave everything else as it is."""
         refs = frozenset(seen.values.get("refs", ()))
-        undo = any(refs & one.former for one in self.wishes)
-        name = "compensate_effect" if undo else "keep_effect"
+        undo = any(refs & one.former.keys() for one in self.wishes)
+        once_more = seen.button("repeat_effect") is not None and not wish.outcomes
+        name = "compensate_effect" if undo else "repeat_effect" if once_more else "keep_effect"
         agreement = Agreement(wish, undo=refs) if undo else None
-        purpose = "undo" if undo else "keep"
+        purpose = "undo" if undo else "once more" if once_more else "keep"
+        if purpose == "keep" and refs in self._kept:
+            return self._stop(wish, leave=False)  # it stands as it was wanted, and the question came back
+        self._kept.add(refs)
         button = seen.button(name)
         if button is not None and self._chance.random() < CLICKS:
             return Move(purpose, action=button, agreement=agreement)
         number = next((i for i, action in enumerate(seen.actions, 1) if action["name"] == name), 1)
         return Move(
-            purpose, str(number), meaning=_meant("slot_value", self.world.dact(wish)), agreement=agreement
+            purpose, str(number), meaning=meant("slot_value", self.world.dact(wish)), agreement=agreement
         )
 
     # What is said at a question
@@ -243,7 +256,7 @@ class User:
         if twist == "premature":
             text = self.world.grammar.say("premature", {}, self._chance).text
             return Move(
-                "premature yes", text, meaning=_meant("confirmation", self.world.dact(wish)), cooperates=False
+                "premature yes", text, meaning=meant("confirmation", self.world.dact(wish)), cooperates=False
             )
         if seen.what in wish.values:
             meaning = self._meaning("slot_value", wish, [seen.what])
@@ -255,10 +268,10 @@ class User:
             return Move("second click", action=self._yeses[-1][1], cooperates=False)
         if twist == "again":
             text = self.world.grammar.say("premature", {}, self._chance).text
-            return Move("second yes", text, meaning=_meant("confirmation"), cooperates=False)
+            return Move("second yes", text, meaning=meant("confirmation"), cooperates=False)
         if twist == "thanks":
             return Move("thanks", self.world.grammar.say("thanks", {}, self._chance).text,
-                        meaning=_meant("chitchat"), cooperates=False)  # fmt: skip
+                        meaning=meant("chitchat"), cooperates=False)  # fmt: skip
         if twist == "correct":
             told, wish.told = wish.told, False
             move = self._change_mind(wish, Deed(wish.kind, {}), yes_but=False)
@@ -272,6 +285,7 @@ class User:
         """Ask for what is wanted, with some of its values."""
         world = self.world
         self._begun.add(wish)
+        wish.asked_anew = bool(wish.former)
         act = world.opening(wish)
         values = self._fields(wish)
         said = world.grammar.say(act, values, self._chance, typos=self._mistypes())
@@ -296,11 +310,11 @@ class User:
         if leave:
             wish.wanted = False
         text = self.world.grammar.say("stop", {}, self._chance).text
-        return Move("stop", text, meaning=_meant("cancellation", self.world.dact(wish)))
+        return Move("stop", text, meaning=meant("cancellation", self.world.dact(wish)))
 
     def _aside(self, wish: Wish) -> Move:
         text = self.world.grammar.say("aside", {}, self._chance).text
-        meaning = {**_meant("digression"), "digression": "question"}
+        meaning = {**meant("digression"), "digression": "question"}
         return Move("aside", text, meaning=meaning, cooperates=False)
 
     def _switch(self, wish: Wish) -> Move | None:
@@ -322,7 +336,7 @@ class User:
 
     def _meaning(self, kind: str, wish: Wish, slots: list[str]) -> Values:
         known = {slot: wish.values[slot] for slot in slots if slot in wish.values}
-        return {**_meant(kind, self.world.dact(wish)), "slots": self.world.model_slots(known)}
+        return {**meant(kind, self.world.dact(wish)), "slots": self.world.model_slots(known)}
 
     def _mistypes(self) -> bool:
         return self._chance.random() < self._typing
@@ -334,14 +348,3 @@ class User:
 
     def _last_was(self, purpose: str) -> bool:
         return self._last is not None and self._last.purpose == purpose
-
-
-def _meant(kind: str, *dacts: str) -> Values:
-    return {
-        "kind": kind,
-        "intent": None,
-        "flows": [{"dact": dact, "score": 0.95} for dact in dacts],
-        "slots": {},
-        "target": None,
-        "digression": None,
-    }

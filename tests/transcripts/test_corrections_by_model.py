@@ -14,9 +14,12 @@ from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedMo
 TRIP = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27", "return_date": "2026-11-29"}
 
 
-def understood(kind: str, *dacts: str, **slots: str) -> Answer:
+UNDO = "Undo it and do it again with Saturday 28 November"
+
+
+def understood(kind: str, *dacts: str, target: str | None = None, **slots: str) -> Answer:
     flows = [{"dact": dact, "score": 0.9} for dact in dacts]
-    target = "the day" if kind == "correction" else None
+    target = target or ("the day" if kind == "correction" else None)
     return Answer(json={"kind": kind, "flows": flows, "slots": slots, "target": target, "digression": None})
 
 
@@ -30,6 +33,10 @@ SCRIPT = Script(
         Rule(match="^yes", replies=(understood("confirmation", "book_flight"),)),
         Rule(match="^Saturday", replies=(understood("correction", "book_flight", date="2026-11-28"),)),
         Rule(match="^back", replies=(understood("correction", "plan_trip", return_date="2026-12-01"),)),
+        Rule(match="^well, fix", replies=(understood("correction", target=UNDO),)),
+        Rule(match="^what would", replies=(understood("correction", target=UNDO),)),
+        Rule(match="^hands off", replies=(understood("slot_value", target="Leave it as it is"),)),
+        Rule(match="^hm", replies=(understood("correction", target="compensate_effect"),)),
         Rule(match="^2$", replies=(understood("unknown"),)),
         Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),)),
     )
@@ -66,3 +73,28 @@ async def test_a_number_chooses_an_option_whatever_a_model_would_make_of_it(talk
     await talk.say("Saturday, I meant")
     turn = await talk.say("2")
     assert [tool["tool_id"] for tool in turn["tools"]] == ["booking_cancel", "flight_offer"]
+
+
+async def correct_what_is_booked(talk: Conversation) -> None:
+    for words in ("fly me from Oslo to Madrid", "on Friday", "yes", "Saturday, I meant"):
+        await talk.say(words)
+
+
+async def test_what_a_model_takes_for_a_decision_is_done_after_a_yes(talk: Conversation) -> None:
+    """RT-12, PX-18: it may be right."""
+    await correct_what_is_booked(talk)
+    turn = await talk.say("well, fix the booking accordingly")
+    assert f"Do you mean “{UNDO}”?" in turn["reply"]
+    assert turn["tools"] == []
+    turn = await talk.say("yes")
+    assert [tool["tool_id"] for tool in turn["tools"]] == ["booking_cancel", "flight_offer"]
+
+
+@pytest.mark.parametrize("words", ["what would that cost me", "hm, compensate somehow"])
+async def test_a_decision_that_nobody_made_undoes_nothing(talk: Conversation, words: str) -> None:
+    """RT-12, PX-18: it may be wrong, and name what is asked about or what there is not."""
+    await correct_what_is_booked(talk)
+    assert (await talk.say(words))["tools"] == []
+    turn = await talk.say("hands off what is booked")
+    assert turn["tools"] == []
+    assert "stays as it is" in turn["reply"]

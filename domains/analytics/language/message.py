@@ -121,13 +121,22 @@ def read_message(text: str, names: Names) -> Message:
     for place, token in enumerate(tokens):
         if first is not None and first <= place < last:
             line += ["W"] if place == first else []
-        elif token.kind:
+        elif token.kind and not _is_naming(tokens, place):
             line.append(f"{token.kind}{place}")
         elif token.word not in FILLERS and token.word not in _SILENT:
             line.append("IT" if token.word in _IT else _WHOLE.get(token.word, token.word))
     if line[:1] == ["to"] and tokens[0].word in FILLERS:
         del line[0]  # "I would like to rename …"
     return Message(text, tuple(tokens), " ".join(line), condition)
+
+
+def _is_naming(tokens: list[Token], place: int) -> bool:
+    """Tell “the name of mpg” and “give mpg the name power” from a column that is called “name”."""
+    if tokens[place].word != "name":
+        return False
+    before, after = tokens[max(place - 2, 0) : place], tokens[place + 1 : place + 4]
+    of_column = bool(after) and after[0].word in {"of", "for"} and "C" in {one.kind for one in after}
+    return of_column or [one.kind or one.word for one in before] in (["C", "the"], ["T", "the"])
 
 
 def _join(text: str, found: list[Token], names: Names) -> list[Token]:

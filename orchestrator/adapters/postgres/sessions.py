@@ -25,8 +25,8 @@ from orchestrator.adapters.postgres.tables import (
     utterances,
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
-from orchestrator.dialogue.records import keep_labels
 from orchestrator.dialogue.storage.diff import diff, rebuild
+from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.lease import outline_of
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from orchestrator.agent.messages.correction import decide
 from orchestrator.agent.messages.resumption import find_words, match_words
 from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import leave_open
@@ -12,6 +13,7 @@ from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
+from orchestrator.plans.edits import ABOUT_DONE, KEEP
 
 _EVERYTHING = re.compile(
     r"\b(everything|(all|both) of (it|them|this)|all tasks|(all|both)(?=\W*$))\b", re.IGNORECASE
@@ -22,11 +24,14 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
     """Give up the task that is meant, or the present one; `flows` names one to start instead (FS-12)."""
     stack = turn.changes.state.stack
     live = stack.live()
+    question = turn.changes.state.ambiguity.current
+    if not live and question is not None and question.metadata.get("about") == ABOUT_DONE:
+        decide(turn, KEEP)  # "forget it": the correction is not wanted after all
+        return
     if not live:
         turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
         leave_open(turn)
         return
-    question = turn.changes.state.ambiguity.current
     if question is not None and question.metadata.get("about") == "limit" and not understood.target:
         turn.changes.state.ambiguity.resolve(question)  # "never mind": the new task is not wanted after all
         leave_open(turn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.correction import changed_slots, correct_flow
+from orchestrator.agent.messages.correction import PROPOSED, changed_slots, correct_flow, decide
 from orchestrator.agent.messages.displayed_rows import choose_row, tell_asked_fields
 from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import answer_open, is_plain, nothing_open
@@ -25,6 +25,8 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
     if entry is None:
         if not choose_row(turn):
             nothing_open(turn)
+    elif PROPOSED in entry.metadata and is_plain(turn, understood):
+        decide(turn, entry.metadata[PROPOSED])
     elif flow is not None and understood.slots and entry.level is Level.SPECIFIC:
         fill(turn, flow, understood.slots)
     elif flow is not None and changed_slots(flow, understood.slots):

@@ -31,6 +31,8 @@ from orchestrator.res.wording import name_slot_of
 from orchestrator.types import JsonObject
 
 DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
+PROPOSED = "proposed"
+"""Of the question about what was done: the decision that a yes means."""
 
 
 def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
@@ -49,7 +51,11 @@ def _plan_of(turn: RunningTurn, flow: BaseFlow) -> PlanFlow | None:
 
 
 def _effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str]) -> list[EffectNote]:
-    """List what was done for good with these values: by the flow, and by steps of its plan."""
+    """List what was done for good with these values: by the flow, and by steps of its plan.
+
+    A flow that is over would do all of it once more.
+    """
+    is_over = turn.changes.state.stack.get(flow.flow_id) is None
     plan = _plan_of(turn, flow)
     steps = effects_of(turn.context, plan, set(bound_names(plan, flow, names).values())) if plan else []
     own = [
@@ -57,7 +63,7 @@ def _effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str]
         for note in turn.changes.state.effects
         if note.flow_id == flow.flow_id
         and note.stands
-        and set(names) & note.slots.keys()
+        and (is_over or set(names) & note.slots.keys())
         and note not in steps
     ]
     return [*own, *steps]
@@ -281,7 +287,7 @@ def _takes_a_no_back(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether "sorry, yes, book it" answers what should be changed: nothing, it is offered once more."""
     entry = turn.changes.state.ambiguity.current
     asked = entry is not None and entry.metadata.get("about") == "change"
-    return asked and turn.work.input.action is None and is_plain(turn, understood)
+    return asked and not understood.is_click and is_plain(turn, understood)
 
 
 def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:

@@ -82,7 +82,8 @@ def _tell_status(turn: RunningTurn) -> None:
     active = turn.changes.state.stack.active
     if active is None:
         if plan is None:
-            turn.changes.remark(RemarkKind.STATUS)
+            done = [note.summary for note in turn.changes.state.effects if note.is_done and note.summary]
+            turn.changes.remark(RemarkKind.STATUS, done=done)
         return
     turn.changes.remark(
         RemarkKind.STATUS,
@@ -97,10 +98,13 @@ def _tell_status(turn: RunningTurn) -> None:
 
 
 def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
+    """List what has been settled; a token that nobody is asked for is a key of the tools, and no word of people's."""
     return [
         {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, slot.value)}
         for name, slot in flow.slots.items()
-        if (spec := flow.slot(name)) is not None and spec.description
+        if (spec := flow.slot(name)) is not None
+        and spec.description
+        and (spec.type != "exact" or spec.prompt)
     ]
 
 

@@ -7,6 +7,7 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.nlu.nlu_context import find_rows_at_hand
 from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields
 from orchestrator.res.wording import name_slot, name_task
 from orchestrator.types import JsonObject
@@ -51,7 +52,8 @@ def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
 def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:
     """Find the rows displayed last, if the task at work, or else the last one, is about them."""
     state = turn.changes.state
-    listed, flow = state.shown, state.stack.active or state.find_completed()
+    flow = state.stack.active or state.find_completed()
+    listed = find_rows_at_hand(state, flow)
     if listed is None or flow is None or not listed.rows:
         return None
     return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None

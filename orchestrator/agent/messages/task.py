@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
@@ -11,9 +13,19 @@ from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_doing
 from orchestrator.types import Dact, JsonObject
+
+_CORRECTING = re.compile(
+    r"\b(?:actually|instead|rather|sorry|oops|wrong|mistake|i mean|i meant|i wanted|should|supposed|change|switch"
+    r"|correct|not)\b",
+    re.IGNORECASE,
+)
+_BESIDES = re.compile(
+    r"\b(?:another|also|too|as well|more|second|extra|additional(?:ly)?|besides|plus)\b", re.IGNORECASE
+)
 
 
 def take_task(turn: RunningTurn, understood: Understanding) -> None:
@@ -26,9 +38,43 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
         ]:
             if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
                 state.ambiguity.resolve(entry)
+        is_new = waiting is None and bool(state.effects) and not understood.is_click
+        done = _find_done(turn, known[0]) if is_new else None
+        if done is not None and _corrects(done, understood):
+            correct_flow(turn, done, understood.slots)
+            return
+        if done is not None and _resembles(done, understood):
+            turn.changes.remark(RemarkKind.STAYS, flow_id=done.flow_id, done=done_by(turn, done))
         start_task(turn, known[0], understood.slots)
     else:
         be_unsure(turn, understood)
+
+
+def _find_done(turn: RunningTurn, dact: Dact) -> BaseFlow | None:
+    """Find the last task of a type that has done something for good which still stands."""
+    acted = {note.flow_id for note in turn.changes.state.effects if note.is_done}
+    done = (flow for flow in turn.changes.state.completed if flow.flow_id in acted)
+    return next((flow for flow in reversed([*done]) if flow.dact == dact), None)
+
+
+def _corrects(done: BaseFlow, understood: Understanding) -> bool:
+    """Say whether a request changes what was done: "I wanted to go to Milan, not Rome" (RT-12).
+
+    Some of its required values stay, and its words correct; whoever wants another one besides says so.
+    """
+    if _BESIDES.search(understood.text) or not _CORRECTING.search(understood.text):
+        return False
+    changed = changed_slots(done, understood.slots)
+    required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
+    return bool(changed & done.slots.keys()) and bool(required - changed)
+
+
+def _resembles(done: BaseFlow, understood: Understanding) -> bool:
+    """Say whether a request names values of what was done: whether it is to stand as well is said before the yes."""
+    if _BESIDES.search(understood.text):
+        return False
+    same = understood.slots.keys() - changed_slots(done, understood.slots)
+    return any(done.spec.slots[name].priority is Priority.REQUIRED for name in same & done.spec.slots.keys())
 
 
 def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
@@ -55,7 +101,7 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
                 return
             stop_waiting(turn, flow)
         case Existing(flow):
-            if not was_active:
+            if not was_active and flow.turn_ids:
                 context.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
             changed = changed_slots(flow, plain_values(labels))
             if changed & flow.slots.keys() or (changed and isinstance(flow, PlanFlow) and flow.rounds):

@@ -7,6 +7,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.turns.lease import ArchivedFlow
@@ -54,7 +55,10 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
                 for row in rows[: spec.most]
                 if is_object(row)
             ]
-            turn.changes.state.note_shown(Shown(use.tool_id, flow.dact, spec.key, kept))
+            required = (name for name, slot in flow.spec.slots.items() if slot.priority is Priority.REQUIRED)
+            made_from = {name: flow.value(name) for name in required if flow.value(name) is not None}
+            shown = Shown(use.tool_id, flow.dact, spec.key, kept, made_from=made_from)
+            turn.changes.state.note_shown(shown)
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from orchestrator.agent.approvals import DECIDING
 from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
@@ -11,6 +14,7 @@ from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import hear
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.nlu.leftovers import name_later, name_next
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
 from orchestrator.plans.edits import ABOUT_DONE
@@ -18,6 +22,8 @@ from orchestrator.plans.replanning import begin_step, look_after_plan
 from orchestrator.res.module import clear_stack
 from orchestrator.telemetry import SignalType
 from orchestrator.telemetry.traces import note_failure
+
+_ABOUT_WHAT_IS_OPEN = frozenset({*DECIDING, MessageKind.CANCELLATION})
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
@@ -54,11 +60,17 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def _take_up(turn: RunningTurn, modules: Modules, request: str) -> None:
-    """Take what was asked for besides something that has ended for a message of its own."""
+    """Take what was asked for besides something that has ended for a message of its own.
+
+    It was said before what is open now: it agrees to none of that, and gives none of it up.
+    """
     keep_at_hand(turn, modules)
     turn.carry_on, turn.context = False, hear(turn.context, modules, request)
-    turn.understanding = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
-    turn.changes.remark(RemarkKind.ASSUMED, why=name_next(turn.understanding.text or request))
+    understood = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
+    if understood.kind in _ABOUT_WHAT_IS_OPEN:
+        understood = replace(understood, kind=MessageKind.UNKNOWN)
+    turn.understanding = understood
+    turn.changes.remark(RemarkKind.ASSUMED, why=name_next(understood.text or request))
     await dispatch(turn, modules)
 
 

@@ -6,18 +6,20 @@ import re
 
 from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
 from orchestrator.agent.messages import MESSAGES
-from orchestrator.agent.messages.correction import DECISIONS, changed_slots, decide
+from orchestrator.agent.messages.correction import DECISIONS, PROPOSED, changed_slots, decide
 from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject, says_yes
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import done_by
-from orchestrator.dialogue.ambiguity import Ambiguity
+from orchestrator.dialogue.ambiguity import Ambiguity, Option
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
+from orchestrator.nlu.leftovers import name_meant
 from orchestrator.nlu.plain_yes import is_plain_yes
 from orchestrator.pex.calls.consent import doubt, read_candidate
+from orchestrator.plans.edits import ABOUT_DONE, KEEP
 from orchestrator.types import FlowId, JsonObject
 
 _HANDLERS = dict(MESSAGES)
@@ -43,6 +45,9 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         turn.changes.state.end_digression()
     if (decision := _read_decision(understood)) is not None:
         decide(turn, decision)
+        return
+    if (option := _find_named_option(turn, understood)) is not None:
+        _propose(turn, option)
         return
     if _is_over(turn, understood):
         turn.changes.remark(RemarkKind.OVER)
@@ -82,6 +87,29 @@ def _read_decision(understood: Understanding) -> str | None:
     return understood.target if chosen and understood.target in DECISIONS else None
 
 
+def _find_named_option(turn: RunningTurn, understood: Understanding) -> Option | None:
+    """Find what a model takes the user to have decided about what was done, by the words of the option."""
+    entry = turn.changes.state.ambiguity.current
+    if entry is None or entry.metadata.get("about") != ABOUT_DONE or understood.source is not Source.SYSTEM2:
+        return None
+    return next((option for option in entry.options if option.label == understood.target), None)
+
+
+def _propose(turn: RunningTurn, named: Option) -> None:
+    """Leave it as it is when a model says so; anything else only after a yes of the user's (RT-12)."""
+    entry = turn.changes.state.ambiguity.current
+    if entry is None or named.action_name == KEEP:
+        decide(turn, KEEP)
+        return
+    turn.changes.remark(RemarkKind.ASSUMED, why=name_meant(named.label))
+    turn.changes.state.ambiguity.declare(
+        entry.level,
+        options=entry.options,
+        turn_id=turn.work.turn_id,
+        metadata={**entry.metadata, PROPOSED: named.action_name},
+    )
+
+
 def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether a request is a plain yes to the candidate that is open: "book the flight to Rome, please".
 
@@ -101,7 +129,7 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
             alike = not understood.slots and is_plain_yes(understood.text, "")
         case _:
             alike = False
-    if not alike or turn.work.input.action is not None or not says_yes(turn, understood):
+    if not alike or understood.is_click or not says_yes(turn, understood):
         return False
     if _ANOTHER.search(understood.text):
         return False
@@ -144,13 +172,13 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 
 def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
     """A question that belongs to no flow is over once the user does something else."""
-    if understood.kind in CHANGES_NOTHING or understood.kind in {
-        MessageKind.CONFIRMATION,
-        MessageKind.DENIAL,
-    }:
+    state, kind = turn.changes.state, understood.kind
+    says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
+    gives_it_up = kind is MessageKind.CANCELLATION and not state.stack.live()
+    if says_nothing or gives_it_up or kind in DECIDING:
         return
-    for entry in [entry for entry in turn.changes.state.ambiguity.open if entry.flow_id is None]:
-        turn.changes.state.ambiguity.resolve(entry)
+    for entry in [entry for entry in state.ambiguity.open if entry.flow_id is None]:
+        state.ambiguity.resolve(entry)
 
 
 def _abandon_stale(turn: RunningTurn) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from orchestrator.dialogue.records import LabelSource, add_source
+from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.errors import SchemaTooNew
 from orchestrator.types import Json, JsonObject
 
@@ -101,3 +103,11 @@ def upgrade(body: JsonObject) -> JsonObject:
     for step in range(version, SCHEMA_VERSION):
         body = UPGRADES[step](body)
     return body
+
+
+def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
+    """Give an earlier stored state the labels of the present one: what was taken in is still in the scratchpad."""
+    labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
+    for source in present.get("labels", ()):
+        add_source(labels, load(LabelSource, source))
+    return {**wanted, "labels": [dump(source) for source in labels]} if labels else wanted

@@ -211,6 +211,10 @@ class Extractor:
         """Keep the longest of overlapping finds; finds of the same tokens become readings of one."""
         spans: dict[tuple[int, int], Candidate] = {}
         for item in found:
+            if item.kind == PAIRS and any(
+                one.start < item.end < one.end for one in found if one.kind == DATE
+            ):
+                continue  # "another day: 1 December" is a day, and no value of "day" that is 1
             span = utterance.token_span(item.start, item.end)
             candidate = spans.get(span)
             if candidate is None:

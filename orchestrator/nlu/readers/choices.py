@@ -36,9 +36,16 @@ def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowS
     if index is None:
         index = _by_name(utterance, names)
     if index is None:
+        index = _by_deed(utterance.words, [option.action_name for option in context.question.options])
+    if index is None or ("?" in utterance.words and _names_deed(context, index)):
         return None
     chosen = react(Action("select_option", {"index": index}), context, flows)
     return replace(chosen, source=Source.SYSTEM1, text=utterance.text)
+
+
+def _names_deed(context: NluContext, index: int) -> bool:
+    """Say whether an option decides about what was done: who asks "undo it?" has not decided."""
+    return index < len(context.question.options) and context.question.options[index].action_name in _DEEDS
 
 
 def _by_place(words: list[str], count: int) -> int | None:
@@ -70,6 +77,26 @@ def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | No
     ]
     hits = whole if len(whole) == 1 else part
     return hits[0] if len(hits) == 1 and words <= labels[hits[0]] | _AROUND else None
+
+
+def _by_deed(words: list[str], deeds: Sequence[str]) -> int | None:
+    """Find the one option whose deed the words ask for: "keep it", "undo that", "both"; None when any says more."""
+    telling = {word for word in words if word.isalpha() and word not in _AROUND and word not in _BETWEEN}
+    asked = [
+        index for index, deed in enumerate(deeds) if telling and telling <= _DEEDS.get(deed, frozenset())
+    ]
+    return asked[0] if asked else None
+
+
+_DEEDS: Mapping[str, frozenset[str]] = {
+    "keep_effect": word_set("keep leave stays stay nothing neither never mind nevermind forget no old first"),
+    "compensate_effect": word_set("undo redo rebook change replace switch swap move correct instead new"),
+    "repeat_effect": word_set("both keep also too additionally besides second another extra more add"),
+}
+"""What is said for deciding about something that was done (RT-12), by the action of its option."""
+_BETWEEN = word_set(
+    "it a an my this your do then now thanks was booking booked flight one so just all right as"
+)
 
 
 def _only(word: str, index: int, labels: list[set[str]]) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
-from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import (
     Digression,
     Mention,
@@ -56,13 +55,13 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 
 
 async def read_plan_change(message: Message, context: NluContext) -> Reading | None:
-    """Read a message about the plan at work, or how far an ended one came; None when it is about something else."""
+    """Read a message about the plan at work, or how far we are; None when it is about something else."""
     text, plan = message.english, context.plan
     if len(text) > LONGEST_READ:
         return None
     if plan is None or not plan.steps:
-        ended = context.active is None and any(past.spec.family is Family.PLAN for past in context.completed)
-        return Reading(read) if ended and (read := _read_status(text)) is not None else None
+        idle = context.active is None
+        return Reading(read) if idle and (read := _read_status(text)) is not None else None
     understood = _read_status(text) or _read_abandon(text, plan) or _read_change(text, plan)
     return None if understood is None else Reading(understood)
 

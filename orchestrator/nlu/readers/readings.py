@@ -8,38 +8,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
-from orchestrator.domain.model import Answer, RowsSpec
-from orchestrator.domain.reader import Reader as DomainReader
-from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
+from orchestrator.nlu.classifier import Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
-from orchestrator.nlu.extract.extractor import Extractor, is_free_text
+from orchestrator.nlu.extract.extractor import is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import (
     SURE_OF_VALUES,
+    are_two_requests,
     is_about_another_thing,
     is_explained,
     name_unknown,
     name_untaken,
+    slot_words,
     split_request,
     sure_of_answer,
     unexplained,
 )
-from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, weigh
+from orchestrator.nlu.message_kind import Evidence, Weighed, is_bare, weigh
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Reading
+from orchestrator.nlu.protocol import Learnt, Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.plan_changes import read_plan_value
 from orchestrator.nlu.readers.rivals import find_owners, find_rivals
-from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import flow_label
-from orchestrator.types import Dact, ToolId
+from orchestrator.types import Dact
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
@@ -47,20 +45,6 @@ _WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, Messag
 _SURE_OF_PART = 0.5
 _MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves over is read again later
 _UNLISTED = frozenset({NAME, QUOTE})
-
-
-class Learnt(Protocol):
-    """What System 1 knows of a domain."""
-
-    flows: Mapping[Dact, FlowSpec]
-    extractor: Extractor
-    classifier: Classifier
-    slots: SlotAssigner
-    answers: Mapping[str, Answer]
-    likely: float
-    decider: Decider
-    reader: DomainReader | None
-    rows: Mapping[ToolId, RowsSpec]
 
 
 class Case:
@@ -136,19 +120,23 @@ def _read_choice(case: Case) -> Reading | None:
 
 def _read_reference(case: Case) -> Reading | None:
     """Take the message for a row of what was displayed last; other values in it are taken along."""
-    shown, system1, context = case.context.shown, case.system1, case.context
+    shown, context, asked = case.context.shown, case.context, case.context.question.slot
+    system1 = case.system1
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
-    if shown is None or spec is None or case.asks_text:
+    if case.asks_text or (shown is None and context.active is None):
         return None
+    if shown is None or spec is None:
+        listing = references.list_others(case.utterance, context, system1.flows, system1.rows)
+        return None if listing is None else Reading(listing, SURE_OF_VALUES, is_final=False)
     message = references.Message(case.utterance, shown, spec, context.values.get(shown.key), case.candidates)
     found = references.find_reference(message)
-    if found is None:
+    if found is None or (asked != shown.key and asked in case.evidence.mentions):
         return None
-    read = references.understand_reference(found, message, context, system1.flows, case.weighed.flows)
+    read = references.understand_reference(found, message, context, case.system1.flows, case.weighed.flows)
     if read is None:
         return None
     rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
-    flow = system1.flows[read.flows[0].dact] if read.flows else context.active
+    flow = case.system1.flows[read.flows[0].dact] if read.flows else context.active
     besides = case.find_slots(flow, rest) if flow is not None else {}
     return Reading(replace(read, slots={**besides, **read.slots}), SURE_OF_VALUES, is_final=False)
 
@@ -202,42 +190,46 @@ def _read_two_requests(case: Case) -> Reading | None:
         return None
     first, rest, is_certain = parts
     least = _SURE_OF_PART if is_certain else system1.likely
-    begun = _read_request(case, first, least)
-    other = None if begun is None else _read_request(case, rest, least)
-    if begun is None or other is None:
+    begun = _read_part(case, first, least)
+    if begun is None or (other := _read_part(case, rest, least)) is None:
         return None
     one, two = begun.understanding, other.understanding
-    if not is_certain and (two.assumed or (one.flows[0].dact == two.flows[0].dact and not two.slots)):
+    if not are_two_requests(one, two, case.context, is_certain=is_certain):
         return None
+    if one.slots and not (is_certain or two.slots):
+        said, task = system1.flows.get(one.flows[0].dact), system1.flows.get(two.flows[0].dact)
+        looked_up = said is None or said.family is Family.READ
+        if not looked_up and task is not None and one.slots.keys() <= task.slots.keys():
+            two = replace(two, text=case.utterance.text, assumed=one.assumed, slots=case.find_slots(task))
+            return Reading(two, is_final=False)  # "I must be in Rome on Friday, book a flight"
     return Reading(replace(one, later=rest), min(begun.confidence, other.confidence), is_final=False)
 
 
-def _read_request(case: Case, words: str, least: float) -> Reading | None:
-    """Read a part of a message; None when it is less sure than that to ask for a task."""
+def _read_part(case: Case, words: str, least: float) -> Reading | None:
+    """Read a part of a message; None when it is less sure than that."""
     part = Case(case.system1, clean(words), case.context, case.depth + 1)
     reading = read(part)
-    is_sure = max(reading.confidence, part.weighed.share) >= least
-    return reading if is_sure and reading.understanding.kind is MessageKind.TASK else None
+    return reading if max(reading.confidence, part.weighed.share) >= least else None
 
 
 def _look_up_again(case: Case) -> Reading | None:
-    """Take values alone, said after something was looked up, for looking it up with them."""
+    """Take values alone, said after something was done, for it: it is looked up with them, or asked about (RT-12)."""
     context, evidence, kind = case.context, case.evidence, case.kind
     past = context.completed[0] if context.completed else None
-    if context.active is not None or kind not in _BARE or past is None or past.spec.family is not Family.READ:
+    if context.active is not None or kind not in _BARE or past is None:
         return None
     alone = kind is MessageKind.TASK  # a task of several values is one; a single value may be no task
-    if not is_bare(evidence, whole=alone) or (alone and len(case.candidates) > 1):
+    is_likely = alone and evidence.weighed.flows[0].score >= case.system1.likely
+    besides = frozenset[str]() if is_likely else slot_words(past.spec)
+    if (alone and len(case.candidates) > 1) or not is_bare(evidence, whole=alone, besides=besides):
         return None
     listed = [known for candidate in case.candidates if (known := candidate.without(_UNLISTED)).readings]
     found = case.find_slots(past.spec, listed)
     if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
         return None
-    text, intent = case.utterance.text, past.spec.intent
-    understanding = Understanding(
-        MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
-    )
-    return Reading(understanding, SURE_OF_VALUES, is_final=False)
+    spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows
+    read = Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, spec.intent, flows, found, spec.dact)
+    return Reading(read, SURE_OF_VALUES, is_final=False)
 
 
 def _read_plan_value(case: Case) -> Reading | None:
@@ -252,9 +244,8 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
-    evidence, kind, context = case.evidence, case.kind, case.context
+    evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
     base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
-    share = evidence.weighed.share
     match kind:
         case MessageKind.TASK:
             understanding = _task(base, case)
@@ -297,10 +288,10 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    for attempt in READINGS:
-        if (reading := attempt(case)) is not None:
-            return reading
-    raise AssertionError("the last of them always has one")
+    reading, attempts = None, iter(READINGS)
+    while reading is None:
+        reading = next(attempts)(case)
+    return reading
 
 
 def _task(base: Understanding, case: Case) -> Understanding:

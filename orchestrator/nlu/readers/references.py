@@ -12,15 +12,16 @@ from functools import cached_property, lru_cache
 
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.records import Shown
-from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
 from orchestrator.nlu.extract.found import DATE, Candidate, Found
 from orchestrator.nlu.extract.numbers import find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.readers.row_questions import asks_for_another
 from orchestrator.nlu.text import Utterance, key_of, word_set
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject, ToolId
 
 ORDINALS = {
     **{word: place for place, word in enumerate(
@@ -40,7 +41,7 @@ _FILLER = word_set(
     "a an the i i'd i'll we we'd like want take choose pick go with for let's let us please no not yes ok okay yeah "
     "rather actually instead prefer give me make it that this is on at of in to by from and then then just s 's do "
     "have would could can you show what about how there any too much expensive leaving departing which whichever sorry "
-    "hmm well"
+    "hmm well any anything something"
 )
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 """What may stand around a number that is the number of a row."""
@@ -102,6 +103,29 @@ def find_reference(message: Message) -> Reference | None:
     if len(message.utterance.words) > _FEW_WORDS or not message.shown.rows:
         return None
     return next((found for find in _WAYS if (found := find(message)) is not None), None)
+
+
+def list_others(
+    utterance: Utterance,
+    context: NluContext,
+    flows: Mapping[Dact, FlowSpec],
+    rows: Mapping[ToolId, RowsSpec],
+) -> Understanding | None:
+    """Read "is there a cheaper one?" of the one thing that is offered: what there is to choose from is looked up."""
+    active, question = context.active, context.question
+    if active is None or question.slot is not None or not question.is_open:
+        return None
+    for flow in flows.values():
+        spec = next((rows[use.tool_id] for use in flow.tools if use.tool_id in rows), None)
+        if spec is None or spec.key not in active.slots or flow.family is not Family.READ:
+            continue
+        shown = Shown(flow.tools[0].tool_id, flow.dact, spec.key, [{}])
+        message = Message(utterance, shown, spec, None)
+        if asks_for_another(utterance.text) or _by_comparison(message) is not None:
+            slots = {name: Mention(context.values[name]) for name in flow.slots if name in context.values}
+            scores = (FlowScore(flow.dact, 1.0),)
+            return Understanding(MessageKind.TASK, Source.SYSTEM1, utterance.text, flow.intent, scores, slots)
+    return None
 
 
 def _by_place(message: Message) -> Reference | None:

@@ -9,7 +9,7 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.found import NAME, NUMBER, QUOTE, RANGE, Candidate
-from orchestrator.nlu.message_kind import Evidence, is_uncued
+from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.slot_assignment import fits
 from orchestrator.nlu.text import Utterance, word_set
@@ -68,7 +68,7 @@ def find_owners(
     `takes`: the kinds of values that the slots of the flow at work take.
     """
     active, candidates = context.active, evidence.candidates
-    if active is None or len(candidates) != 1 or not is_uncued(evidence.utterance, candidates[0]):
+    if active is None or len(candidates) != 1 or not _is_uncued(evidence.utterance, candidates[0]):
         return ()
     fitting = [
         name
@@ -80,6 +80,18 @@ def find_owners(
         return ()
     latest = [name for name in fitting if name in context.recent]
     return tuple(latest if len(latest) == 1 else fitting)
+
+
+def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
+    """Say whether no word around a value says what it is for."""
+    before = utterance.words[: candidate.first]
+    after = utterance.words[candidate.last :]
+    return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
+
+
+_UNCUED = word_set(
+    "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
+)
 
 
 def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]:

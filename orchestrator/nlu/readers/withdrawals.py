@@ -41,8 +41,9 @@ _UNDO = re.compile(r"\b(cancel|undo|revoke|annul|delete|refund|call off|give bac
 
 _STOP = re.compile(
     r"^(?:(?:no|sorry|actually|ok(?:ay)?|well|wait|please|oh|hm+|i|we|just)[,. ]+|i['’](?:d|ll|ve) |have )*"
-    r"(?:(?:(?:want|would like|like|need|wish) to )?(?:cancel|stop|quit|abort)|let(?:['’]s| us) (?:not|stop)|leave it"
-    r"|decided against(?: it)?|changed my mind|forget (?:about )?it|call it off)"
+    r"(?:(?:(?:want|would like|like|need|wish) to )?(?:cancel|stop|quit|abort)|let(?:['’]s| us) (?:not|stop)"
+    r"|(?:let(?:['’]s| us) )?(?:call (?:it|this|that) off|(?:leave|drop|forget(?: about)?) (?:it|this|that))"
+    r"|decided against(?: it)?|changed my mind)"
     r"(?: (?:now|please|here|this|that|it|all|do|doing))*[.! ]*$",
     re.IGNORECASE,
 )

@@ -10,7 +10,7 @@ from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import hold_for_approval
-from orchestrator.pex.calls.effects import settle_by_query
+from orchestrator.pex.calls.effects import inputs_to_undo, settle_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
@@ -50,8 +50,8 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
     tool = run.tools.find(note.compensation) if note.compensation is not None else None
     if tool is None:
         return "This cannot be undone."
+    inputs = inputs_to_undo(tool, note)
     known = {**note.slots, **note.arguments, **note.result}
-    inputs = {name: known[name] for name in tool.inputs if name in known}
     cause = find_cause(tool.spec, [], run.context.changes.state.intake.labels, known)
     if cause is not None and (parked := hold_for_approval(run, tool, inputs, cause)) is not None:
         return parked

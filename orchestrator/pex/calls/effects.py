@@ -34,7 +34,18 @@ def note_effect(
         result=_needed_to_undo(run, tool, data or {}),
         fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
+    for earlier in run.context.changes.state.effects if known else ():
+        if earlier.stands and earlier.compensation == tool.spec.tool_id:
+            undone = inputs_to_undo(tool, earlier)
+            if undone and undone.items() <= arguments.items():
+                earlier.mark_undone()  # by a task of its own: "cancel my booking"
     run.context.changes.state.note_effect(note)
+
+
+def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
+    """Collect what the tool that undoes an effect is called with: from the call's result, arguments and slots."""
+    known = {**note.slots, **note.arguments, **note.result}
+    return {name: known[name] for name in tool.inputs if name in known}
 
 
 def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> str:

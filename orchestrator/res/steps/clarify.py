@@ -29,6 +29,7 @@ from orchestrator.res.wording import (
 from orchestrator.types import Json, JsonObject
 
 FEWEST_FIELDS = 2
+_REGRETS = frozenset({RemarkKind.NOT_UNDERSTOOD, RemarkKind.ASSUMED})
 _INPUTS = {"date": "date", "time": "time", "level": "number", "number": "number", "integer": "number"}
 """Types of slots that clients have inputs for; others are text, or a choice when they list values."""
 
@@ -93,7 +94,8 @@ async def clarify(response: Response) -> None:
     # Who has done something else meanwhile has not failed to answer: the ways out are offered without a word.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
-        answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
+        if not _REGRETS.intersection(answer.templates):  # once is enough
+            answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
         context.log.flags["escalated"] = True
     answer.add(text)
     answer.interaction = form or _describe(question)

@@ -57,8 +57,12 @@ _log = get_logger(__name__)
 async def generate(response: Response) -> None:
     """Say what is done and what there is to say, in order."""
     context, answer, templates = response.context, response.answer, response.templates
+    said: set[RemarkKind] = set()
     for part in context.changes.messages:
         if isinstance(part, Remark):
+            if part.kind is RemarkKind.NOT_UNDERSTOOD and RemarkKind.ASSUMED in said:
+                continue  # a reader has said already why it took nothing
+            said.add(part.kind)
             name, text = render_remark(context, part, templates)
             answer.add(text, leads=part.kind in LEADING, fixed=templates.is_fixed(name))
         elif part.flow_id in context.changes.silent:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import orjson
 
-from orchestrator.dialogue.records import keep_labels
 from orchestrator.dialogue.storage.diff import diff, rebuild
+from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
 from orchestrator.turns.plan import show_plan, show_revision

@@ -13,7 +13,7 @@ from typing import Any
 from orchestrator import Records
 from tests.goals.goal import Agreement, Deed, Effect, Seen, Store, Values, Wish
 from tests.goals.grammar import Grammar
-from tests.goals.worlds.tables import columns_of, count_where, figure, rows_of
+from tests.goals.worlds.tables import columns_of, count_where, figure, has_no_duplicates, rows_of
 
 DROPPABLE = {
     "cars": ("weight", "acceleration", "displacement", "cylinders"),
@@ -51,6 +51,7 @@ _OFFERS = (
     ("drop_column", r"column (?P<column>\w+) would be gone from (?P<table>\w+)"),
     ("filter", r"rows of (?P<table>\w+) would stay (?P<condition>where .*?), and"),
     ("delete_rows", r"rows of (?P<table>\w+) would go (?P<condition>where .*?)\. Shall"),
+    ("undo", r"^Undoing a change"),
     ("deduplicate", r"rows of (?P<table>\w+) repeats? (?:an )?earlier ones?(?: in (?P<column>\w+) alone)?"),
     (
         "rename",
@@ -154,6 +155,8 @@ class Analytics:
             wish.told = agreed and bool(
                 re.search(r"I have (dropped|removed|taken|kept|deleted|filtered)|nothing to", said)
             )
+            nothing_to_do = wish.kind == "deduplicate" and has_no_duplicates(wish.values["table"])
+            wish.told = wish.told or (nothing_to_do and "nothing to remove" in said)
         elif wish.kind == "rename":
             wish.told = f"renamed {wish.values['column']}" in said
         elif wish.kind == "sort":
@@ -175,7 +178,7 @@ class Analytics:
         """Lists of rows are not chosen from."""
 
     def deeds(self, wish: Wish) -> list[Deed]:
-        if wish.told or wish.kind not in CHANGES:
+        if wish.told or wish.kind not in {*CHANGES, "undo"}:
             return []
         return [Deed(wish.kind, dict(wish.values))]
 

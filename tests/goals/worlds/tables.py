@@ -47,6 +47,11 @@ def figure(table: str, column: str, function: str) -> float:
     return {"average": sum(values) / len(values), "highest": max(values), "lowest": min(values)}[function]
 
 
+def has_no_duplicates(table: str) -> bool:
+    rows = [tuple(map(str, row.values())) for row in rows_of(table)]
+    return len(rows) == len(set(rows))
+
+
 def count_where(table: str, condition: str) -> int:
     found = _CONDITION.fullmatch(condition)
     assert found is not None, condition

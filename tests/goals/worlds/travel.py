@@ -86,7 +86,7 @@ class Travel:
         outcomes, wish.outcomes = wish.outcomes, {}
         now = {deed.part: deed.values for deed in self.deeds(wish)}
         wish.outcomes = {part: told for part, told in outcomes.items() if told[1] == now.get(part)}
-        wish.former |= {ref for part, (ref, _) in outcomes.items() if part not in wish.outcomes}
+        wish.former |= dict(told for part, told in outcomes.items() if part not in wish.outcomes)
 
     def tails(self, wish: Wish, said: frozenset[str]) -> Sequence[str]:
         """What differs from the usual is always said at once: nobody asks for it."""
@@ -110,6 +110,17 @@ class Travel:
             if told:
                 wish.outcomes[agreement.deed.part] = (told[1], agreement.deed.values)
                 wish.told = wish.wanted and not self.deeds(wish)
+        elif (
+            agreed
+            and agreement is not None
+            and agreement.deed is not None
+            and agreement.deed.kind == "rebook"
+        ):
+            ref = agreement.deed.values["ref"]
+            if f"Booking {ref} is now" in seen.text:
+                wish.former.pop(ref)
+                wish.outcomes[""] = (ref, {**agreement.deed.values})
+                wish.told = wish.wanted
         elif agreed and wish.kind in {"cancel", "bags"}:
             wish.told = bool(re.search(r"is cancelled|^Added|now has", seen.text))
         elif wish.kind == "seat" and wish.is_open:
@@ -149,7 +160,11 @@ class Travel:
             wanted = {
                 slot: values[slot] for slot in (*ROUTE, "flight_number", "time_of_day") if slot in values
             }
-            return [] if "" in wish.outcomes else [Deed("book", wanted)]
+            if "" in wish.outcomes:
+                return []
+            changes = [Deed("rebook", {**wanted, "ref": ref}) for ref, old in wish.former.items()
+                       if old["passengers"] == wanted["passengers"]]  # fmt: skip
+            return [Deed("book", wanted), *changes]
         if wish.kind == "trip":
             there = {slot: values[slot] for slot in ROUTE if slot in values}
             turned = {"origin": "destination", "destination": "origin", "date": "return_date"}
@@ -192,9 +207,9 @@ class Travel:
             if old is None:
                 found.append(Effect("booked", ref, shown | {"departs": row["departs"]}))
                 continue
-            changed = {
-                name for name in ("status", "bags", "seat", "flight_id", "cabin") if old[name] != row[name]
-            }
+            if any(old[name] != row[name] for name in ("flight_id", "cabin")):
+                found.append(Effect("rebooked", ref, shown | {"departs": row["departs"]}))
+            changed = {name for name in ("status", "bags", "seat") if old[name] != row[name]}
             found += [Effect(name, ref, {"was": old[name], "is": row[name]}) for name in sorted(changed)]
         return found
 
@@ -217,7 +232,9 @@ class Travel:
                 deed.values["ref"],
                 deed.values["bags"],
             )
-        if effect.kind != "booked" or deed.kind != "book":
+        if (effect.kind, deed.kind) not in {("booked", "book"), ("rebooked", "rebook")}:
+            return False
+        if deed.kind == "rebook" and deed.values["ref"] != effect.key:
             return False
         as_agreed = all(
             effect.values[slot] == deed.values[slot] for slot in deed.values.keys() & effect.values.keys()
@@ -234,9 +251,11 @@ class Travel:
         found += [f"says that {ref} is cancelled, and it is not"
                   for ref in re.findall(r"Booking ([A-Z0-9]{6}) is cancelled\.", text)
                   if store.get(ref, {}).get("status") != "cancelled"]  # fmt: skip
+        found += [f"says that {ref} is changed, and it is not"
+                  for ref in re.findall(r"Changed\. Booking ([A-Z0-9]{6}) is now", text) if ref not in new]  # fmt: skip
         for effect in effects:
-            if effect.kind == "booked" and effect.key not in text:
-                found.append(f"booked {effect.key} and does not say so")
+            if effect.kind in {"booked", "rebooked"} and effect.key not in text:
+                found.append(f"{effect.kind} {effect.key} and does not say so")
             if effect.kind == "status" and not re.search(r"cancelled|undone|cancell", text):
                 found.append(f"cancelled {effect.key} and does not say so")
         return found + _false_trips(text, store, wishes)

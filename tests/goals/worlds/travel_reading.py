@@ -28,6 +28,11 @@ _ROW = re.compile(
     r"^\d+\. (?P<airline>.+?) (?P<flight_number>[A-Z0-9]{2} ?\d{1,4}), (?P<departs>\d\d:\d\d)–", re.MULTILINE
 )
 _BAGS = re.compile(r"(?P<bags>\d+) bags? of .* on booking (?P<ref>[A-Z0-9]{6}).*Shall I add")
+_REBOOK = re.compile(
+    r"Booking (?P<ref>[A-Z0-9]{6}), [^()]*\((?P<origin>\w{3})\) to [^()]*\((?P<destination>\w{3})\): from .*? to "
+    r"(?P<flight_number>[A-Z0-9]{2} ?\d{1,4}), (?P<day>[^–]*?), (?P<departs>\d\d:\d\d)–\d\d:\d\d[^,]*, "
+    r"(?P<cabin>economy|premium|business)\. The change"
+)
 _CANCEL = re.compile(r"Booking (?P<ref>[A-Z0-9]{6}):.*Shall I cancel")
 _SHALL = re.compile(r"Shall I [^?]*\?\s*$|Is that (?:right|what you want)\?\s*$", re.MULTILINE)
 _QUESTIONS = (
@@ -76,6 +81,9 @@ def _read_offer(text: str) -> tuple[str, Values]:
             "date": read_day(values["day"]),
             "passengers": int(values["passengers"] or 1),
         }
+    change = _REBOOK.search(text)
+    if change:
+        return "rebook", {**change.groupdict(), "date": read_day(change["day"])}
     for kind, pattern in (("bags", _BAGS), ("cancel", _CANCEL)):
         found = pattern.search(text)
         if found:

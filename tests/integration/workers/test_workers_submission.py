@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+import redis
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import SUBMIT_TURN
-from tests.integration.chaos.fleet import Fleet, fleet
+from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
+
+DOCUMENT = ROOT / "docs" / "submit-by-celery.md"
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +63,21 @@ async def test_a_session_is_made_and_its_turn_answered(crew: Fleet, backend: Bac
     assert (done["session_id"], done["seq"], done["epoch"], done["status"]) == ("made-here", 1, 1, "done")
     assert done["text"] == "say"
     assert done["reply"] == "1"
+
+
+async def test_a_message_in_its_documented_form_needs_no_client(crew: Fleet, redis_url: str) -> None:
+    """As `docs/submit-by-celery.md` gives it to programs in other languages."""
+    text = DOCUMENT.read_text()
+    (form,) = re.findall(r"```json\n(.*?)```", text.partition("## Other languages")[2], re.DOTALL)
+    arguments = {"session_id": "from-elsewhere", "domain": "counting", "text": "hello", "wait": 20}
+    message = json.loads(form.replace("<id>", "message-1"))
+    message["body"] = base64.b64encode(json.dumps([[], arguments, {}]).encode()).decode()
+    with redis.Redis.from_url(redis_url) as server:
+        server.lpush("submissions", json.dumps(message))
+        wait_until(lambda: server.exists("celery-task-meta-message-1"), within_s=60, what="there is a result")
+        result = json.loads(server.get("celery-task-meta-message-1"))
+
+    assert (result["status"], result["result"]["status"], result["result"]["count"]) == ("SUCCESS", "done", 1)
 
 
 async def test_without_waiting_the_receipt_is_given(crew: Fleet, backend: Backend) -> None:

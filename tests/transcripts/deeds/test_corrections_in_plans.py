@@ -93,3 +93,14 @@ async def test_a_correction_after_a_no_goes_on_with_the_task() -> None:
     offer = await talk.say("to paris instead")
     assert "Paris" in offer["reply"]
     assert offer["ambiguity"]["level"] == "confirmation"
+
+
+async def test_in_a_plan_the_flights_of_the_step_at_work_are_meant() -> None:
+    """IR-5, PL-1: the way back was looked up last, and the way there is offered."""
+    talk = begin()
+    await talk.say("plan a trip to rome from oslo leaving 1 december and coming back on 5 december")
+    turn = await talk.say("is there an earlier one?")
+    assert "Oslo (OSL) to Rome (FCO), Tuesday 1 December" in turn["reply"]
+    turn = await talk.say("the earliest one")
+    assert "DY2992 from Oslo (OSL) to Rome (FCO), Tuesday 1 December" in turn["reply"]
+    assert await booked(talk) == []

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
-from tests.transcripts.test_never_the_wrong_deed import begin, booked
+from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
 
 FIRST = "book a flight from oslo to rome on 3 december"
 
@@ -119,6 +119,38 @@ async def test_a_model_that_reads_one_of_two_requests_loses_none(read: str) -> N
             assert other in turn["reply"]
         finally:
             await pool.aclose()
+
+
+async def test_what_was_put_off_grants_no_approval_that_is_open_when_it_is_read() -> None:
+    """PX-17: the click was about something else, and these words were said before."""
+    talk = begin()
+    for said in (
+        FIRST,
+        "yes",
+        "book a flight from oslo to tokyo on 4 december for 4 people in business class",
+        "yes",
+        "cancel my booking to rome",
+    ):
+        await talk.say(said)
+    asked = await talk.say("show my bookings and then take that flight")
+    assert "After that I see to “take that flight”" in asked["reply"]
+
+    await talk.act("confirm", payload_of(asked, "confirm"))
+
+    assert await booked(talk) == []
+    put = await talk.say("approve it")
+    await talk.act("approve", payload_of(put, "approve"))
+    assert await booked(talk) == [("OSL", "HND")]
+
+
+async def test_several_requests_that_wait_for_one_task_are_all_taken_up() -> None:
+    talk = begin()
+    await talk.say(f"{FIRST} and then show my bookings")
+    await talk.say("book a flight from oslo to paris on 3 december and then show me flights to madrid")
+    done = await talk.say("yes")
+    assert await booked(talk) == [("OSL", "CDG")]
+    assert "You have 1 booking" in done["reply"]
+    assert "Now to “show me flights to madrid”" in done["reply"]
 
 
 async def test_a_request_that_was_put_off_is_read_by_all_as_the_message_of_its_turn() -> None:

@@ -1,0 +1,106 @@
+"""What is said of something that was done for good changes nothing before the user has decided (IR-4, RT-12)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.simulator import Conversation
+from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
+
+ROME, MILAN = ("OSL", "FCO"), ("OSL", "MXP")
+DECISIONS = ["keep_effect", "compensate_effect", "repeat_effect"]
+
+
+async def after_booking() -> Conversation:
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say("yes")
+    return talk
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "actually make it the 5th",
+        "I wanted to go to Milan, not Rome",
+        "change the destination to milan",
+        "actually book a flight to milan",
+        "book a flight from oslo to milan on 3 december instead",
+        "make that two passengers",
+        "for two people",
+        "in business class please",
+        "what about the 5th?",
+        "how about the evening?",
+    ],
+)
+async def test_a_correction_asks_what_should_become_of_what_was_done(words: str) -> None:
+    talk = await after_booking()
+    turn = await talk.say(words)
+    assert [action["name"] for action in turn["actions"]] == DECISIONS
+    assert turn["tools"] == []
+    assert await booked(talk) == [ROME]
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "offers"),
+    [
+        ("keep it", True, False),
+        ("just leave it", True, False),
+        ("stop", True, False),
+        ("never mind", True, False),
+        ("change it", False, True),
+        ("yes, rebook it", False, True),
+        ("keep both", True, True),
+        ("undo it?", True, False),
+        ("yes", True, False),
+    ],
+)
+async def test_the_decision_is_taken_as_it_was_said(words: str, kept: bool, offers: bool) -> None:
+    talk = await after_booking()
+    await talk.say("no, I meant Milan")
+    turn = await talk.say(words)
+    assert await booked(talk) == ([ROME] if kept else [])
+    assert ("Shall I book it?" in turn["reply"]) is offers
+    assert offers or [action["name"] for action in turn["actions"]] in ([], DECISIONS)
+    if offers:
+        await talk.say("yes")
+        assert await booked(talk) == ([ROME, MILAN] if kept else [MILAN])
+
+
+async def test_what_stands_already_is_said_before_the_yes_to_something_alike() -> None:
+    talk = await after_booking()
+    turn = await talk.say("book a flight from oslo to milan on 3 december")
+    assert "I have already booked your flight" in turn["reply"]
+    assert "Shall I book it?" in turn["reply"]
+    other = await (await after_booking()).say("book another flight from oslo to milan on 3 december")
+    assert "already" not in other["reply"]
+
+
+async def test_what_the_user_has_cancelled_does_not_stand_any_more() -> None:
+    """RT-12: though another task than the one that made it has undone it."""
+    talk = await after_booking()
+    for words in ("cancel it", "yes"):
+        await talk.say(words)
+    assert await booked(talk) == []
+    turn = await talk.say("actually book a flight from oslo to milan on 3 december")
+    assert "already booked" not in turn["reply"]
+    assert "Shall I book it?" in turn["reply"]
+
+
+async def test_a_stopped_plan_and_what_is_booked_are_told_as_they_are() -> None:
+    """PL-4: what is booked is a list, and no progress; of a plan that was stopped, what it has done stands."""
+    talk = begin()
+    for words in ("plan a trip to rome from oslo leaving 1 december and coming back on 5 december", "yes"):
+        await talk.say(words)
+    listed = await talk.say("what is booked")
+    assert "You have 1 booking" in listed["reply"]
+    assert "Back to listing" not in listed["reply"]
+    await talk.say("stop")
+    turn = await talk.say("how far are you")
+    assert "Nothing is open at the moment. So far I have booked your flight" in turn["reply"]
+    assert await booked(talk) == [ROME]
+
+
+async def test_what_is_asked_for_and_not_had_gets_no_small_talk() -> None:
+    talk = await after_booking()
+    assert "I am afraid I cannot do that" in (await talk.say("send me a receipt"))["reply"]
