@@ -95,7 +95,8 @@ async def evaluate(
             outcomes.append(Outcome(file, conversation.name, turns))
             counted(len(outcomes), total)
         wrong = sum(not one.is_right for one in outcomes if one.file == file)
-        notice(f"{file}: {len(conversations)} conversations" + (f", {wrong} not as written" if wrong else ""))
+        many = "1 conversation" if len(conversations) == 1 else f"{len(conversations)} conversations"
+        notice(f"{file}: {many}" + (f", {wrong} not as written" if wrong else ""))
     return outcomes
 
 

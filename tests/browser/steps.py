@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import httpx
 from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, expect
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 
 @dataclass

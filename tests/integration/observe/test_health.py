@@ -145,10 +145,18 @@ def test_without_redis_jobs_are_fired_all_the_same(ready: System) -> None:
     ready.eventually(lambda: ready.ready(*ROLES), "all are ready again")
 
 
+def stands_still(process: ForkedProcess) -> bool:
+    """Whether all its threads are stopped."""
+    threads = Path(f"/proc/{process.pid}/task").glob("*/stat")
+    return {thread.read_text().rpartition(")")[2].split()[0] for thread in threads} == {"T"}
+
+
 def test_a_process_that_hangs_is_not_live(ready: System) -> None:
     """As long as it hangs: a probe would have it started again."""
     for process in ready.processes.values():
         process.send_signal(signal.SIGSTOP)
+    # One that still wrote its file afterwards would count as live for as long as it takes to be stale.
+    ready.eventually(lambda: all(map(stands_still, ready.processes.values())), "all stand still")
     written_last = time.time() - STALE_AFTER_S
     for role in set(ROLES) - {Role.GATEWAY}:  # as if so much time had passed
         os.utime(ready.heartbeat(role), (written_last, written_last))
