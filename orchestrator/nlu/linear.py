@@ -81,11 +81,6 @@ def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
     return np.array(weights) @ model.weights.take(places, axis=0) + total if places else total
 
 
-def score(model: LinearModel, features: Features) -> dict[str, float]:
-    """Add up the weights of what is there, by label."""
-    return dict(zip(model.labels, add_up(model, features).tolist(), strict=True))
-
-
 def probabilities(model: LinearModel, scores: Mapping[str, float]) -> dict[str, float]:
     """Turn scores by label into probabilities."""
     values = {label: value * model.sharpness for label, value in scores.items()}

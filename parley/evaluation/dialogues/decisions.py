@@ -22,7 +22,7 @@ from parley.evaluation.dialogues.offers import NOTHING, TAKING, SystemTurn, anno
 
 _STRENGTH = 10.0
 _STAYING = 1.0
-_NAMED = 1.0
+_NAMED = 2.0
 """What speaks for the intent that there is, whatever is said, and for one that the message names."""
 _LEAST_WISHES = 3
 _SURE = 0.5

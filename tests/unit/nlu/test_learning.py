@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.linear import Examples, fit, probabilities, score
+from orchestrator.nlu.linear import Examples, Features, LinearModel, add_up, fit, probabilities
 from orchestrator.nlu.readers.readings import Case
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import tokenize
@@ -31,6 +31,10 @@ UNSEEN = [
     ("please cancel the flight I booked", "cancel_booking"),
     ("I need my reservation AB12CD cancelled", "cancel_booking"),
 ]
+
+
+def score(model: LinearModel, features: Features) -> dict[str, float]:
+    return dict(zip(model.labels, add_up(model, features).tolist(), strict=True))
 
 
 def test_training_twice_gives_the_same_weights() -> None:
