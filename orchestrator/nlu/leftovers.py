@@ -14,6 +14,7 @@ from orchestrator.dialogue.understanding import Mention, MessageKind, Understand
 from orchestrator.domain.model import Answer
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.extractor import is_free_text
+from orchestrator.nlu.extract.gazetteer import choose_nearest
 from orchestrator.nlu.message_kind import Evidence, kind_of_label
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
@@ -38,9 +39,10 @@ _SAYING = word_set(
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 """What only says that there are values, which have been found or not."""
 _ABOUT_TASK = frozenset({MessageKind.CORRECTION, MessageKind.CANCELLATION})
+_SHORTEST_MISSPELT = 5
 _POLITE = word_set("""
-    please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
-    maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
+    please plz pls thx thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really
+    just maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
     different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
     colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
     night morning evening afternoon boss client customer team
@@ -70,6 +72,8 @@ def are_two_requests(
 
     What the first says about the task at work may be followed by another task: "stop, then show my bookings".
     """
+    if other.kind is MessageKind.CANCELLATION:
+        return is_certain and begun.kind is MessageKind.TASK  # "… and then cancel it": it is asked about then
     if other.kind is not MessageKind.TASK:
         return False
     if begun.kind in _ABOUT_TASK:
@@ -93,6 +97,8 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
     found: list[str] = []
     for place, word in enumerate(utterance.words):
         if word in said or not word.isalpha() or len(word) < 3 or _is_known(word, known):
+            continue
+        if len(word) >= _SHORTEST_MISSPELT and choose_nearest(word, known) is not None:
             continue
         if word.endswith(("er", "est")) and utterance.words[place + 1 : place + 2] in (["one"], ["ones"]):
             continue  # "the cheapest one" is one of several things, and none itself

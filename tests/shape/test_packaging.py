@@ -118,6 +118,7 @@ def test_what_is_declared_is_used() -> None:
         "psycopg",
         "pydantic",
         "pyjwt",
+        "python-dateutil",
         "pyyaml",
         "opentelemetry-api",
     }

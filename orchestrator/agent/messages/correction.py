@@ -133,9 +133,8 @@ def _redo_in_plan(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: Jso
     if turn.changes.state.stack.get(plan.flow_id) is None:
         plan = _take_up(turn, plan)
     for step in [step for step in plan.steps if step.flow_id in done]:
-        for slot in (
-            values.keys() - names.keys()
-        ):  # the plan has nothing for it: it is the step's own from now on
+        # What the plan has nothing for is the step's own from now on.
+        for slot in values.keys() - names.keys():
             step.bind(slot, {"value": values[slot]})
     held = {
         names[slot]: SlotValue(value, SlotSource.USER, turn.work.turn_id)

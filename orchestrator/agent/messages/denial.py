@@ -49,7 +49,10 @@ def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
         drop_candidate(flow)
         turn.changes.state.ambiguity.resolve(entry)
         turn.changes.remark(RemarkKind.DECLINED)
-        ask_what_to_change(turn, flow, declined=True)
+        if _may_be_changed(flow):
+            ask_what_to_change(turn, flow, declined=True)
+        else:
+            cancel(turn, flow, told=False)
     elif about == "value" and entry.slot is not None:
         flow.clear(entry.slot)
         turn.changes.state.ambiguity.resolve(entry)
@@ -57,3 +60,9 @@ def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
     else:
         turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
         turn.carry_on = False
+
+
+def _may_be_changed(flow: BaseFlow) -> bool:
+    """Say whether anything may be wanted otherwise, besides what the task was handed and passes on as it is."""
+    own = (name for name in flow.spec.slots if name in flow.slots and flow.spec.slots[name].description)
+    return any(name not in flow.spec.inputs or name not in flow.spec.outputs for name in own)

@@ -123,9 +123,8 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     match understood.kind:
         case MessageKind.TASK:
             alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
-        case (
-            MessageKind.UNKNOWN | MessageKind.CORRECTION
-        ):  # "make it so", and not "make it" with what was offered
+        case MessageKind.UNKNOWN | MessageKind.CORRECTION:
+            # "make it so", and not "make it" with what was offered
             alike = not understood.slots and is_plain_yes(understood.text, "")
         case _:
             alike = False

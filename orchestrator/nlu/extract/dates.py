@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 
 from orchestrator.nlu.extract.found import DATE, Found, Reading
+from orchestrator.nlu.extract.holidays import HOLIDAY, find_holiday
 from orchestrator.nlu.extract.numbers import UNITS
 from orchestrator.nlu.text import Utterance
 
@@ -69,26 +70,17 @@ _DAY_NUMBER = rf"(\d{{1,2}}(?=st|nd|rd|th)|{_any(ORDINALS)})(?:st|nd|rd|th)?"
 _OF_THIS_MONTH = r"\s+of\s+(?:this|the)\s+month\b"
 _PREFIX = rf"(?:{_WEEKDAY}\b,?\s+(?:the\s+)?)?"
 
-_HOLIDAYS: dict[str, tuple[int, int]] = {
-    r"christmas eve": (12, 24), r"christmas(?: day)?|xmas(?: day)?": (12, 25), r"boxing day": (12, 26),
-    r"new years? eve": (12, 31), r"new years?(?: day)?": (1, 1), r"valentines(?: day)?": (2, 14),
-    r"may day": (5, 1), r"halloween": (10, 31),
-}  # fmt: skip
-_HOLIDAY = (
-    r"christmas(?: day| eve)?|xmas(?: day)?|boxing day|new year['’]?s?(?: eve| day)?|valentine['’]?s(?: day)?"
-    r"|may day|halloween"
-)
-
 _OF_HOLIDAY = (
     rf"(?:\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?)\s+(?P<side>before|after)\s+"
-    rf"|\b(?:the\s+)?day\s+(?P<by>before|after)\s+)?\b(?P<holiday>{_HOLIDAY})(?!\w)"
+    rf"|\b(?:the\s+)?day\s+(?P<by>before|after)\s+)?\b(?P<holiday>{HOLIDAY})(?!\w)"
+    r"(?:,?\s+(?:of\s+|in\s+)?(?P<year>[12]\d{3})\b)?"
 )
 _FROM_THEN = (
     rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?)\s+from\s+(?:(?P<tomorrow>tomorrow)|{_WEEKDAY})\b"
 )
 
 GATE = re.compile(
-    rf"\d[/.-]\s?\d|\b(?:christmas|xmas|boxing|year['’]?s?|valentine|halloween|today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|first|"
+    rf"\d[/.-]\s?\d|\b(?:christmas|xmas|boxing|year['’]?s?|valentine|halloween|easter|today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|first|"
     rf"{_any(_MONTHS)}|{_any(WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(ORDINALS)})|\d(?:st|nd|rd|th)\b",
     re.IGNORECASE,
 )
@@ -265,17 +257,14 @@ def _add_months(today: date, months: int) -> Reading:
 
 
 def _read_holiday(match: re.Match[str], today: date) -> Reading:
-    """Read a holiday that everybody means the same day by, or a day counted from it."""
-    name = re.sub(r"['’]|\bthe\b", "", match["holiday"].lower())
-    month, day = next(
-        when for words, when in _HOLIDAYS.items() if re.fullmatch(words, " ".join(name.split()))
-    )
-    said = _coming(month, day, today)
+    """Read a holiday, or a day counted from it."""
+    year = match["year"]
+    day = find_holiday(match["holiday"], int(year) if year else None, today)
     side = match["side"] or match["by"]
-    if side is None or said.value is None:
-        return said
+    if side is None:
+        return Reading(day.isoformat())
     amount = _amount_of(match) if match["side"] else 1
-    return _after(date.fromisoformat(said.value), -amount if side.lower() == "before" else amount)
+    return _after(day, -amount if side.lower() == "before" else amount)
 
 
 def _read_from(match: re.Match[str], today: date) -> Reading:
@@ -325,7 +314,7 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
     (_DIGITS, _compiled(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])"), _read_numeric),
     (_DIGITS, _compiled(r"(?<![\d/.])(\d{1,2})(/)(\d{1,2})()(?![\d/])"), _read_numeric),
     (_DIGITS, _compiled(r"(?<![\d/.])(\d{1,2})(\.)\s?(\d{1,2})()\.(?!\d)"), _read_numeric),
-    (("mas", "day", "year", "valen", "hallo"), _compiled(_OF_HOLIDAY), _read_holiday),
+    (("mas", "day", "year", "valen", "hallo", "easter"), _compiled(_OF_HOLIDAY), _read_holiday),
     (("from",), _compiled(_FROM_THEN), _read_from),
     (("first",), _compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{MONTH}(?!\w){_YEAR}"),
      _read_first_of),

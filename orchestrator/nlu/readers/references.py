@@ -41,7 +41,7 @@ _FILLER = word_set(
     "a an the i i'd i'll we we'd like want take choose pick go with for let's let us please no not yes ok okay yeah "
     "rather actually instead prefer give me make it that this is on at of in to by from and then then just s 's do "
     "have would could can you show what about how there any too much expensive leaving departing which whichever sorry "
-    "hmm well any anything something"
+    "hmm well any anything something got"
 )
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 """What may stand around a number that is the number of a row."""
@@ -213,6 +213,9 @@ def _places_of(message: Message, value: Json) -> set[int]:
         for first in range(len(words) - len(key) + 1):
             if words[first : first + len(key)] == key:
                 return set(range(first, first + len(key)))
+        for time in message.times:
+            if time.reading.value == value:
+                return message.places_of(time)
         return next((set(places) for entity, places in message.entities if entity == value), set[int]())
     named = (places for amount, places in message.amounts if amount is not None and amount == value)
     return next(named, set[int]())

@@ -59,7 +59,7 @@ FOR_PERSON = re.compile(
     rf"{_BEGINNING}(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me"
     r"|give me|want|need|call)"
     r"\s*(?:to|with|for)?\s*(?:an?|the|some|your)?\s*(?:real|live|actual|other)?\s*"
-    r"(?:human|person|people|agent|operator|somebody|someone|representative|employee|colleague|staff|support)"
+    r"(?:human|person|people|agent|operator|somebody|someone|representative|employee|colleague|staff|support|manager|supervisor|boss)"
     r"(?: (?:being|please|now|instead|about this|there|team))*[.!? ]*$"
     r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
     re.IGNORECASE,

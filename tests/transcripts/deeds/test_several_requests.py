@@ -170,3 +170,23 @@ async def test_a_request_that_was_put_off_is_read_by_all_as_the_message_of_its_t
             assert "search flights to athens on 6 december" in asked[-1]
         finally:
             await pool.aclose()
+
+
+async def test_what_is_to_be_taken_back_afterwards_is_asked_about_then() -> None:
+    talk = begin()
+    offer = await talk.say(f"{FIRST} and then cancel it")
+    assert "After that I see to “cancel it”" in offer["reply"]
+    asked = await talk.say("yes")
+    assert "Shall I cancel it?" in asked["reply"]
+    assert await booked(talk) == [("OSL", "FCO")]
+    left = await talk.say("no")
+    assert left["reply"] == "All right, I will leave that."
+    assert left["flows"] == []
+    assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def test_words_about_the_task_at_work_may_be_followed_by_another_request() -> None:
+    talk = begin()
+    await talk.say(FIRST)
+    turn = await talk.say("stop that and then show my bookings")
+    assert "stopped booking a flight. Now to “show my bookings”. You have no bookings" in turn["reply"]

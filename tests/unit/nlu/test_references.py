@@ -47,6 +47,7 @@ def refer(said: str, current: Json = None) -> list[str] | str | None:
         ("the garden room", ["r2"]),
         ("the attic one", ["r1", "r3"]),
         ("the one at 14:30", ["r3"]),
+        ("the one at 9:00", ["r1"]),
         ("the one for 120 euros", ["r2"]),
         ("the cheapest", ["r3"]),
         ("the most expensive one", ["r2"]),
