@@ -13,10 +13,14 @@ from random import Random
 import pytest
 
 from orchestrator.agent.messages import confirmation, correction
+from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.nlu.readers import references
 from orchestrator.pex.calls import consent
-from tests.goals.conversations import Fault, converse_all
+from orchestrator.plans import changes, edits, replanning
+from orchestrator.plans.policy import PlanPolicy
+from tests.goals.conversations import Fault, Figures, converse_all
 from tests.goals.goal import Wish
 from tests.goals.grammar import Grammar, Half
 from tests.goals.readers import Reader
@@ -26,21 +30,21 @@ from tests.goals.worlds.travel_goals import invent_wish
 
 dispatch = sys.modules["orchestrator.agent.steps.dispatch"]  # its package exports the function of that name
 Plant = Callable[[pytest.MonkeyPatch], None]
-CONVERSATIONS = 12
 
 
 class Staged(Travel):
-    """Travellers who all want the same kind of thing, with the same twists on the way."""
+    """Travellers who all want the same kinds of things, with the same twists on the way to the first."""
 
-    def __init__(self, grammar: Grammar, kind: str, twists: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, grammar: Grammar, bug: Planted) -> None:
         super().__init__(grammar)
-        self._kind = kind
-        self._twists = twists
+        self._bug = bug
 
     async def invent_goal(self, chance: Random) -> list[Wish]:
-        wish = await invent_wish(self._kind, chance)
-        wish.twists = list(self._twists)
-        return [wish]
+        wishes = [await invent_wish(kind, chance) for kind in self._bug.kinds]
+        wishes[0].twists = list(self._bug.twists)
+        for wish in wishes:
+            wish.choice = self._bug.choice or wish.choice
+        return wishes
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,14 @@ class Planted:
 
     rule: str
     plant: Plant
-    fault: Fault
-    twists: tuple[tuple[str, str], ...]
-    kind: str = "book"
+    fault: Fault | None
+    """None: no deed and no goal is wrong, as nobody agrees to what they do not want, and it takes longer."""
+    twists: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[str, ...] = ("book",)
+    choice: str = ""
     reader: Reader = Reader.RIGHT
+    conversations: int = 4
+    """How many of the first show it."""
 
 
 def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:
@@ -84,6 +92,49 @@ def take_the_first_row(patch: pytest.MonkeyPatch) -> None:
         return found and replace(found, rows=list(message.shown.rows[:1]))
 
     patch.setattr(references, "find_reference", first)
+
+
+def take_the_row_below(patch: pytest.MonkeyPatch) -> None:
+    """Ordinals are counted from nought."""
+    patch.setattr(references, "ORDINALS", {word: place + 1 for word, place in references.ORDINALS.items()})
+
+
+def hear_no_times(patch: pytest.MonkeyPatch) -> None:
+    """A row is not found by its time."""
+    patch.setattr(references.Message, "times", ())
+    patch.setattr(references, "_places_of", lambda message, value: set())
+
+
+def keep_the_first_list(patch: pytest.MonkeyPatch) -> None:
+    """Rows that were displayed first are the ones that are meant, whatever was displayed since."""
+    show = DialogueState.note_shown
+
+    def note_first(state: DialogueState, rows: Shown) -> None:
+        show(state, state.shown or rows)
+
+    patch.setattr(DialogueState, "note_shown", note_first)
+
+
+def adopt_whatever_waits(patch: pytest.MonkeyPatch) -> None:
+    """A flow that waits on the stack serves a plan, with whatever values it has."""
+    patch.setattr(changes, "agrees", lambda plan, step, flow: True)
+
+
+def trust_what_is_done(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks whether what steps have done agrees with the plan."""
+    patch.setattr(edits, "find_outdated", lambda plan, effects: {})
+    patch.setattr(correction, "_effects_made_from", lambda turn, flow, labels: [])
+
+
+def leave_the_stack_as_it_was(patch: pytest.MonkeyPatch) -> None:
+    """A changed plan does not bring its steps onto the stack anew."""
+    patch.setattr(edits, "stack_plan", lambda context, plan: None)
+    patch.setattr(replanning, "stack_plan", lambda context, plan: None)
+
+
+def tell_a_part_as_the_whole(patch: pytest.MonkeyPatch) -> None:
+    """A plan whose user gave a step up ends like any other."""
+    patch.setattr(PlanPolicy, "_tell_what_was_left_out", lambda policy, run, plan: None)
 
 
 def do_not_stop(patch: pytest.MonkeyPatch) -> None:
@@ -130,8 +181,61 @@ BUGS = (
         take_the_first_row,
         Fault.DEAD_END,
         (),
-        kind="pick",
+        kinds=("pick",),
         reader=Reader.SYSTEM1,
+    ),
+    Planted(
+        "ordinals count from one",
+        take_the_row_below,
+        None,
+        kinds=("pick",),
+        choice="ordinal",
+        reader=Reader.SYSTEM1,
+    ),
+    Planted(
+        "rows have times",
+        hear_no_times,
+        Fault.DEAD_END,
+        kinds=("pick",),
+        choice="time",
+        reader=Reader.SYSTEM1,
+        conversations=11,
+    ),
+    Planted(
+        "the last list counts",
+        keep_the_first_list,
+        None,
+        kinds=("pick", "pick"),
+        choice="ordinal",
+        reader=Reader.SYSTEM1,
+    ),
+    Planted(
+        "a plan adopts what agrees",
+        adopt_whatever_waits,
+        Fault.UNTRUE,
+        (("offer", "switch"),),
+        kinds=("book", "trip"),
+    ),
+    Planted(
+        "what is done agrees with the plan",
+        trust_what_is_done,
+        Fault.UNTRUE,
+        (("offer", "nothing"), ("offer", "correct")),
+        kinds=("trip",),
+    ),
+    Planted(
+        "a changed plan is stacked anew",
+        leave_the_stack_as_it_was,
+        Fault.DEAD_END,
+        (("offer", "nothing"), ("offer", "correct")),
+        kinds=("trip",),
+    ),
+    Planted(
+        "a part is told as a part",
+        tell_a_part_as_the_whole,
+        Fault.UNTRUE,
+        (("offer", "nothing"), ("offer", "stop")),
+        kinds=("trip",),
     ),
     Planted("stop is stop", do_not_stop, Fault.DEAD_END, (("question", "stop"), ("offer", "stop"))),
     Planted(
@@ -139,7 +243,7 @@ BUGS = (
         leave_the_plan_as_it_was,
         Fault.DEAD_END,
         (("offer", "correct"),),
-        kind="trip",
+        kinds=("trip",),
     ),
 )
 
@@ -147,11 +251,15 @@ BUGS = (
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.rule)
 async def test_a_planted_bug_is_caught(bug: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     _, loaded, system1 = open_world("travel", Grammar("travel", Half.SEEN))
-    world = Staged(Grammar("travel", Half.SEEN), bug.kind, bug.twists)
-    seeds = range(CONVERSATIONS)
+    world = Staged(Grammar("travel", Half.SEEN), bug)
+    seeds = range(bug.conversations)
 
     sound = await converse_all(world, loaded, system1, bug.reader, seeds)
     bug.plant(monkeypatch)
     spoilt = await converse_all(world, loaded, system1, bug.reader, seeds)
 
-    assert spoilt.count(bug.fault) > sound.count(bug.fault), f"{bug.fault} without “{bug.rule}” is not seen"
+    assert harm(spoilt, bug.fault) > harm(sound, bug.fault), f"{bug.fault} without “{bug.rule}” is not seen"
+
+
+def harm(figures: Figures, fault: Fault | None) -> int:
+    return figures.count(fault) if fault is not None else sum(one.turns for one in figures.verdicts)
