@@ -28,16 +28,22 @@ OF_SETTINGS = {"test_settings.py", "test_settings_page.py", "test_settings_used.
 
 
 @cache
-def turning() -> list[str]:
-    """What tests are made of, and the domains and transcripts that are theirs."""
+def turning() -> list[tuple[str, frozenset[str]]]:
+    """By file of the tests, their domains and transcripts: its text in lower case, and the names that are given values.
+
+    A name in quotes counts: it may be one of several that a test goes through.
+    """
+    given = re.compile(r"\b(\w+)[\"']?\s*[=:]|[\"'](\w+)[\"']")
     paths = [path for path in (ROOT / "tests").rglob("*") if path.suffix in {".py", ".yaml"}]
-    return [path.read_text() for path in paths if path.name not in OF_SETTINGS]
+    texts = [path.read_text() for path in paths if path.name not in OF_SETTINGS]
+    return [
+        (text.lower(), frozenset(name for pair in given.findall(text) for name in pair)) for text in texts
+    ]
 
 
-def is_turned(key: str, *variables: str, section: str = "") -> bool:
-    """Whether a test gives it a value, or names it as one of several that it gives some."""
-    given = re.compile("|".join((rf"\b{key}[\"']?\s*[=:]", rf"[\"']{key}[\"']", *variables)))
-    return any(section in text.lower() and given.search(text) for text in turning())
+def is_turned(*names: str, section: str = "") -> bool:
+    """Whether a test that speaks of the section gives a setting of one of these names a value."""
+    return any(section in text and not given.isdisjoint(names) for text, given in turning())
 
 
 @cache
