@@ -88,45 +88,30 @@ class Lexicon:
     """
 
     def __init__(self, files: Iterable[LexiconFile] = ()) -> None:
-        self._patterns: list[tuple[re.Pattern[str], str]] = []
-        self._english: dict[str, str] = {}
-        self._longest: dict[str, int] = {}
-        self._of_english: set[str] = set()
-        for file in files:
-            self._patterns += [(re.compile(one, re.IGNORECASE), said) for one, said in file.patterns.items()]
-            for english, words in file.words.items():
-                self._of_english.update(tokenize(english).words)
-                for key in map(key_of, words.split("|")):
-                    first, length = key.partition(" ")[0], key.count(" ") + 1
-                    self._english[key] = english
-                    self._longest[first] = max(self._longest.get(first, 0), length)
+        files = tuple(files)
+        phrases = [
+            (one.strip(), said)
+            for file in files
+            for said, ones in file.words.items()
+            for one in ones.split("|")
+        ]
+        self._patterns = [pair for file in files for pair in file.patterns.items()]
+        self._english = {key_of(one): said for one, said in phrases}
+        self._of_english = frozenset(word for _, said in phrases for word in tokenize(said).words)
+        longest_first = sorted({*self._english, *(one for one, _ in phrases)}, key=len, reverse=True)
+        known = "|".join(map(re.escape, longest_first))
+        self._known = re.compile(rf"(?<!\w)(?:{known})(?!\w)", re.IGNORECASE)
 
     def to_english(self, text: str) -> str:
-        """Replace patterns, then the longest known phrases from left to right, in a cleaned text.
+        """Replace patterns, then known phrases, the longest first, in a cleaned text.
 
         What has more words of English than of the language is English, as what was put into it before is.
         """
         if not self._english:
             return text
-        words = tokenize(text).words
-        known = sum(word in self._longest for word in words)
-        if sum(word in self._of_english for word in words) > known:
+        known = sum(one.count(" ") + 1 for one in self._known.findall(text))
+        if sum(word in self._of_english for word in tokenize(text).words) > known:
             return text
         for pattern, said in self._patterns:
-            text = pattern.sub(said, text)
-        utterance = tokenize(text)
-        words, pieces = utterance.words, list[str]()
-        first = position = 0
-        while first < len(words):
-            reach = min(len(words), first + self._longest.get(words[first], 0))
-            last = next(
-                (end for end in range(reach, first, -1) if " ".join(words[first:end]) in self._english), 0
-            )
-            if last:
-                pieces += (
-                    text[position : utterance.starts[first]],
-                    self._english[" ".join(words[first:last])],
-                )
-                position = utterance.ends[last - 1]
-            first = last or first + 1
-        return clean("".join([*pieces, text[position:]]))
+            text = re.sub(pattern, said, text, flags=re.IGNORECASE)
+        return clean(self._known.sub(lambda found: self._english[key_of(found[0])], text))
