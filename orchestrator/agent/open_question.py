@@ -65,7 +65,9 @@ def find_answer(turn: RunningTurn, name: str | None) -> str | None:
 
 def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether a yes does nothing but agree: whoever understood it so, words may hedge, ask or add (PX-18)."""
-    if understood.is_click or turn.context.world.domain.config.language.default != "en":
+    domain = turn.context.world.domain
+    is_known = domain.config.language.default == "en" or domain.lexicon
+    if understood.is_click or not is_known:
         return True
     return says_yes(turn, understood)
 

@@ -19,6 +19,7 @@ from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
 from orchestrator.domain.reader import Reader
+from orchestrator.domain.schema import LexiconFile
 from orchestrator.types import Dact, JsonObject, ToolId
 
 TEMPLATE_FILTERS = frozenset({"day", "time", "money", "name", "counted"})
@@ -169,3 +170,12 @@ class Domain:
     """What values of the domain's own slot types look like in a text, by name of the type."""
     reader: Reader | None = None
     """Reads messages before what was learnt is asked."""
+    lexicons: Mapping[str, tuple[LexiconFile, ...]] = field(
+        default_factory=dict[str, tuple[LexiconFile, ...]]
+    )
+    """By code of a language."""
+
+    @property
+    def lexicon(self) -> tuple[LexiconFile, ...]:
+        """Pick the words of the language that is spoken here; none for English, and for one without such files."""
+        return self.lexicons.get(self.config.language.default, ())

@@ -179,6 +179,17 @@ class EntityEntry(Entry):
         return {"values": entry} if is_list(entry) else entry
 
 
+class LexiconFile(Entry):
+    """What words of a language are in English. `words`: by the English, parted by bars. `examples`: by flow or answer.
+
+    `patterns`: regular expressions with what takes their place, before words are looked up.
+    """
+
+    patterns: Mapping[str, str] = Field(default_factory=dict[str, str])
+    words: Mapping[str, str] = Field(default_factory=dict[str, str])
+    examples: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
+
+
 class SlotTypeEntry(Entry):
     """A slot type of the domain's own: by `pattern`, or by `validator`, a callable of services.py."""
 

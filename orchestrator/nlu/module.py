@@ -66,7 +66,8 @@ class NLU:
         """
         context = read_nlu_context(state, turn.now)
         recall = partial(recall_for_prompt, turn)
-        message = Message(text, clean(text[:LONGEST_READ]), call, recall=recall)
+        words = clean(text[:LONGEST_READ])
+        message = Message(text, words, self.system1.lexicon.to_english(words), call, recall=recall)
         for reader in self._readers:
             reading = await reader(message, context)
             if reading is not None:
@@ -76,6 +77,8 @@ class NLU:
         reading = message.guess
         assert reading is not None, "System 1 reads every message"
         understanding = reading.understanding
+        if message.text == understanding.text != message.english:
+            understanding = replace(understanding, text=message.english)
         if understanding.rejection is not None:
             turn.log.failed_check(MODULE, "prepare", understanding.rejection.value)
         if (vote := reading.vote) is not None:
@@ -117,7 +120,9 @@ class NLU:
         banned = {*excluded, *((spec.dact,) if spec else ())}
         question = state.ambiguity.current
         known: JsonObject = {**(question.metadata if question else {}), **(evidence or {})}
-        request = FailedRequest(clean(text or context.previous), spec, banned, known)
+        request = FailedRequest(
+            self.system1.lexicon.to_english(clean(text or context.previous)), spec, banned, known
+        )
         asker = self._asker
         if asker is not None and call is not None:
             flows, assistant = self.system1.flows, self._setup.assistant

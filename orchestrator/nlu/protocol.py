@@ -49,13 +49,14 @@ class Reading:
 class Message:
     """A message on its way through the readers.
 
-    `text`: cleaned; `raw`: as it was sent. `call`: for whom a model may be asked about it, None when none
-    may. `guess`: what an earlier reader made of it without being the last to say. `recall`: finds what is
-    remembered of the user that words are about, for a model.
+    `text`: cleaned; `english`: with its words in English, as far as they are known; `raw`: as it was sent.
+    `call`: for whom a model may be asked about it, None when none may. `guess`: what an earlier reader made of it
+    without being the last to say. `recall`: finds what is remembered of the user that words are about, for a model.
     """
 
     raw: str
     text: str
+    english: str
     call: CallContext | None = None
     guess: Reading | None = None
     recall: Callable[[str], Awaitable[list[str]]] | None = None

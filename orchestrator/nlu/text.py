@@ -1,6 +1,6 @@
-"""Messages as text: cleaning what people and programs send, and cutting it into tokens.
+"""Messages as text: cleaning what people and programs send, cutting it into tokens, and putting it into English.
 
-Does not interpret anything; offsets always refer to the cleaned text.
+Does not interpret anything else; offsets always refer to the cleaned text.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from orchestrator.domain.schema import LexiconFile
 
 _TOKEN = re.compile(r"['’]s\b|\w+(?=['’]s\b)|\w+(?:['’]\w+)*|[^\w\s]")
 _INVISIBLE = re.compile(
@@ -75,3 +78,40 @@ def key_of(text: str) -> str:
 def word_set(words: str) -> frozenset[str]:
     """Split a text that is a list of words."""
     return frozenset(words.split())
+
+
+class Lexicon:
+    """The words and phrases of a language with what they are in English (NL-10); without any, a text stays as it is.
+
+    What finds days, numbers and a plain yes reads English, and is given this; a word that is not known stays as it
+    is, so that it agrees to nothing.
+    """
+
+    def __init__(self, files: Iterable[LexiconFile] = ()) -> None:
+        files = tuple(files)
+        phrases = [
+            (one.strip(), said)
+            for file in files
+            for said, ones in file.words.items()
+            for one in ones.split("|")
+        ]
+        self._patterns = [pair for file in files for pair in file.patterns.items()]
+        self._english = {key_of(one): said for one, said in phrases}
+        self._of_english = frozenset(word for _, said in phrases for word in tokenize(said).words)
+        longest_first = sorted({*self._english, *(one for one, _ in phrases)}, key=len, reverse=True)
+        known = "|".join(map(re.escape, longest_first))
+        self._known = re.compile(rf"(?<!\w)(?:{known})(?!\w)", re.IGNORECASE)
+
+    def to_english(self, text: str) -> str:
+        """Replace patterns, then known phrases, the longest first, in a cleaned text.
+
+        What has more words of English than of the language is English, as what was put into it before is.
+        """
+        if not self._english:
+            return text
+        known = sum(one.count(" ") + 1 for one in self._known.findall(text))
+        if sum(word in self._of_english for word in tokenize(text).words) > known:
+            return text
+        for pattern, said in self._patterns:
+            text = re.sub(pattern, said, text, flags=re.IGNORECASE)
+        return clean(self._known.sub(lambda found: self._english[key_of(found[0])], text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -58,16 +59,14 @@ class MemoryLane:
 
     async def claim(self, session_id: SessionId) -> Lease | None:
         session, now = self._store.sessions.get(session_id), self._store.clock()
-        if (
-            session is None
-            or session_id in self._held
-            or session.pending == 0
-            or not self._free(session, now)
-        ):
+        if session is None or session_id in self._held or not self._free(session, now):
+            return None
+        unfinished = session.unfinished()
+        if not unfinished:
             return None
         session.lease_owner, session.lease_token = self._worker, session.lease_token + 1
         session.lease_until = now + self._ttl
-        work = self._take_next(session, now)
+        work = self._take_next(session, unfinished, now)
         if work is None:
             return None
         return Lease(
@@ -85,9 +84,10 @@ class MemoryLane:
         expired = session.lease_until is None or session.lease_until < now
         return expired or session.lease_owner == self._worker
 
-    def _take_next(self, session: MemorySession, now: datetime) -> Work | None:
+    def _take_next(
+        self, session: MemorySession, unfinished: Sequence[MemoryTurn], now: datetime
+    ) -> Work | None:
         """Mark the next turn as running, or release the lane."""
-        unfinished = session.unfinished()
         for turn in unfinished:
             if not session.may_run(turn):
                 continue
@@ -175,7 +175,7 @@ class MemoryLane:
             self._store.leave(session, turn.turn_id, commit.outbox)
         events = session.append(turn.turn_id, *commit.events)
         session.lease_until = now + self._ttl
-        return Committed(session.epoch, events, self._take_next(session, now))
+        return Committed(session.epoch, events, self._take_next(session, session.unfinished(), now))
 
     def _had_effects(self, turn: MemoryTurn) -> bool:
         return any(entry.turn_id == turn.turn_id for entry in self._store.effects.values())

@@ -28,7 +28,8 @@ async def explain(
     setup = ReaderSetup(loaded.domain, system1.flows, system1.read, askers)
     context = NluContext(datetime.now(UTC).date())
     call = CallContext(session_id=SessionId("session_explained"), turn_id=TurnId("turn_explained"))
-    message = Message(sentence, clean(sentence), call)
+    words = clean(sentence)
+    message = Message(sentence, words, system1.lexicon.to_english(words), call)
     heard: list[JsonObject] = []
     decided: Reading | None = None
     for make in READERS:

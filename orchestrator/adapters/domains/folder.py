@@ -143,6 +143,11 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
         templates=_read_templates(folder, problems),
         skills={**_read_shared_skills(ontology, problems), **_read_skills(folder, problems)},
         reader=import_reader(folder, problems),
+        lexicons=tuple(
+            read_yaml(path, f"languages/{path.name}", problems)
+            for place in (DEFAULTS.parent, folder)
+            for path in sorted((place / "languages").glob("*.yaml"))
+        ),
         evaluations=tuple(
             read_yaml(path, f"evaluations/{path.name}", problems)
             for path in sorted((folder / "evaluations").glob("*.yaml"))

@@ -5,8 +5,10 @@ Pure: who reads files and imports code is `adapters.domains.folder`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from jinja2 import TemplateSyntaxError, nodes
@@ -26,7 +28,7 @@ from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.evaluations import EvaluationFile
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.reader import Reader
-from orchestrator.domain.schema import OntologyFile
+from orchestrator.domain.schema import LexiconFile, OntologyFile
 from orchestrator.types import Dact, JsonObject
 
 POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": family for family in Family}
@@ -45,7 +47,7 @@ class DomainSources:
     """Everything a folder holds.
 
     `services`: public names of services.py. `templates`: text by file name without ``.md.j2``.
-    `skills`: by folder name. `evaluations`: one file each. `reader`: of reader.py.
+    `skills`: by folder name. `evaluations`, `lexicons`: one file each. `reader`: of reader.py.
     """
 
     name: str
@@ -60,6 +62,7 @@ class DomainSources:
     skills: Mapping[str, SkillSource] = field(default_factory=dict[str, SkillSource])
     evaluations: tuple[SourceFile, ...] = ()
     reader: Reader | None = None
+    lexicons: tuple[SourceFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,24 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         slot_types=types.types,
         slot_patterns=types.patterns,
         reader=sources.reader,
+        lexicons=_read_lexicons(sources.lexicons, problems),
     )
     return Compiled(domain, policies)
+
+
+def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str, tuple[LexiconFile, ...]]:
+    """Read the words of languages, by code, which is the name of their files."""
+    lexicons: dict[str, tuple[LexiconFile, ...]] = {}
+    for file in files:
+        code = PurePath(file.name).stem
+        read = problems.read(LexiconFile, file, (), file.body)
+        for pattern in read.patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                problems.add(file, ("patterns", pattern), f"is no regular expression: {error}")
+        lexicons[code] = (*lexicons.get(code, ()), read)
+    return lexicons
 
 
 def _make_classes(

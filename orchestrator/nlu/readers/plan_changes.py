@@ -56,7 +56,7 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 
 async def read_plan_change(message: Message, context: NluContext) -> Reading | None:
     """Read a message about the plan at work, or how far we are; None when it is about something else."""
-    text, plan = message.text, context.plan
+    text, plan = message.english, context.plan
     if len(text) > LONGEST_READ:
         return None
     if plan is None or not plan.steps:

@@ -24,6 +24,7 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.readers.readings import Case, read
 from orchestrator.nlu.slot_assignment import SlotAssigner
+from orchestrator.nlu.text import Lexicon
 from orchestrator.nlu.training.examples import (
     Example,
     answer_label,
@@ -57,8 +58,9 @@ class System1:
         likely: float = LIKELY,
         reader: DomainReader | None = None,
         rows: Mapping[ToolId, RowsSpec] | None = None,
+        lexicon: Lexicon | None = None,
     ) -> None:
-        """`rows`: by tool, the rows that people refer to."""
+        """`rows`: by tool, the rows that people refer to. `lexicon`: of their language."""
         self.flows = flows
         self.extractor = extractor
         self.classifier = classifier
@@ -68,6 +70,7 @@ class System1:
         self.decider = Decider(extractor, likely)
         self.reader = reader
         self.rows = rows or {}
+        self.lexicon = lexicon or Lexicon()
 
     @classmethod
     def train(
@@ -83,6 +86,7 @@ class System1:
         reader: DomainReader | None = None,
         rows: Mapping[ToolId, RowsSpec] | None = None,
         find_more_names: Find | None = None,
+        lexicon: Lexicon | None = None,
     ) -> System1:
         """Learn a domain.
 
@@ -112,6 +116,7 @@ class System1:
             likely,
             reader,
             rows,
+            lexicon,
         )
 
     @classmethod
@@ -122,15 +127,23 @@ class System1:
 
         `examples`: how many of each flow are learnt from, the first ones; None: all.
         """
+        lexicon = Lexicon(domain.lexicon)
+
+        def more(name: str) -> tuple[str, ...]:
+            return tuple(
+                lexicon.to_english(one) for file in domain.lexicon for one in file.examples.get(name, ())
+            )
+
         specs = [
-            replace(flow.spec, examples=flow.spec.examples[:examples])
+            replace(flow.spec, examples=(*flow.spec.examples, *more(flow.spec.dact))[:examples])
             for flow in domain.flows.values()
             if flow.spec.family is not Family.INTERNAL
         ]
         return cls.train(
             specs,
             domain.entities,
-            domain.answers,
+            [replace(one, examples=(*one.examples, *more(one.name))) for one in domain.answers],
+            lexicon=lexicon,
             patterns=domain.slot_patterns,
             likely=domain.config.thresholds.likely,
             kept=kept,
@@ -140,7 +153,8 @@ class System1:
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message; a model may know better, so this is not final."""
-        return read(Case(self, message.text, context))
+        reading = read(Case(self, message.english, context))
+        return reading if message.english == message.text else _in_own_words(reading, message)
 
     def think(self, text: str, context: NluContext) -> Reading:
         """Understand a cleaned message."""
@@ -158,6 +172,16 @@ class System1:
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
         """Find what a cleaned message says for the slots of a given flow."""
         return Case(self, text, context).find_slots(flow)
+
+
+def _in_own_words(reading: Reading, message: Message) -> Reading:
+    """Give a value that is the whole message as the user has written it."""
+    understood = reading.understanding
+    slots = {
+        name: Mention(message.text, message.text) if one.value == message.english else one
+        for name, one in understood.slots.items()
+    }
+    return replace(reading, understanding=replace(understood, slots=slots))
 
 
 def _examples(

@@ -49,7 +49,7 @@ async def ask(text: str, mode: str, *models: ScriptedModel, context: NluContext 
     context = context or nothing_open()
     guess = system1().think(text, context)
     system2 = System2(models, FLOWS, "A travel assistant", mode, 0.75, (2, 4, 5))
-    return await system2.read(Message(text, text, CALL, guess), context) or guess
+    return await system2.read(Message(text, text, text, CALL, guess), context) or guess
 
 
 # React

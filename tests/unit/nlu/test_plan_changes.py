@@ -39,7 +39,7 @@ def state_with_plan() -> DialogueState:
 
 
 def read_plan_words(text: str, state: DialogueState) -> Understanding | None:
-    reading = at_once(read_plan_change(Message(text, text), read_nlu_context(state, 0.0)))
+    reading = at_once(read_plan_change(Message(text, text, text), read_nlu_context(state, 0.0)))
     return None if reading is None else reading.understanding
 
 

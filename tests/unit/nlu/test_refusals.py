@@ -39,7 +39,7 @@ def prepare(text: str, context: NluContext, *, development: bool = False) -> Und
         Commands.compile(COMMANDS, flows, ANSWERS, development=development),
         Rules(guardrails, ("en",), UNLIKELY),
     )
-    message = Message(text, clean(text))
+    message = Message(text, clean(text), clean(text))
     readings = (at_once(reader.read(message, context)) for reader in readers)
     return next((reading.understanding for reading in readings if reading is not None), None)
 
