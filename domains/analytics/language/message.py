@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 )
 FILLERS = words(
     "the a an please kindly me our your can could would will you i i'd want like need let let's hey ok okay "
-    "well some all any give we we'd us"
+    "well some all any give we we'd us pls plz plase pleas plese pleae pleaes pleese plaese pelase pleasee pleaze"
 )
 """Words that carry nothing; forms never see them."""
 _IT = words("it this that them they these")

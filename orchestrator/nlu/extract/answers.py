@@ -35,8 +35,10 @@ _FILLER = re.compile(
     r"|under(?: the name)?|for|to|from|in|at|on|by|with)\b[\s,:]*)+",
     re.IGNORECASE,
 )
+# As it is written, and as it is mistyped: it is no part of a name that was asked for.
+_PLEASE = "please|pls|plz|plase|pleas|plese|pleae|pleaes|pleese|plaese|pelase|pleasee|pleaze"
 _TAIL = re.compile(
-    r"[\s,]*(?:please|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$",
+    rf"[\s,]*(?:{_PLEASE}|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$",
     re.IGNORECASE,
 )
 _FEW_WORDS = 8

@@ -167,7 +167,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
     elif case.asks_text or context.tasks or not context.completed:
         read = None
     else:
-        read = withdrawals.undo_done(text, case.probabilities, system1.flows, context)
+        read = withdrawals.undo_done(case.utterance, case.probabilities, system1.flows, context)
     return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 

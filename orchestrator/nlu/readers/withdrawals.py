@@ -109,21 +109,24 @@ def withdraw(
 
 
 def undo_done(
-    text: str, shares: Mapping[str, float], flows: Mapping[Dact, FlowSpec], context: NluContext
+    utterance: Utterance, shares: Mapping[str, float], flows: Mapping[Dact, FlowSpec], context: NluContext
 ) -> Understanding | None:
     """Read "cancel it" after it was done and with nothing in progress: as the flow that undoes it.
 
-    `shares`: by label of the classifier.
+    What names a thing that no example of that flow has is about something else. `shares`: by label of the classifier.
     """
+    text = utterance.text
     found = _UNDO.search(text)
     if found is None:
         return None
     given = {name for past in context.completed for name in past.outputs}
-    verb = found[1].lower()
+    verb, named = found[1].lower(), set((target_of(utterance) or "").split())
     fitting = [
         flow
         for flow in flows.values()
-        if given.intersection(flow.inputs) and any(verb in example.lower() for example in flow.examples)
+        if given.intersection(flow.inputs)
+        and verb in (known := " ".join(flow.examples).lower())
+        and named <= set(known.split())
     ]
     if not fitting:
         return None

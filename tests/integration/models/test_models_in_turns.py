@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from orchestrator.models.templates import load_prompts
 from orchestrator.ports.language_model import ChatRole
 from orchestrator.runtime.journal import Journal
 from orchestrator.testing.inbox import MemoryInbox
@@ -59,7 +60,7 @@ async def test_every_request_says_for_whom_it_is():
 
     assert request.metadata == {
         "prompt_id": "nlu_think",
-        "prompt_version": "3",
+        "prompt_version": load_prompts().get("nlu_think").version,
         "session_id": turn["session_id"],
         "turn_id": turn["turn_id"],
     }
