@@ -61,6 +61,11 @@ class Case:
         return self.system1.extractor.find(self.utterance, self.context.today)
 
     @cached_property
+    def listed(self) -> list[Candidate]:
+        """Those that are more than a name or a quotation."""
+        return [known for one in self.candidates if (known := one.without(_UNLISTED)).readings]
+
+    @cached_property
     def _opinion(self) -> Opinion:
         return self.system1.classifier.classify(delexicalize(self.utterance, self.candidates))
 
@@ -167,7 +172,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
     elif case.asks_text or context.tasks or not context.completed:
         read = None
     else:
-        read = withdrawals.undo_done(case.utterance, case.probabilities, system1.flows, context)
+        read = withdrawals.undo_done(text, case.listed, case.probabilities, system1.flows, context)
     return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
@@ -223,8 +228,7 @@ def _look_up_again(case: Case) -> Reading | None:
     besides = frozenset[str]() if is_likely else slot_words(past.spec)
     if (alone and len(case.candidates) > 1) or not is_bare(evidence, whole=alone, besides=besides):
         return None
-    listed = [known for candidate in case.candidates if (known := candidate.without(_UNLISTED)).readings]
-    found = case.find_slots(past.spec, listed)
+    found = case.find_slots(past.spec, case.listed)
     if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
         return None
     spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows

@@ -47,6 +47,7 @@ _STOP = re.compile(
     r"(?: (?:now|please|here|this|that|it|all|do|doing))*[.! ]*$",
     re.IGNORECASE,
 )
+_EVERYTHING = re.compile(r"\b(?:everything|all|both)\b", re.IGNORECASE)
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
 
 
@@ -91,12 +92,7 @@ def withdraw(
     text: str, candidates: Sequence[Candidate], likely: Sequence[FlowScore], context: NluContext
 ) -> Understanding | None:
     """Read what is refused: a value that was given, else a task; `likely`: what the rest of the message asks for."""
-    said = {
-        str(reading.value)
-        for one in candidates
-        for reading in one.readings.values()
-        if reading.value is not None
-    }
+    said = {value for one in candidates for value in _values_of(one)}
     held = [name for name, value in context.values.items() if str(value) in said]
     if context.active is not None and len(held) == 1:
         slots = {held[0]: Mention(None, text)}
@@ -109,29 +105,36 @@ def withdraw(
 
 
 def undo_done(
-    utterance: Utterance, shares: Mapping[str, float], flows: Mapping[Dact, FlowSpec], context: NluContext
+    text: str,
+    candidates: Sequence[Candidate],
+    shares: Mapping[str, float],
+    flows: Mapping[Dact, FlowSpec],
+    context: NluContext,
 ) -> Understanding | None:
     """Read "cancel it" after it was done and with nothing in progress: as the flow that undoes it.
 
-    What names a thing that no example of that flow has is about something else. `shares`: by label of the classifier.
+    A value that was no part of what was done is about something else. `candidates`: the values that were found;
+    `shares`: by label of the classifier.
     """
-    text = utterance.text
     found = _UNDO.search(text)
-    if found is None:
+    held = {str(value) for past in context.completed for value in past.values.values()}
+    if found is None or _EVERYTHING.search(text) or not all(held & _values_of(one) for one in candidates):
         return None
     given = {name for past in context.completed for name in past.outputs}
-    verb, named = found[1].lower(), set((target_of(utterance) or "").split())
+    verb = found[1].lower()
     fitting = [
         flow
         for flow in flows.values()
-        if given.intersection(flow.inputs)
-        and verb in (known := " ".join(flow.examples).lower())
-        and named <= set(known.split())
+        if given.intersection(flow.inputs) and any(verb in example.lower() for example in flow.examples)
     ]
     if not fitting:
         return None
     best = max(fitting, key=lambda flow: shares.get(flow_label(flow.dact), 0.0))
     return Understanding(MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),))
+
+
+def _values_of(candidate: Candidate) -> set[str]:
+    return {str(reading.value) for reading in candidate.readings.values() if reading.value is not None}
 
 
 def target_of(utterance: Utterance) -> str | None:
