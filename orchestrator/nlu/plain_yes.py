@@ -16,6 +16,8 @@ _YES = word_set(
     "course please indeed totally works work sounds looks proceed perfectly ideal nice suits permission granted thats"
 )
 _ACTING = word_set("do go proceed confirm approve book take make buy pay order send run start")
+_NEW = word_set("a an")
+"""What one has with a thing that was not spoken of before."""
 _AROUND = word_set(
     "'s sorry a an and the i we you me us it its it's that that's this these those them all one is are am be "
     "was i'd i'll i'm we'd we'll let's lets would like love want will to for of on in at from by with do "
@@ -111,8 +113,11 @@ def _agrees(text: str, question: str) -> bool:
     if words[0] in _ASKING or (words[0] in {"do", "have"} and words[1:2] and words[1] in _PERSONS):
         return False
     telling = next((word for word in words if word in _ACTING or word not in _AROUND), "")
-    agrees = any(word in _YES for word in words) or telling in _ACTING
+    says_so = any(word in _YES for word in words)
     besides = {word for word in words if word not in _YES and word not in _ACTING and word not in _AROUND}
+    if besides and not says_so and not _NEW.isdisjoint(words):
+        return False  # "make a note", said when one is offered, may ask for another
+    agrees = says_so or telling in _ACTING
     # A question may be long, and seldom has to be cut into words.
     return agrees and (not besides or besides.issubset(tokenize(question.casefold().replace("’", "'")).words))
 

@@ -40,7 +40,7 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
                 state.ambiguity.resolve(entry)
         is_new = waiting is None and bool(state.effects) and not understood.is_click
         done = _find_done(turn, known[0]) if is_new else None
-        if done is not None and _corrects(done, understood):
+        if done is not None and done.dact == known[0] and _corrects(done, understood):
             correct_flow(turn, done, understood.slots)
             return
         if done is not None and _resembles(done, understood):
@@ -51,10 +51,12 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def _find_done(turn: RunningTurn, dact: Dact) -> BaseFlow | None:
-    """Find the last task of a type that has done something for good which still stands."""
+    """Find the last task of a type, or of a step of a plan type, that has done something which still stands."""
     acted = {note.flow_id for note in turn.changes.state.effects if note.is_done}
     done = (flow for flow in turn.changes.state.completed if flow.flow_id in acted)
-    return next((flow for flow in reversed([*done]) if flow.dact == dact), None)
+    recipe = turn.context.world.domain.flows[dact].spec.recipe
+    alike = {dact, *(step.dact for step in recipe)}
+    return next((flow for flow in reversed([*done]) if flow.dact in alike), None)
 
 
 def _corrects(done: BaseFlow, understood: Understanding) -> bool:

@@ -98,9 +98,10 @@ class Takeovers:
     def kill(self, worker: psutil.Process) -> None:
         """Kill a worker and note the turns that it leaves unfinished."""
         with psycopg.connect(self.database_url) as connection:
-            held: dict[str, int] = dict(connection.execute(HELD, (worker.pid,)).fetchall())
+            # First, so that whoever takes a turn over after we have seen it with this worker does so after the kill.
             row = connection.execute("SELECT clock_timestamp()").fetchone()
             assert row is not None
+            held: dict[str, int] = dict(connection.execute(HELD, (worker.pid,)).fetchall())
             worker.kill()
             worker.wait()
             self.kills += 1

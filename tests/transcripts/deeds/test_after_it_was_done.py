@@ -104,3 +104,14 @@ async def test_a_stopped_plan_and_what_is_booked_are_told_as_they_are() -> None:
 async def test_what_is_asked_for_and_not_had_gets_no_small_talk() -> None:
     talk = await after_booking()
     assert "I am afraid I cannot do that" in (await talk.say("send me a receipt"))["reply"]
+
+
+async def test_a_plan_that_would_book_the_same_once_more_says_what_is_booked_first() -> None:
+    talk = await after_booking()
+    turn = await talk.say("book a round trip from oslo to rome, 3 december to 6 december")
+    assert turn["reply"].startswith("I have already booked your flight")
+    assert len(await booked(talk)) == 1
+    another = await talk.say(
+        "stop that and plan a trip from bergen to athens on 9 december, back on the 12th"
+    )
+    assert "already booked" not in another["reply"]

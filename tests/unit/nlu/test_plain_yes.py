@@ -81,3 +81,8 @@ def test_to_drop_more_than_was_asked_about_is_none(text: str) -> None:
 def test_to_drop_what_was_asked_about_is_one() -> None:
     assert is_plain_yes("yes, drop it", "The table cars would be gone. Shall I drop it?")
     assert is_plain_yes("yes, cancel everything", "Shall I cancel everything?")
+
+
+@pytest.mark.parametrize(("text", "agrees"), [("make a note.", False), ("make the note", True)])
+def test_to_ask_for_one_more_is_none(text: str, agrees: bool) -> None:
+    assert is_plain_yes(text, "Adding a note:\n- body: pay the rent\n\nShall I go ahead?") is agrees
