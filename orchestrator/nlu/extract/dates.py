@@ -282,12 +282,15 @@ def _amount_of(match: re.Match[str]) -> int:
 
 
 def _read_first_of(match: re.Match[str], today: date) -> Reading:
-    """Read "the first weekend of December": the days it has; "the first Monday of December": that day."""
+    """Read "the first weekend of December": the days it has; "the first Monday of December": that day.
+
+    The first week of a month are its first seven days.
+    """
     *_, month, year = match.groups()
     number = _MONTHS[month.lower()]
     begins = date(int(year) if year else today.year + (number < today.month), number, 1)
     what = match["what"].lower()
-    weekday = 5 if what == "weekend" else WEEKDAYS.get(what, 0)
+    weekday = 5 if what == "weekend" else WEEKDAYS.get(what, begins.weekday())
     first = begins + timedelta(days=(weekday - begins.weekday()) % 7)
     days = {"weekend": 2, "week": 7}.get(what, 1)
     return _one_of([first + timedelta(days=ahead) for ahead in range(days)], today)

@@ -51,6 +51,8 @@ _ABANDON = re.compile(
     r"(?P<what>\w+)" + _END,
     re.IGNORECASE,
 )
+_LONGEST_STEP = 3
+"""Words of what may be a step that there is not; "forget what you know about me" is about something else."""
 _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "that one", "this part"})
 
 
@@ -95,7 +97,8 @@ def _read_change(text: str, plan: PlanFlow) -> Understanding | None:
     if (found := _SKIP.match(text)) is not None:
         said = (found["step"] or "this").lower()
         step = _present(plan) if said in _THIS else find_step(plan, said)
-        return _change(text, PlanAction.SKIP, step)
+        if step is not None or len(said.split()) <= _LONGEST_STEP:
+            return _change(text, PlanAction.SKIP, step)
     return None
 
 

@@ -193,6 +193,8 @@ def _read_two_requests(case: Case) -> Reading | None:
     parts = split_request(case.utterance.text, system1.flows.values())
     if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
         return None
+    if _read_whole(case) is not None:
+        return None  # "that was a mistake, undo it" is one request where the domain knows it so
     first, rest, is_certain = parts
     least = _SURE_OF_PART if is_certain else system1.likely
     begun = _read_part(case, first, least)

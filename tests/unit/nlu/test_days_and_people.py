@@ -72,7 +72,9 @@ def test_days_that_share_a_month_may_be_a_choice(said: str) -> None:
 def test_a_stretch_of_days_is_a_choice_among_them() -> None:
     [week] = find_dates(tokenize("any flights next week?"), FRIDAY)
     [weekend] = find_dates(tokenize("the first weekend of december"), FRIDAY)
+    [first] = find_dates(tokenize("in the first week of december"), FRIDAY)
     assert week.reading.candidates == tuple(f"2026-11-{day}" for day in range(23, 30))
+    assert first.reading.candidates == tuple(f"2026-12-0{day}" for day in range(1, 8))
     assert weekend.reading.candidates == ("2026-12-05", "2026-12-06")
 
 

@@ -95,6 +95,7 @@ def test_the_whole_plan(text: str) -> None:
         "business class",
         "the day before Friday",
         "no, Oslo",
+        "forget what you know about me",
     ],
 )
 def test_everything_else_is_left_alone(text: str) -> None:
