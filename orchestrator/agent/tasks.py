@@ -16,7 +16,7 @@ from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.readers.row_questions import refers_to_before
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import FlowId, Json, JsonObject
 
 LONGEST_GOAL = 500
 
@@ -36,6 +36,13 @@ def done_by(turn: RunningTurn, flow: BaseFlow) -> list[str]:
     """List what a task, a plan with its steps, has done for good; it stays when the task is given up."""
     own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
     return [note.summary for note in turn.changes.state.effects if note.flow_id in own and note.is_done]
+
+
+def put_off(turn: RunningTurn, *requests: str) -> None:
+    """Keep requests until the task at work has ended; with nothing at work they are due at once."""
+    active = turn.changes.state.stack.active
+    first = FlowId("") if active is None else turn.changes.state.stack.root(active).flow_id
+    turn.changes.state.put_off(first, *requests)
 
 
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:

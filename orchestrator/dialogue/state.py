@@ -71,7 +71,7 @@ class DialogueState:
     intake: Intake = field(default_factory=Intake)
     shown: Shown | None = None
     shown_before: list[Shown] = field(default_factory=list[Shown])
-    later: dict[FlowId, str] = field(default_factory=dict[FlowId, str])
+    later: dict[FlowId, list[str]] = field(default_factory=dict[FlowId, list[str]])
     ambiguity: AmbiguityHandler = field(init=False)
     written: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject], init=False)
 
@@ -84,17 +84,17 @@ class DialogueState:
 
     # What a turn does
 
-    def put_off(self, request: str, first: FlowId) -> None:
-        """Keep a request until a flow has ended; it comes after what was kept before."""
-        self.later[first] = " and then ".join([*filter(None, [self.later.get(first)]), request])
+    def put_off(self, first: FlowId, *requests: str) -> None:
+        """Keep requests until a flow has ended, behind those that wait for it already."""
+        self.later.setdefault(first, []).extend(requests)
 
-    def take_due(self) -> str | None:
-        """Take a request whose turn it is: the flow that came first is over, and nothing is asked."""
+    def take_due(self) -> list[str]:
+        """Take the requests whose turn it is: the flow that came first is over, and nothing is asked."""
         if self.ambiguity.current is not None:
-            return None
+            return []
         waiting = {flow.flow_id for flow in self.stack.live()}
         due = next((first for first in self.later if first not in waiting), None)
-        return None if due is None else self.later.pop(due)
+        return [] if due is None else self.later.pop(due)
 
     def forget_later(self, *first: FlowId) -> None:
         """Drop the requests that come after these flows; without any, all."""

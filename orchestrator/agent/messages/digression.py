@@ -92,7 +92,7 @@ def _tell_status(turn: RunningTurn) -> None:
         missing=[name_slot_of(active, slot.name) for slot in active.missing()],
         waiting=[
             *(name_doing(flow) for flow in turn.changes.state.stack.interrupted()),
-            *(f"“{request}”" for request in turn.changes.state.later.values()),
+            *(f"“{one}”" for requests in turn.changes.state.later.values() for one in requests),
         ],
     )
 

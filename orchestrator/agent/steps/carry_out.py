@@ -12,6 +12,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import keep_at_hand
 from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import hear
+from orchestrator.agent.tasks import put_off
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
@@ -48,19 +49,19 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
         turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
-    elif state.later and (request := state.take_due()) is not None:
-        await _take_up(turn, modules, request)
+    elif state.later and (due := state.take_due()):
+        await _take_up(turn, modules, *due)
         await carry_out(turn, modules)
         return
-    put_off = turn.understanding.later if turn.understanding is not None else ""
-    if put_off and any(request.endswith(put_off) for request in state.later.values()):
-        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(put_off))
+    besides = turn.understanding.later if turn.understanding is not None else ""
+    if besides and any(besides in requests for requests in state.later.values()):
+        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(besides))
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
 
 
-async def _take_up(turn: RunningTurn, modules: Modules, request: str) -> None:
-    """Take what was asked for besides something that has ended for a message of its own.
+async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str) -> None:
+    """Take what was asked for besides something that has ended for a message of its own; `more` comes after it.
 
     It was said before what is open now: it agrees to none of that, and gives none of it up.
     """
@@ -72,6 +73,8 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str) -> None:
     turn.understanding = understood
     turn.changes.remark(RemarkKind.ASSUMED, why=name_next(understood.text or request))
     await dispatch(turn, modules)
+    if more:
+        put_off(turn, *more)
 
 
 def _must_decide(state: DialogueState) -> bool:

@@ -11,7 +11,7 @@ from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject, says_yes
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import done_by
+from orchestrator.agent.tasks import done_by, put_off
 from orchestrator.dialogue.ambiguity import Ambiguity, Option
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
@@ -20,7 +20,7 @@ from orchestrator.nlu.leftovers import name_meant
 from orchestrator.nlu.plain_yes import is_plain_yes
 from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.plans.edits import ABOUT_DONE, KEEP
-from orchestrator.types import FlowId, JsonObject
+from orchestrator.types import JsonObject
 
 _HANDLERS = dict(MESSAGES)
 _ANOTHER = re.compile(r"\b(an?|another|new|some)\b", re.IGNORECASE)
@@ -70,8 +70,7 @@ def _note_work(turn: RunningTurn, understood: Understanding) -> None:
     """
     active = turn.changes.state.stack.active
     if understood.later:
-        first = FlowId("") if active is None else turn.changes.state.stack.root(active).flow_id
-        turn.changes.state.put_off(understood.later, first)
+        put_off(turn, understood.later)
     if active is None:
         return
     active.note_turn(turn.work.turn_id)

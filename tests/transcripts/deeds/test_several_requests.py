@@ -65,12 +65,14 @@ async def test_a_message_of_hundreds_of_parts_is_answered(words: str) -> None:
     assert "went wrong" not in turn["reply"]
 
 
-async def test_what_was_put_off_before_is_not_lost_when_more_is() -> None:
+@pytest.mark.parametrize("end", ["", ".", "!"])
+async def test_what_was_put_off_before_is_not_lost_when_more_is(end: str) -> None:
     talk = begin()
-    await talk.say(f"{FIRST} and then show my bookings")
+    await talk.say(f"{FIRST} and then show my bookings{end}")
     await talk.say(f"{FIRST} in the evening and then search flights from rome to athens on 6 december")
     done = await talk.say("yes")
     assert "You have 1 booking" in done["reply"]
+    assert f"Now to “show my bookings{end}”" in done["reply"]
     assert "Now to “search flights from rome to athens on 6 december”" in done["reply"]
 
 
