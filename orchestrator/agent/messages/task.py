@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
@@ -26,6 +27,7 @@ _CORRECTING = re.compile(
 _BESIDES = re.compile(
     r"\b(?:another|also|too|as well|more|second|extra|additional(?:ly)?|besides|plus)\b", re.IGNORECASE
 )
+"""How people say that they want one more, and not what was done in another way."""
 
 
 def take_task(turn: RunningTurn, understood: Understanding) -> None:
@@ -38,12 +40,13 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
         ]:
             if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
                 state.ambiguity.resolve(entry)
-        is_new = waiting is None and bool(state.effects) and not understood.is_click
+        is_one_more = _BESIDES.search(understood.text) is not None
+        is_new = waiting is None and bool(state.effects) and not (understood.is_click or is_one_more)
         done = _find_done(turn, known[0]) if is_new else None
         if done is not None and done.dact == known[0] and _corrects(done, understood):
             correct_flow(turn, done, understood.slots)
             return
-        if done is not None and _resembles(done, understood):
+        if done is not None and _resembles(turn, known[0], done, understood.slots):
             turn.changes.remark(RemarkKind.STAYS, flow_id=done.flow_id, done=done_by(turn, done))
         start_task(turn, known[0], understood.slots)
     else:
@@ -54,29 +57,39 @@ def _find_done(turn: RunningTurn, dact: Dact) -> BaseFlow | None:
     """Find the last task of a type, or of a step of a plan type, that has done something which still stands."""
     acted = {note.flow_id for note in turn.changes.state.effects if note.is_done}
     done = (flow for flow in turn.changes.state.completed if flow.flow_id in acted)
-    recipe = turn.context.world.domain.flows[dact].spec.recipe
-    alike = {dact, *(step.dact for step in recipe)}
+    alike = {dact, *(step.dact for step in turn.context.world.domain.flows[dact].spec.recipe)}
     return next((flow for flow in reversed([*done]) if flow.dact in alike), None)
 
 
 def _corrects(done: BaseFlow, understood: Understanding) -> bool:
     """Say whether a request changes what was done: "I wanted to go to Milan, not Rome" (RT-12).
 
-    Some of its required values stay, and its words correct; whoever wants another one besides says so.
+    Some of its required values stay, and its words correct.
     """
-    if _BESIDES.search(understood.text) or not _CORRECTING.search(understood.text):
+    if not _CORRECTING.search(understood.text):
         return False
     changed = changed_slots(done, understood.slots)
     required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
     return bool(changed & done.slots.keys()) and bool(required - changed)
 
 
-def _resembles(done: BaseFlow, understood: Understanding) -> bool:
+def _resembles(turn: RunningTurn, dact: Dact, done: BaseFlow, said: Labels) -> bool:
     """Say whether a request names values of what was done: whether it is to stand as well is said before the yes."""
-    if _BESIDES.search(understood.text):
-        return False
-    same = understood.slots.keys() - changed_slots(done, understood.slots)
-    return any(done.spec.slots[name].priority is Priority.REQUIRED for name in same & done.spec.slots.keys())
+    required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
+    return any(
+        required & labels.keys() - changed_slots(done, labels)
+        for labels in _as_slots_of(turn, dact, done, said)
+    )
+
+
+def _as_slots_of(turn: RunningTurn, dact: Dact, done: BaseFlow, labels: Labels) -> Iterator[Labels]:
+    """Give the values of a request as slots of what was done: as they are, or as each step of a plan takes them."""
+    if done.dact == dact:
+        yield labels
+    for step in turn.context.world.domain.flows[dact].spec.recipe:
+        if step.dact == done.dact:
+            bound = {slot: one.name for slot, one in step.slots.items() if one.step is None}
+            yield {slot: labels[name] for slot, name in bound.items() if name in labels}
 
 
 def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:

@@ -115,3 +115,13 @@ async def test_a_plan_that_would_book_the_same_once_more_says_what_is_booked_fir
         "stop that and plan a trip from bergen to athens on 9 december, back on the 12th"
     )
     assert "already booked" not in another["reply"]
+
+
+async def test_a_plan_names_the_way_back_that_is_booked_already() -> None:
+    """What the plan calls the day of return is the day of travel of that flight."""
+    talk = begin()
+    await talk.say("book a flight from rome to oslo on 6 december")
+    await talk.say("yes")
+    turn = await talk.say("book a round trip from oslo to rome, 3 december to 6 december")
+    assert turn["reply"].startswith("I have already booked your flight")
+    assert await booked(talk) == [("FCO", "OSL")]
