@@ -185,7 +185,7 @@ class LexiconFile(Entry):
     `patterns`: regular expressions with what takes their place, before words are looked up.
     """
 
-    patterns: Mapping[str, str] = Field(default_factory=dict[str, str])
+    patterns: Mapping[Pattern, str] = Field(default_factory=dict[str, str])
     words: Mapping[str, str] = Field(default_factory=dict[str, str])
     examples: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
 

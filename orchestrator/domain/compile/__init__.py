@@ -5,7 +5,6 @@ Pure: who reads files and imports code is `adapters.domains.folder`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -116,11 +115,6 @@ def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str,
     for file in files:
         code = PurePath(file.name).stem
         read = problems.read(LexiconFile, file, (), file.body)
-        for pattern in read.patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                problems.add(file, ("patterns", pattern), f"is no regular expression: {error}")
         lexicons[code] = (*lexicons.get(code, ()), read)
     return lexicons
 
