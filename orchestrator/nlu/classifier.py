@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import Features, LinearModel, add_up
+from orchestrator.nlu.linear import Features, LinearModel, add_up, probabilities
 from orchestrator.nlu.text import Utterance
 
 GRAM = 4
@@ -92,13 +92,9 @@ class Classifier:
             elif token[0] == "<" and token != f"<{NAME}>":
                 counted += 1
                 seen += 1
-        known = seen / counted if counted else 0.0
-        scores = self.add_up(tokens) * self.model.sharpness
-        powers = np.exp(scores - scores.max())
-        shares = (powers / powers.sum()).tolist()
-        return Opinion(dict(zip(self.model.labels, shares, strict=True)), known)
+        return Opinion(probabilities(self.model, self.score(tokens)), seen / counted if counted else 0.0)
 
-    def score(self, tokens: Sequence[str], besides: Features) -> dict[str, float]:
+    def score(self, tokens: Sequence[str], besides: Features | None = None) -> dict[str, float]:
         """Add up the weights of delexicalised tokens, and of features besides, by label."""
         return dict(zip(self.model.labels, self.add_up(tokens, besides).tolist(), strict=True))
 

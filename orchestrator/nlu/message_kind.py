@@ -243,10 +243,9 @@ def _agrees(words: list[str], context: NluContext) -> bool:
     question = context.question
     if context.active is None or question.slot is not None or not (question.confirming or question.options):
         return False
-    if any(option.action_name == "change_slot" for option in question.options):
-        keeps = not _NOTHING.isdisjoint(words) and _NOTHING.union(_AS_IT_IS, _AGREEING).issuperset(words)
-        if keeps:
-            return True
+    may_keep = any(option.action_name == "change_slot" for option in question.options)
+    if may_keep and {*words} & _NOTHING and _NOTHING.union(_AS_IT_IS, _AGREEING).issuperset(words):
+        return True
     telling = set(context.active.dact.split("_")) | _YES
     return telling.intersection(words) != set() and telling.union(_AGREEING).issuperset(words)
 
@@ -284,10 +283,8 @@ def _is_covered(evidence: Evidence, besides: frozenset[str], *, whole: bool) -> 
     inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
     if not whole:
         return _share(evidence, inside, besides) >= _BARE
-    words = enumerate(evidence.utterance.words)
-    return all(
-        place in inside or not word.isalnum() or word in _LITTLE or word in besides for place, word in words
-    )
+    words, little = enumerate(evidence.utterance.words), _LITTLE | besides
+    return all(place in inside or not word.isalnum() or word in little for place, word in words)
 
 
 def _own_coverage(evidence: Evidence, besides: frozenset[str] = frozenset()) -> float:

@@ -121,13 +121,9 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
 def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | None:
     """Find the rows displayed last, unless a task that would take one of them is about other values."""
     listed = state.shown
-    about_others = (
-        listed is not None
-        and flow is not None
-        and flow.slot(listed.key) is not None
-        and not listed.fits(values_of(flow))
-    )
-    return None if about_others else listed
+    if listed is None or flow is None or flow.slot(listed.key) is None:
+        return listed
+    return listed if listed.fits(values_of(flow)) else None
 
 
 def _given_last(flow: BaseFlow) -> frozenset[str]:

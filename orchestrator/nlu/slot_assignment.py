@@ -47,6 +47,7 @@ _TELLING = frozenset({DATE, TIME, MONEY})
 _BEFORE_PRONOUN = word_set(
     "which that this the best another good first second third fourth fifth next last any every no other cheap there"
 )
+_AFTER_PRONOUN = word_set("way of that which in near with")
 _NEGATIONS = frozenset({"not", "isn't", "never"})
 _AFTER_NAME = word_set("to be should is must as not a the : = in for")
 """What stands between the name of a slot and its value."""
@@ -343,6 +344,4 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
         return False
     before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
     compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
-    return (
-        compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which", "in", "near", "with"}
-    )
+    return compared or before in _BEFORE_PRONOUN or after in _AFTER_PRONOUN

@@ -201,11 +201,8 @@ def _reconsider(
         return kind
     past = {done.spec.dact for done in context.completed if done.spec.family is Family.READ}
     is_past = bool(flows) and flows[0].dact in past
-    if (
-        kind is MessageKind.SLOT_VALUE
-        and is_past
-        and (context.active is None or named.isdisjoint(context.active.slots))
-    ):
+    is_free = context.active is None or named.isdisjoint(context.active.slots)
+    if kind is MessageKind.SLOT_VALUE and is_past and is_free:
         return MessageKind.CORRECTION  # it is looked up once more, with these values
     if understanding.source is not Source.SYSTEM2:
         return kind

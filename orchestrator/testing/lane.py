@@ -146,7 +146,7 @@ class MemoryLane:
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         session = self._fenced(lease)
         now = self._store.clock()
-        _, turn = self._store.turn(lease.tenant_id, lease.work.turn_id)
+        _, turn = self._held[lease.session_id]
         session.epoch, session.state, session.updated_at = Epoch(session.epoch + 1), commit.state, now
         self._finish(session, turn, commit, now)
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None

@@ -284,7 +284,7 @@ def _amount_of(match: re.Match[str]) -> int:
 def _read_first_of(match: re.Match[str], today: date) -> Reading:
     """Read "the first weekend of December": the days it has; "the first Monday of December": that day.
 
-    The first week of a month are its first seven days.
+    The first week of a month is its first seven days.
     """
     *_, month, year = match.groups()
     number = _MONTHS[month.lower()]

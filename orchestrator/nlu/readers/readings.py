@@ -118,15 +118,16 @@ class Case:
 
 def _read_choice(case: Case) -> Reading | None:
     """Take the message for one of the choices that the open question offers; no model could say better which."""
-    is_open = bool(case.context.question.choices)
-    chosen = choose(case.utterance, case.context, case.system1.flows) if is_open else None
+    if not case.context.question.choices:
+        return None
+    chosen = choose(case.utterance, case.context, case.system1.flows)
     return None if chosen is None else Reading(chosen)
 
 
 def _read_reference(case: Case) -> Reading | None:
     """Take the message for a row of what was displayed last; other values in it are taken along."""
-    shown, context, asked = case.context.shown, case.context, case.context.question.slot
-    system1 = case.system1
+    system1, context = case.system1, case.context
+    shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
     if case.asks_text or (shown is None and context.active is None):
         return None
@@ -137,11 +138,11 @@ def _read_reference(case: Case) -> Reading | None:
     found = references.find_reference(message)
     if found is None or (asked != shown.key and asked in case.evidence.mentions):
         return None
-    read = references.understand_reference(found, message, context, case.system1.flows, case.weighed.flows)
+    read = references.understand_reference(found, message, context, system1.flows, case.weighed.flows)
     if read is None:
         return None
     rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
-    flow = case.system1.flows[read.flows[0].dact] if read.flows else context.active
+    flow = system1.flows[read.flows[0].dact] if read.flows else context.active
     besides = case.find_slots(flow, rest) if flow is not None else {}
     return Reading(replace(read, slots={**besides, **read.slots}), SURE_OF_VALUES, is_final=False)
 
@@ -294,10 +295,10 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 def read(case: Case) -> Reading:
     """Understand a cleaned message: the first of the `READINGS` that has one."""
-    reading, attempts = None, iter(READINGS)
-    while reading is None:
-        reading = next(attempts)(case)
-    return reading
+    for attempt in READINGS:
+        if (reading := attempt(case)) is not None:
+            return reading
+    raise AssertionError("the last of them always has one")
 
 
 def _task(base: Understanding, case: Case) -> Understanding:

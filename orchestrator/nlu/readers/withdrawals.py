@@ -117,8 +117,10 @@ def undo_done(
     `shares`: by label of the classifier.
     """
     found = _UNDO.search(text)
+    if found is None or _EVERYTHING.search(text):
+        return None
     held = {str(value) for past in context.completed for value in past.values.values()}
-    if found is None or _EVERYTHING.search(text) or not all(held & _values_of(one) for one in candidates):
+    if not all(held & _values_of(one) for one in candidates):
         return None
     given = {name for past in context.completed for name in past.outputs}
     verb = found[1].lower()

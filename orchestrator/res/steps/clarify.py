@@ -11,7 +11,7 @@ from typing import NamedTuple
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.remark import Remark, RemarkKind
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.res.answer import Answer, Response
 from orchestrator.res.steps.generate import try_template
@@ -230,11 +230,9 @@ def _ask_confirmation(asking: Asking) -> str:
     shown: JsonObject = entry.metadata.get("shown", {})
     if about == "unknown":
         facts = list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now)
-        is_told = any(
-            isinstance(said, Remark) and said.kind is RemarkKind.STOPPED for said in context.changes.messages
-        )
-        effects = [] if is_told else context.changes.state.effects
-        done = [note.summary for note in effects if note.flow_id == flow.flow_id and note.is_done]
+        # A turn that was stopped has told it.
+        effects = [] if context.journal.stopped else context.changes.state.effects
+        done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
         return templates.render("confirm_unknown", what=entry.metadata["what"], facts=facts, done=done)
     values: dict[str, Json] = {
         "shown": shown,

@@ -199,7 +199,7 @@ def _best(classifier: Classifier, tokens: Sequence[str], among: Collection[str] 
     """The likeliest label (`among` some of them, or none), if it is likelier than not."""
     scores = {
         label: score
-        for label, score in classifier.score(tokens, {}).items()
+        for label, score in classifier.score(tokens).items()
         if among is None or label in among or label == NOTHING
     }
     if max(scores, key=scores.__getitem__, default=NOTHING) == NOTHING:
