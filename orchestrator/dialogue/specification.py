@@ -76,6 +76,8 @@ class SlotSpec:
     """A model may only name what somebody has said or displayed."""
     same_as: tuple[str, ...] = ()
     """What other flows call this value: ``slot``, or ``flow.slot`` of one flow alone (FS-7)."""
+    not_before: str | None = None
+    """Of a date: another one that it may not be before, and along with which it is moved (IR-4)."""
 
 
 @dataclass(frozen=True, slots=True)

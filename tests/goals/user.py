@@ -33,6 +33,7 @@ class User:
         self._yeses: list[tuple[Values, Mapping[str, Any]]] = []
         self._begun: set[Wish] = set()
         self._kept: set[frozenset[str]] = set()
+        self._seen = Seen("nothing")
 
     @property
     def current(self) -> Wish | None:
@@ -48,7 +49,7 @@ class User:
 
     def answer(self, turn: JsonObject) -> Move | None:
         """What to say next; None when there is nothing more to say."""
-        seen = self.world.read(turn["reply"], turn["actions"])
+        seen = self._seen = self.world.read(turn["reply"], turn["actions"])
         self._turns += 1
         before = [wish.told for wish in self.wishes]
         agreement = self._last.agreement if self._last is not None else None
@@ -227,8 +228,11 @@ class User:
         return self._say(prefix + slot, wish, "correct", fields, self._meaning("correction", wish, [slot]))
 
     def _choose_redo(self, wish: Wish, seen: Seen) -> Move:
-        """Undo what a change of mind has made unwanted; leave everything else as it is."""
+        """Undo what a change of mind has made unwanted, or what is to be cancelled; leave everything else as it is."""
         refs = frozenset(seen.values.get("refs", ()))
+        task = seen.button("choose_flow")
+        if wish.kind == "cancel" and wish.values.get("ref") in refs and task is not None:
+            return Move("ask for", action=task)
         undo = any(refs & one.former.keys() for one in self.wishes)
         once_more = seen.button("repeat_effect") is not None and not wish.outcomes
         name = "compensate_effect" if undo else "repeat_effect" if once_more else "keep_effect"
@@ -306,9 +310,15 @@ class User:
         return Move(purpose, text, meaning=meaning)
 
     def _stop(self, wish: Wish, *, leave: bool) -> Move:
-        """Stop what is going on; `leave`: because the wish is given up, not because it was misunderstood."""
+        """Stop what is going on; `leave`: because the wish is given up, not because it was misunderstood.
+
+        Who was not understood takes the button for it, where there is one.
+        """
         if leave:
             wish.wanted = False
+        button = self._seen.button("cancel_flow") or self._seen.button("deny")
+        if button is not None and self._last_was("stop"):
+            return Move("stop", action=button)
         text = self.world.grammar.say("stop", {}, self._chance).text
         return Move("stop", text, meaning=meant("cancellation", self.world.dact(wish)))
 
