@@ -79,6 +79,11 @@ class SlotSpec:
     not_before: str | None = None
     """Of a date: another one that it may not be before, and along with which it is moved (IR-4)."""
 
+    def takes_what(self, other: SlotSpec) -> bool:
+        """Say whether values of another slot are of the kind that this one takes."""
+        alike = (self.type, self.entity, self.counts) == (other.type, other.entity, other.counts)
+        return alike and {*other.values} <= {*self.values}
+
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:

@@ -90,10 +90,10 @@ def follow_correction(
     stale = [step for step in users if step.flow_id not in acted or step.flow_id in redo]
     at_work = context.changes.state.stack.active
     if at_work is not None and at_work.plan_id == plan.flow_id:
-        for inherited in [
-            name for name, held in at_work.slots.items() if held.source is SlotSource.INHERITED
-        ]:
-            at_work.clear(inherited)
+        corrected = bound_names(plan, at_work, at_work.slots.keys())
+        for name, held in [*at_work.slots.items()]:
+            if held.source is SlotSource.INHERITED or corrected.get(name) in values:
+                at_work.clear(name)
         set_back(context, at_work)
     fresh = [replace(step.carried_out_by(FlowId(new_id("flow")), step.dact), outputs={}) for step in stale]
     add_steps(plan, fresh, after=())

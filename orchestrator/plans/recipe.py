@@ -10,7 +10,7 @@ from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import ANSWERED, BOUND, EffectNote, PlanStep
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.specification import Priority, RecipeStep
+from orchestrator.dialogue.specification import FlowSpec, Priority, RecipeStep
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.leftovers import unexplained
 from orchestrator.nlu.text import tokenize
@@ -144,20 +144,22 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
         name for name, slot in spec.slots.items() if slot.priority is Priority.REQUIRED
     }:
         return None
+    done = {flow.flow_id: flow for flow in state.completed}
     for place, note in reversed([*enumerate(state.effects)]):
-        flow = next((one for one in state.completed if one.flow_id == note.flow_id), None)
+        flow = done.get(note.flow_id)
         if flow is None or flow.dact != step.dact or not note.is_done or plan.step_of(flow.flow_id):
             continue
+        since = [one for one in state.effects[place + 1 :] if note.result.items() <= one.arguments.items()]
         agrees = all(same_value(flow.value(name), value) for name, value in known.items())
-        if agrees and not any(_changes(later, note) for later in state.effects[place + 1 :]):
+        if agrees and not any(_changes(done.get(one.flow_id), spec) for one in since):
             return flow, note
     return None
 
 
-def _changes(later: EffectNote, note: EffectNote) -> bool:
-    """Say whether an effect has made what another one did into something else: a booking has another day now."""
-    same = bool(note.result) and note.result.items() <= later.arguments.items()
-    return same and not later.slots.keys().isdisjoint(note.slots)
+def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
+    """Say whether a task that worked on what another had made may have given it other values: another day, not bags."""
+    slots = later.spec.slots.values() if later is not None else spec.slots.values()
+    return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 
 
 def _tell_givers(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
