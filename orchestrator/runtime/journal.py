@@ -10,7 +10,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from orchestrator.dialogue.json_values import hash_json
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
@@ -27,7 +26,7 @@ from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
-from orchestrator.types import Json, TurnId
+from orchestrator.types import Json, TurnId, hash_json
 
 TOOL = "tool"
 """The kind of a tool's step; the others are of models."""

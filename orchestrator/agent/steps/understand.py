@@ -5,7 +5,6 @@ from __future__ import annotations
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import (
     Digression,
@@ -21,7 +20,7 @@ from orchestrator.nlu.readers.actions import Action
 from orchestrator.pex.documents import QUESTION
 from orchestrator.pex.skills.components import search_documents
 from orchestrator.telemetry import SignalType
-from orchestrator.types import Dact, JsonObject
+from orchestrator.types import Dact, JsonObject, is_object
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _EXACT = frozenset({str, int, bool})
 """Kinds whose equal values are the same."""
