@@ -137,12 +137,10 @@ def why_it_waited(flow: BaseFlow) -> Failed:
     )
 
 
-async def look_after_waiting(turn: RunningTurn, modules: Modules) -> None:
-    """Before a message is understood: flows that wait for context and need not any more are taken up."""
-    if modules.ports.gather is None:
-        return
+async def look_after_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
+    """Take up the flows that wait for context and need not any more."""
     for flow in find_waiting(turn):
-        await end_waiting(turn, modules.ports.gather, flow, late=False)
+        await end_waiting(turn, gathering, flow, late=False)
 
 
 def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
