@@ -7,7 +7,6 @@ import re
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import ANSWERED, BOUND, EffectNote, PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import FlowSpec, Priority, RecipeStep
@@ -16,7 +15,7 @@ from orchestrator.nlu.leftovers import unexplained
 from orchestrator.nlu.text import tokenize
 from orchestrator.plans.bindings import holds, read_bindings, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind
-from orchestrator.types import FlowId, JsonObject, new_id
+from orchestrator.types import FlowId, JsonObject, new_id, same_value
 
 # The note of a plan whose steps a model chose: what is declared does not join it, and what the model
 # gave up before it was begun is not missed.

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
-from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import REOPENED
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
-from orchestrator.types import FlowId, Json, JsonObject, TurnId
+from orchestrator.types import FlowId, Json, JsonObject, TurnId, same_value
 
 
 @dataclass(frozen=True, slots=True)
