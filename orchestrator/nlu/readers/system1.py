@@ -22,7 +22,8 @@ from orchestrator.nlu.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.readers.readings import Case, read
+from orchestrator.nlu.readers.case import Case
+from orchestrator.nlu.readers.readings import read
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import Lexicon
 from orchestrator.nlu.training.examples import (
