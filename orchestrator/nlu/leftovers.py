@@ -161,12 +161,16 @@ def name_things(utterance: Utterance) -> set[str]:
 
 
 def find_strange(
-    utterance: Utterance, candidates: Iterable[Candidate], knows: Callable[[str], bool]
+    utterance: Utterance,
+    candidates: Iterable[Candidate],
+    knows: Callable[[str], bool],
+    active: FlowSpec | None,
 ) -> tuple[str, ...]:
     """List the things, besides values, that nothing in the domain speaks of: "I need a taxi" asks for no wheelchair."""
+    own = slot_words(active) if active is not None else frozenset[str]()
     found = {place for one in candidates for place in range(one.first, one.last)}
     free = {word for place, word in enumerate(utterance.words) if place not in found and len(word) > 2}
-    return tuple(sorted(word for word in name_things(utterance) & free if not knows(word)))
+    return tuple(sorted(word for word in name_things(utterance) & free - own if not knows(word)))
 
 
 def _end_of_thing(words: Sequence[str], first: int) -> int:

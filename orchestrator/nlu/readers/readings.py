@@ -5,12 +5,16 @@ What it has learnt comes in as `Learnt`; the parts that find values and weigh ki
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
-from orchestrator.dialogue.specification import Family
-from orchestrator.dialogue.understanding import Digression, MessageKind, Source, Understanding
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
+from orchestrator.nlu.classifier import Opinion, delexicalize
 from orchestrator.nlu.extract.answers import read_new_text
+from orchestrator.nlu.extract.extractor import is_free_text
+from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import (
     SURE_OF_VALUES,
     are_two_requests,
@@ -24,21 +28,86 @@ from orchestrator.nlu.leftovers import (
     sure_of_answer,
     unexplained,
 )
-from orchestrator.nlu.message_kind import is_bare
-from orchestrator.nlu.protocol import Reading
+from orchestrator.nlu.message_kind import Evidence, Weighed, is_bare, weigh
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Learnt, Reading
 from orchestrator.nlu.readers import references, withdrawals
-from orchestrator.nlu.readers.case import Case
 from orchestrator.nlu.readers.choices import choose
+from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.plan_changes import read_plan_value
 from orchestrator.nlu.readers.rivals import find_owners, find_rivals
-from orchestrator.nlu.slot_assignment import is_pronoun
-from orchestrator.nlu.text import clean
+from orchestrator.nlu.text import clean, tokenize
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
 _WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
 _SURE_OF_PART = 0.5
+_UNLISTED = frozenset({NAME, QUOTE})
 _MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves over is read again later
+
+
+class Case:
+    """One message in its context, on its way through the readings of System 1; each part is worked out once."""
+
+    def __init__(self, system1: Learnt, text: str, context: NluContext, depth: int = 0) -> None:
+        self.system1 = system1
+        self.depth = depth  # how many times the message was cut to get to this part of it
+        self.context = context
+        self.utterance = tokenize(text)
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        return self.system1.extractor.find(self.utterance, self.context.today)
+
+    @cached_property
+    def listed(self) -> list[Candidate]:
+        """Those that are more than a name or a quotation."""
+        return [known for one in self.candidates if (known := one.without(_UNLISTED)).readings]
+
+    @cached_property
+    def _opinion(self) -> Opinion:
+        return self.system1.classifier.classify(delexicalize(self.utterance, self.candidates))
+
+    @cached_property
+    def by_domain(self) -> Reading | None:
+        """Give what the domain's own reader makes of the message."""
+        system1, text = self.system1, self.utterance.text
+        read = None if system1.reader is None else system1.reader(describe_message(text, self.context))
+        if read is None:
+            return None
+        return Reading(as_understanding(read, text, system1.flows, self.context), read.sure, is_final=False)
+
+    @property
+    def probabilities(self) -> Mapping[str, float]:
+        """Give shares by label of the classifier, whatever the context."""
+        return self._opinion.probabilities
+
+    @property
+    def asks_text(self) -> bool:
+        """Tell whether the user was asked for words of their own, which may be any."""
+        active = self.context.active
+        asked = None if active is None else active.slots.get(self.context.question.slot or "")
+        return asked is not None and is_free_text(asked)
+
+    @cached_property
+    def weighed(self) -> Weighed:
+        """Weigh the shares in the context of the message."""
+        return weigh(self._opinion.probabilities, self.context)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        active = self.context.active
+        mentions = {} if active is None else self.find_slots(active)
+        return Evidence(self.utterance, self.candidates, self.weighed, self._opinion.known, mentions)
+
+    @cached_property
+    def kind(self) -> MessageKind:
+        return self.system1.decider.decide(self.evidence, self.context)
+
+    def find_slots(self, flow: FlowSpec, candidates: Sequence[Candidate] | None = None) -> dict[str, Mention]:
+        """Find values for the slots of a flow; `candidates`: of all that were found, if not all count."""
+        found = self.candidates if candidates is None else candidates
+        return self.system1.slots.find_slots(self.utterance, found, flow, self.context)
 
 
 def _read_choice(case: Case) -> Reading | None:
@@ -98,8 +167,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
     elif case.asks_text or context.tasks or not context.completed:
         read = None
     else:
-        named = [one for one in case.listed if not is_pronoun(case.utterance, one)]
-        read = withdrawals.undo_done(text, named, case.probabilities, system1.flows, context)
+        read = withdrawals.undo_done(case.utterance, case.listed, case.probabilities, system1.flows, context)
     return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
@@ -179,8 +247,9 @@ def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
     evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
     base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
-    strange = find_strange(case.utterance, case.candidates, case.knows) if _is_of_known(case) else ()
-    if strange:
+    known = case.system1.classifier.knows
+    is_of_known = kind is MessageKind.CORRECTION or evidence.weighed.label.startswith("answer:")
+    if is_of_known and (strange := find_strange(case.utterance, case.candidates, known, context.active)):
         said = replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(strange),), unexplained=strange)
         return Reading(said, min(share, case.system1.likely), is_final=False)
     match kind:
@@ -206,12 +275,6 @@ def _conclude(case: Case) -> Reading:
     if not (kind is MessageKind.TASK or understanding.slots or is_explained(case.utterance, answer)):
         share = min(share, case.system1.likely)  # what it names besides may be a task
     return Reading(understanding, share, is_final=False)
-
-
-def _is_of_known(case: Case) -> bool:
-    """Say whether a message is taken for a question that has an answer, or for other values of a task."""
-    is_answer = case.weighed.label.startswith("answer:") and case.kind is not MessageKind.TASK
-    return is_answer or case.kind is MessageKind.CORRECTION
 
 
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (

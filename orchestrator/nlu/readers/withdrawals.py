@@ -23,8 +23,8 @@ from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.references import ORDINALS
-from orchestrator.nlu.slot_assignment import is_negated
-from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.nlu.slot_assignment import is_negated, is_pronoun
+from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, Json
 
@@ -111,7 +111,7 @@ def withdraw(
 
 
 def undo_done(
-    text: str,
+    utterance: Utterance,
     candidates: Sequence[Candidate],
     shares: Mapping[str, float],
     flows: Mapping[Dact, FlowSpec],
@@ -122,11 +122,12 @@ def undo_done(
     A value that was no part of what was done is about something else. `candidates`: the values that were found;
     `shares`: by label of the classifier.
     """
+    text = utterance.text
     found = _UNDO.search(text)
     if found is None or _EVERYTHING.search(text):
         return None
     held = {str(value) for past in context.completed for value in past.values.values()}
-    if not all(held & _values_of(one) for one in candidates):
+    if not all(is_pronoun(utterance, one) or held & _values_of(one) for one in candidates):
         return None
     given = {name for past in context.completed for name in past.outputs}
     verb = found[1].lower()
@@ -138,20 +139,20 @@ def undo_done(
     if not fitting:
         return None
     best = max(fitting, key=lambda flow: shares.get(flow_label(flow.dact), 0.0))
-    slots = _which_of_done(text, best, context)
+    slots = _which_of_done(utterance, best, context)
     return Understanding(
         MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),), slots
     )
 
 
-def _which_of_done(text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
+def _which_of_done(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
     """Read "the first one" of several things that were done, in the order in which they were."""
-    place = next((ORDINALS[word] for word in tokenize(text).words if word in ORDINALS), None)
+    place = next((ORDINALS[word] for word in utterance.words if word in ORDINALS), None)
     for name in flow.inputs:
         values = (past.outputs[name] for past in reversed(context.completed) if name in past.outputs)
         done = list(dict.fromkeys(values))
         if place is not None and len(done) > max(place, 1):
-            return {name: Mention(done[place], text)}
+            return {name: Mention(done[place], utterance.text)}
     return {}
 
 

@@ -15,8 +15,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.nlu.linear import Examples, Features, LinearModel, add_up, fit, probabilities
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
-from orchestrator.nlu.readers.case import Case
-from orchestrator.nlu.readers.readings import read
+from orchestrator.nlu.readers.readings import Case, read
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean, fold
 from parley.evaluation.dialogues.compile import TODAY, Words
