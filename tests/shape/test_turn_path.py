@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.shape.turn_path import follow_turn
 
+# At most.
 FILES: Final = 70
 CROSSINGS: Final = 250
 DEPTH: Final = 18
