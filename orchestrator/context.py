@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from orchestrator.dialogue.ambiguity import Question
-from orchestrator.dialogue.flow import BaseFlow, ValueFinder
+from orchestrator.dialogue.base_flow import ValueFinder
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind

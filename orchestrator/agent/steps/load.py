@@ -11,7 +11,8 @@ import orjson
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
-from orchestrator.dialogue.flow import BaseFlow, ValueFinder
+from orchestrator.dialogue.base_flow import ValueFinder
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
