@@ -12,13 +12,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.states import DIFFS, fold, read_whole
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
     plan_revisions,
     plans,
+    record_of,
     sessions,
     state_history,
     states,

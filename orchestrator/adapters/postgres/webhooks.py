@@ -12,8 +12,15 @@ from sqlalchemy import Column, Select, Update, case, delete, func, insert, selec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import NOW, events, lanes, webhook_feeds, webhook_secrets, webhooks
+from orchestrator.adapters.postgres.tables import (
+    NOW,
+    events,
+    lanes,
+    record_of,
+    webhook_feeds,
+    webhook_secrets,
+    webhooks,
+)
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_secret
