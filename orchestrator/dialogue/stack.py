@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow, PlanStep
 from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
@@ -26,7 +26,6 @@ from orchestrator.dialogue.lifecycle import (
     FlowStatus,
 )
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed, PushResult
-from orchestrator.dialogue.records import PlanStep
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import FlowId, new_flow_id
 
