@@ -150,10 +150,10 @@ _STOP_WORDS: dict[str, frozenset[str]] = {
         "fi": "ja on ei se että minä olen mutta kun haluan lento huomenna kiitos varata",
     }.items()
 }
-_LANGUAGES_OF = {
-    word: [code for code, words in _STOP_WORDS.items() if word in words]
-    for word in frozenset().union(*_STOP_WORDS.values())
-}
+_LANGUAGES_OF: dict[str, list[str]] = {}
+for _code, _words in _STOP_WORDS.items():
+    for _one in _words:
+        _LANGUAGES_OF.setdefault(_one, []).append(_code)
 
 
 @lru_cache(maxsize=2048)
