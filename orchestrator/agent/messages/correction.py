@@ -19,14 +19,9 @@ from orchestrator.agent.tasks import (
     turns_too_early_away,
 )
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.changes.correction import (
-    apply_changes,
-    correct,
-    find_changes,
-    move_along,
-    reopen,
-)
-from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow
+from orchestrator.dialogue.base_flow import Labels
+from orchestrator.dialogue.changes.correction import apply_changes, correct, find_changes, move_along, reopen
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.remark import RemarkKind
