@@ -300,10 +300,6 @@ class PlanStep:
         """Say where the value of a slot comes from."""
         self.slots[slot] = binding
 
-    def was_done_by(self, flow_id: FlowId) -> None:
-        """Name the flow that has done it already."""
-        self.flow_id = flow_id
-
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
         """The same step, to be carried out by another flow."""
         return replace(

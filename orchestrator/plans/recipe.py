@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step
+from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, take_for_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import ANSWERED, BOUND, EffectNote, PlanStep
 from orchestrator.dialogue.remark import RemarkKind
@@ -124,9 +124,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
         if done is None:
             continue
         flow, note = done
-        drop_step(context.changes.state.stack, plan, step, ANSWERED, context.now)
-        step.was_done_by(flow.flow_id)
-        step.keep_outputs(flow.outputs)
+        take_for_step(context.changes.state.stack, plan, step, flow, context.now)
         settle(plan, step)
         _tell_givers(plan, step, context, {**flow.values(), **flow.outputs})
         context.changes.remark(RemarkKind.STAYS, flow_id=plan.flow_id, done=[note.summary], step=step.label)
