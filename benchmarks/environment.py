@@ -1,7 +1,5 @@
 """The ground of every benchmark: throw-away stores, worker processes and servers, and how a command ends."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -5,8 +5,6 @@ of turns is measured at several places of the conversation, as CPU time of this 
 turn beside a young session, so that a machine that has other work as well slows down both.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import statistics

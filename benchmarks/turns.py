@@ -4,8 +4,6 @@ Closed loop: 16 sessions, each submits its next turn when the last is answered. 
 queued while the workers are frozen, then they run. Rounds are interleaved; ratios are medians.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys

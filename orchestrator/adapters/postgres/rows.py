@@ -10,10 +10,12 @@ from uuid import uuid4
 from pydantic import TypeAdapter
 from sqlalchemy import Row
 
+from orchestrator.errors import NotFound
 from orchestrator.turns.turn import TurnInput, TurnRecord
-from orchestrator.types import TurnId
+from orchestrator.types import JsonObject, TurnId
 
 _Record = TypeVar("_Record")
+_Found = TypeVar("_Found")
 
 
 def new_turn_id() -> TurnId:
@@ -28,8 +30,23 @@ def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
 
 def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
     """A dataclass from the columns that are named as its fields; `given`: those that have other values."""
-    stored = row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
-    return _reader(kind).validate_python(stored | given)
+    return _reader(kind).validate_python(_members(row) | given)
+
+
+def row_object(row: Row[Any]) -> JsonObject:
+    """A row as JSON, with its time written out."""
+    return {**_members(row), "at": row.at.isoformat()}
+
+
+def _members(row: Row[Any]) -> JsonObject:
+    return row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
+
+
+def required(found: _Found | None, kind: str, name: str) -> _Found:
+    """The row that was asked for. Raises NotFound when there is none."""
+    if found is None:
+        raise NotFound(kind, name)
+    return found
 
 
 def turn_record(row: Row[Any]) -> TurnRecord:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     DateTime,
     Integer,
     MetaData,
@@ -30,6 +31,12 @@ metadata = MetaData()
 
 NOW = func.clock_timestamp()
 """The database's clock, by which leases and deadlines are measured."""
+
+
+def seconds(count: float) -> ColumnElement[Any]:
+    """So many seconds as the database adds them to a time."""
+    return func.make_interval(0, 0, 0, 0, 0, 0, count)
+
 
 _TABLE: Final = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)^\)", re.MULTILINE | re.DOTALL)
 _COLUMN: Final = re.compile(r"^    ([a-z_]+) +([a-z]+(?:\[\])?)([^\n-]*)", re.MULTILINE)

@@ -13,7 +13,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import NOW, events, lanes, webhook_feeds, webhook_secrets, webhooks
+from orchestrator.adapters.postgres.tables import (
+    NOW,
+    events,
+    lanes,
+    seconds,
+    webhook_feeds,
+    webhook_secrets,
+    webhooks,
+)
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_secret
@@ -111,9 +119,7 @@ class PostgresWebhooks:
             .order_by(webhooks.c.created_at.desc())
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            rows = (await connection.execute(query)).all()
-        return [record_of(Webhook, row) for row in rows]
+        return [record_of(Webhook, row) for row in await self._database.read_all(query)]
 
     async def close(self, tenant_id: TenantId, webhook_id: str) -> None:
         """Send it nothing more. Raises NotFound."""
@@ -215,7 +221,7 @@ class PostgresWebhookFeeds:
             attempts=0,
             failing_since=None,
             error=None,
-            held_until=NOW + _seconds(hold_s),
+            held_until=NOW + seconds(hold_s),
         )
 
     async def finish(self, feed: HeldFeed) -> None:
@@ -229,7 +235,7 @@ class PostgresWebhookFeeds:
         """Try again later, or give up what has failed for too long; whether it was given up."""
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)
-        over = since <= NOW - _seconds(give_up_s)
+        over = since <= NOW - seconds(give_up_s)
         changing = (
             _held(feed)
             .values(
@@ -238,7 +244,7 @@ class PostgresWebhookFeeds:
                 failing_since=since,
                 held_until=None,
                 given_up_at=case((over, NOW), else_=None),
-                due_at=case((over, None), else_=NOW + _seconds(again_s)),
+                due_at=case((over, None), else_=NOW + seconds(again_s)),
             )
             .returning(kept.given_up_at)
         )
@@ -257,10 +263,6 @@ def _held(feed: HeldFeed) -> Update:
         kept.session_id == feed.session_id,
         kept.token == feed.token,
     )
-
-
-def _seconds(seconds: float) -> Any:
-    return func.make_interval(0, 0, 0, 0, 0, 0, seconds)
 
 
 async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfinished
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import source
-from orchestrator.adapters.postgres.tables import NOW, effects, events, lanes, turns
+from orchestrator.adapters.postgres.tables import NOW, effects, events, lanes, seconds, turns
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
@@ -123,7 +123,7 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
 async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:
     """Free the lane. If turns are left they wait for a predecessor: be looked at when that is over."""
     waiting = unfinished(lane.session_id, lane.done_seq).subquery()
-    wait = func.make_interval(0, 0, 0, 0, 0, 0, gap_timeout_s)
+    wait = seconds(gap_timeout_s)
     gap_at = (await connection.execute(select(func.min(waiting.c.accepted_at) + wait))).scalar_one()
     await connection.execute(
         update(lanes)

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.rows import record_of, required
 from orchestrator.errors import NotFound
 from orchestrator.ports.memory.documents import (
     CANDIDATES,
@@ -250,9 +250,8 @@ class PostgresDocuments:
         query = (
             f"SELECT {_RECORD}, body, digest FROM documents WHERE {condition} AND document_id = :document_id"  # noqa: S608
         )
-        row = await self._database.read_one(text(query), {**arguments, "document_id": document_id})
-        if row is None:
-            raise NotFound("document", document_id)
+        found = await self._database.read_one(text(query), {**arguments, "document_id": document_id})
+        row = required(found, "document", document_id)
         return Document(record_of(DocumentRecord, row), row.body, row.digest)
 
 

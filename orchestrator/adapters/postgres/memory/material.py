@@ -88,11 +88,11 @@ class PostgresSessionMaterial:
         )
         return [
             {
-                "dact": dact,
-                "slots": {name: slot["value"] for name, slot in body.get("slots", {}).items()},
-                "outputs": body.get("outputs", {}),
+                "dact": row.dact,
+                "slots": {name: slot["value"] for name, slot in row.body.get("slots", {}).items()},
+                "outputs": row.body.get("outputs", {}),
             }
-            for dact, body in await self._read(query)
+            for row in await self._database.read_all(query)
         ]
 
     async def _turns(self, tenant_id: TenantId, session_id: SessionId) -> list[str]:
@@ -108,7 +108,7 @@ class PostgresSessionMaterial:
             .order_by(desc(table.epoch), desc(table.position))
             .limit(NEWEST)
         )
-        return [row[0] for row in await self._read(query)]
+        return [row[0] for row in await self._database.read_all(query)]
 
     async def _frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
         table = frames.c
@@ -118,10 +118,8 @@ class PostgresSessionMaterial:
             .order_by(desc(table.at))
             .limit(NEWEST)
         )
-        return [row for (body,) in await self._read(query) for row in _rows_of(body.get("data"))][:NEWEST]
-
-    async def _read(self, query: Any) -> list[Any]:
-        return list(await self._database.read_all(query))
+        bodies = await self._database.read_all(query)
+        return [row for (body,) in bodies for row in _rows_of(body.get("data"))][:NEWEST]
 
 
 def _rows_of(data: Json) -> list[JsonObject]:

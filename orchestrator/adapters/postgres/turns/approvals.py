@@ -8,7 +8,7 @@ from sqlalchemy import desc, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.rows import record_of, required
 from orchestrator.adapters.postgres.tables import NOW, approvals
 from orchestrator.errors import NotFound, Refused
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix, tell_refusal
@@ -49,10 +49,9 @@ class PostgresApprovals:
         query = select(approvals).where(
             approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id
         )
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("approval", approval_id)
-        return record_of(ApprovalRecord, row)
+        return record_of(
+            ApprovalRecord, required(await self._database.read_one(query), "approval", approval_id)
+        )
 
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
         async with self._database.transaction() as connection:

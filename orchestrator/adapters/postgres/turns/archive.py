@@ -8,9 +8,8 @@ from typing import Any
 from sqlalchemy import Row, Select, desc, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.rows import record_of, required, row_object
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import events, frames, journal, sessions, turns
 from orchestrator.adapters.postgres.tables import feedback as table
@@ -58,25 +57,11 @@ class PostgresArchive:
         if turn_id is not None:
             query = query.where(step.turn_id == turn_id)
         rows = await self._of_session(tenant_id, session_id, query)
-        return [
-            {
-                "turn_id": row.turn_id,
-                "key": row.key,
-                "kind": row.kind,
-                "status": row.status,
-                "request_hash": row.request_hash,
-                "duration_ms": row.duration_ms,
-                "at": row.at.isoformat(),
-            }
-            for row in rows
-        ]
+        return [row_object(row) for row in rows]
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
         query = select(turns.c.signals).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("turn", turn_id)
-        return row.signals or []
+        return required(await self._database.read_one(query), "turn", turn_id).signals or []
 
     async def _of_session(
         self, tenant_id: TenantId, session_id: SessionId, query: Select[*tuple[Any, ...]]
@@ -125,8 +110,7 @@ class PostgresEventLog:
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]
     ) -> Mapping[SessionId, int]:
         arguments = {"tenant_id": tenant_id, "session_ids": list(session_ids)}
-        with translated():
-            rows = await self._database.fetch_all(statement("last_events"), arguments)
+        rows = await self._database.fetch_all(statement("last_events"), arguments)
         return {SessionId(session_id): number for session_id, number in rows}
 
 

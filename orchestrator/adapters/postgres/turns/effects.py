@@ -8,7 +8,6 @@ from __future__ import annotations
 from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
@@ -40,10 +39,8 @@ class PostgresEffects:
 
 
 async def find_effect(database: Database, session_id: SessionId, fingerprint: str) -> LedgerEntry | None:
-    with translated():
-        row = await database.fetch_one(
-            statement("find_effect"), {"session_id": session_id, "fingerprint": fingerprint}
-        )
+    named = {"session_id": session_id, "fingerprint": fingerprint}
+    row = await database.fetch_one(statement("find_effect"), named)
     if row is None:
         return None
     turn_id, step_key, key, flow_id, tool_id, arguments, slots, status, *ended = row

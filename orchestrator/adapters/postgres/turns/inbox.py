@@ -12,7 +12,6 @@ import psycopg
 from sqlalchemy import Row, desc, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.lane_lock import (
     append_event,
     end_turn,
@@ -21,7 +20,7 @@ from orchestrator.adapters.postgres.lane_lock import (
     unfinished,
 )
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
+from orchestrator.adapters.postgres.rows import new_turn_id, required, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, turns
@@ -61,8 +60,7 @@ class PostgresInbox:
         await self._total.admit()
         turn_id = new_turn_id()
         try:
-            with translated():
-                row = await self._database.fetch_one(self._submit, self._arguments(submission, turn_id))
+            row = await self._database.fetch_one(self._submit, self._arguments(submission, turn_id))
         except psycopg.errors.UniqueViolation as violation:
             return await self._already_there(submission, violation)
         if row is not None:
@@ -149,10 +147,7 @@ class PostgresInbox:
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         query = _TURNS.where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("turn", turn_id)
-        return turn_record(row)
+        return turn_record(required(await self._database.read_one(query), "turn", turn_id))
 
     async def turns(
         self,
