@@ -37,7 +37,7 @@ SAID = {"by hand": PLAIN, "echo": PLAIN, "travel": BOOKING}
 
 async def main() -> int:
     arguments = parse(
-        "benchmarks",
+        "benchmarks.turns",
         __doc__,
         rounds=(3, "each of a closed loop and a drain"),
         turns=(200, "turns of each session in the closed loop"),

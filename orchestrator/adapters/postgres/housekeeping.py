@@ -1,7 +1,5 @@
 """Find what is idle, old or to be forgotten, and remove it, on PostgreSQL. Works in batches; nothing here is urgent."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """API keys on PostgreSQL. Looking one up needs no right to read the table: a function gives one key."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy import desc, func, insert, select, text, update

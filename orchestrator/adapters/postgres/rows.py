@@ -1,7 +1,5 @@
 """From rows to records. No statement is run here."""
 
-from __future__ import annotations
-
 import time
 from functools import cache
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ Their columns are read from `schema/*.sql`, which makes them: what a table is st
 path (submit, claim, commit) is in `sql/*.sql`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from importlib import resources

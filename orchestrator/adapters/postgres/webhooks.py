@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Column, Select, Update, case, delete, func, insert, select, text, update
+from sqlalchemy import Column, Select, Update, case, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import (
     NOW,
     events,
@@ -28,35 +29,6 @@ from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_s
 from orchestrator.types import SessionId, TenantId, new_id
 
 SECRETS_IN_USE = 2
-
-_TAKE_DUE = text("""
-WITH candidate AS (
-    SELECT webhook_id, feed.session_id, host, due_at
-    FROM webhook_feeds AS feed JOIN webhooks USING (webhook_id)
-    WHERE feed.due_at <= now()
-      AND (feed.held_until IS NULL OR feed.held_until < now())
-      AND webhooks.host <> ALL(CAST(:busy_hosts AS text[]))
-    ORDER BY feed.due_at
-    LIMIT 500
-), ranked AS (
-    SELECT webhook_id, session_id, row_number() OVER (PARTITION BY host ORDER BY due_at) AS place FROM candidate
-), due AS (
-    SELECT feed.webhook_id, feed.session_id
-    FROM webhook_feeds AS feed JOIN ranked USING (webhook_id, session_id)
-    WHERE ranked.place <= :per_host
-      AND feed.due_at <= now()
-      AND (feed.held_until IS NULL OR feed.held_until < now())
-    ORDER BY feed.due_at
-    LIMIT :limit
-    FOR UPDATE OF feed SKIP LOCKED
-)
-UPDATE webhook_feeds AS feed
-SET token = feed.token + 1, held_until = clock_timestamp() + :hold_s * interval '1 second'
-FROM due JOIN webhooks USING (webhook_id)
-WHERE feed.webhook_id = due.webhook_id AND feed.session_id = due.session_id
-RETURNING webhooks.webhook_id, webhooks.tenant_id, webhooks.url, webhooks.session_id AS of_session, webhooks.events,
-          webhooks.created_at, webhooks.closed_at, feed.session_id, feed.delivered, feed.attempts, feed.token
-""")
 
 
 async def add_webhook(
@@ -178,14 +150,9 @@ class PostgresWebhookFeeds:
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
         """Feeds with something to deliver now, held for this process: some of each host, of busy ones none."""
-        arguments = {
-            "limit": limit,
-            "hold_s": hold_s,
-            "per_host": per_host,
-            "busy_hosts": list(busy_hosts),
-        }
+        bounds = {"limit": limit, "hold_s": hold_s, "per_host": per_host, "busy_hosts": list(busy_hosts)}
         async with self._database.transaction() as connection:
-            rows = (await connection.execute(_TAKE_DUE, arguments)).all()
+            rows = (await run_named(connection, "take_due_feeds", **bounds)).all()
             tenants = {TenantId(row.tenant_id) for row in rows}
             signing = {
                 tenant: (await connection.scalars(_newest_secrets(tenant, webhook_secrets.c.secret))).all()

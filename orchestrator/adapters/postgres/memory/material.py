@@ -1,13 +1,12 @@
 """Reads what a session holds, for the runs of flows that have no rights to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import desc, select, text
+from sqlalchemy import desc, select
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import as_text
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import flows_archive, frames, sessions, states, utterances
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -16,19 +15,7 @@ from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, Use
 
 NEWEST = 200
 """Turns, rows or tasks of one session."""
-_HABITS = text(
-    "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
-    " FROM flows_archive AS archive JOIN sessions USING (session_id)"
-    " JOIN sessions AS asking ON asking.tenant_id = sessions.tenant_id AND asking.user_id = sessions.user_id"
-    " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
-    " WHERE asking.tenant_id = :tenant AND asking.session_id = :session"
-    " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
-    " AND NOT EXISTS (SELECT FROM forgotten_preferences AS gone WHERE gone.tenant_id = asking.tenant_id"
-    " AND gone.user_id = asking.user_id AND gone.at >= archive.at AND gone.key IN ('*', '*.' || slot.key,"
-    " archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
-    " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
-)
-"""Nothing of before it was forgotten."""
+_HABITS = as_text("list_habits")
 
 
 class PostgresSessionMaterial:

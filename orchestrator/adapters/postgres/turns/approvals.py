@@ -1,7 +1,5 @@
 """Approvals on PostgreSQL: one conditional update decides; it holds once (PX-17)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from sqlalchemy import desc, select, update

@@ -1,7 +1,5 @@
 """Reads what turns have left behind, on PostgreSQL: frames, journal, signals, events; and what people say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Writing it together with the journal is `lane`'s, in `sql/record_effect.sql`.
 """
 
-from __future__ import annotations
-
 from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -3,8 +3,6 @@
 Knows nothing of wake-ups: who submits wakes the workers after this has returned.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """The outbox on PostgreSQL. Commits fill it; what sending means is not known here."""
 
-from __future__ import annotations
-
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.outbox import OutboxMessage
