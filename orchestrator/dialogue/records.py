@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
 from orchestrator.dialogue.understanding import Digression, FlowScore
-from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
+from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, copy_json
 
 
 @dataclass(slots=True)

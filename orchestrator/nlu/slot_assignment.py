@@ -55,16 +55,18 @@ _AFTER_NAME = word_set("to be should is must as not a the : = in for")
 
 @dataclass(frozen=True, slots=True)
 class FlowSlots:
-    """What the slots of a flow take. `kinds` by slot; `lists`, `booleans`: which take several values, or yes and no."""
+    """What slots take: `kinds`, and `own`, that of its own values; `lists`, `booleans`: several values, yes and no."""
 
     kinds: Mapping[str, tuple[str, ...]]
+    own: Mapping[str, str]
     lists: frozenset[str]
     booleans: Mapping[str, SlotSpec]
 
     @classmethod
     def of(cls, flow: FlowSpec) -> FlowSlots:
         lists = frozenset(slot.name for slot in flow.slots.values() if type_name(slot) in LISTS)
-        return cls(kinds_by_slot(flow.slots), lists, boolean_slots(flow.slots))
+        own = {name: value_kind(name) for name in flow.slots}
+        return cls(kinds_by_slot(flow.slots), own, lists, boolean_slots(flow.slots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ class SlotAssigner:
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
                 possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
-                guesses += self._guess(utterance, candidates, position, possible, asked)
+                guesses += self._guess(utterance, candidates, position, possible, slots.own, asked)
                 # Once the question is answered, what else is said is for another slot.
                 asked = None if any(slot.name == asked for slot in possible) else asked
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
@@ -214,6 +216,7 @@ class SlotAssigner:
         candidates: Sequence[Candidate],
         position: int,
         possible: list[SlotSpec],
+        own: Mapping[str, str],
         asked: str | None,
     ) -> list[Guess]:
         """Rate the slots that a candidate may be for; `asked`: that of the open question."""
@@ -223,7 +226,7 @@ class SlotAssigner:
             return [] if named is None else [Guess(1.0, candidate, named)]
         odds = self._weigh(context_features(utterance, candidates, position, asked), possible, candidate.kind)
         for place, slot in enumerate(possible):
-            first = self._model.sharpness * first_score(candidate, slot.name, asked)
+            first = self._model.sharpness * first_score(candidate, own[slot.name], asked=slot.name == asked)
             first -= _LATER * place * (candidate.kind == DATE)
             odds[slot.name] = odds.get(slot.name, _UNSEEN) * math.exp(first)
         return _rate(candidate, possible, odds, self._numbers)
@@ -257,9 +260,9 @@ class SlotAssigner:
         return {name: math.exp(min(60.0, float(scores[place]) * sharpness)) for name, place in places}
 
 
-def first_score(candidate: Candidate, slot: str, asked: str | None) -> float:
-    """Score a slot for a candidate before its surroundings are looked at: asked for, or one of its known values."""
-    return _ASKED * (slot == asked) + _LISTED * (value_kind(slot) in candidate.readings)
+def first_score(candidate: Candidate, own: str, *, asked: bool) -> float:
+    """Score a slot for a candidate before its surroundings are looked at: asked for, or one of its `own` values."""
+    return _ASKED * asked + _LISTED * (own in candidate.readings)
 
 
 def _rate(

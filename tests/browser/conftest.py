@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from tests.browser.steps import Visit
+from tests.processes.forked import run
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "tests" / "domains" / "gallery"
@@ -107,8 +108,8 @@ class Guarded:
     environment: dict[str, str]
 
     def make_key(self, *options: str) -> str:
-        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
-        return subprocess.check_output(command, env=self.environment, cwd=ROOT, text=True).strip()
+        command = ("-m", "parley", "keys", "create", "browser", *options)
+        return run(command, environment=self.environment).stdout.strip()
 
 
 @pytest.fixture(scope="package")

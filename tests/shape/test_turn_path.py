@@ -7,8 +7,8 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # At most. To be lowered to 70 files and 250 crossings.
-FILES: Final = 77
-CROSSINGS: Final = 263
+FILES: Final = 72
+CROSSINGS: Final = 252
 DEPTH: Final = 18
 
 

@@ -1,4 +1,4 @@
-"""The tables that are read, and seldom written, through SQLAlchemy.
+"""The tables that are read, and seldom written, through SQLAlchemy, and records from their rows.
 
 Their columns are read from `schema/*.sql`, which makes them: what a table is stands there and nowhere else. The hot
 path (submit, claim, commit) is in `sql/*.sql`.
@@ -6,9 +6,11 @@ path (submit, claim, commit) is in `sql/*.sql`.
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from pydantic import TypeAdapter
 from sqlalchemy import (
     JSON,
     REAL,
@@ -19,11 +21,17 @@ from sqlalchemy import (
     DateTime,
     Integer,
     MetaData,
+    Row,
     Table,
     Text,
     func,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+from orchestrator.errors import NotFound
+from orchestrator.types import JsonObject
+
+_Record = TypeVar("_Record")
 
 metadata = MetaData()
 
@@ -92,3 +100,29 @@ utterances = _tables["utterances"]
 webhook_feeds = _tables["webhook_feeds"]
 webhook_secrets = _tables["webhook_secrets"]
 webhooks = _tables["webhooks"]
+
+
+@cache
+def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
+    return TypeAdapter(kind)
+
+
+def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
+    """A dataclass from the columns that are named as its fields; `given`: those that have other values."""
+    return _reader(kind).validate_python(_members(row) | given)
+
+
+def row_object(row: Row[Any]) -> JsonObject:
+    """A row as JSON, with its time written out."""
+    return {**_members(row), "at": row.at.isoformat()}
+
+
+def _members(row: Row[Any]) -> JsonObject:
+    return row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
+
+
+def required(found: _Record | None, kind: str, name: str) -> _Record:
+    """The row that was asked for. Raises NotFound when there is none."""
+    if found is None:
+        raise NotFound(kind, name)
+    return found

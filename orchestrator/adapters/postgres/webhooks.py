@@ -12,12 +12,12 @@ from sqlalchemy import Column, Select, Update, case, delete, func, insert, selec
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import (
     NOW,
     events,
     lanes,
+    record_of,
     seconds,
     webhook_feeds,
     webhook_secrets,

@@ -9,11 +9,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
-from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import REOPENED
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
-from orchestrator.types import FlowId, Json, TurnId
+from orchestrator.types import FlowId, Json, TurnId, same_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -21,7 +20,7 @@ from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.row_questions import asks_for_another
 from orchestrator.nlu.text import Utterance, key_of, word_set
-from orchestrator.types import Dact, Json, JsonObject, ToolId
+from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
 ORDINALS = {
     **{word: place for place, word in enumerate(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.specification import Mode
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.consent import read_candidate
@@ -14,7 +13,7 @@ from orchestrator.pex.skill_outcome import Failure, Interrupted, Success, Uncert
 from orchestrator.pex.skills.components import write_note
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_object
 
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of, required
 from orchestrator.adapters.postgres.statements import run_named, source, with_colons
+from orchestrator.adapters.postgres.tables import record_of, required
 from orchestrator.errors import NotFound
 from orchestrator.ports.memory.documents import (
     CANDIDATES,

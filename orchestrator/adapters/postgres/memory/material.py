@@ -9,9 +9,8 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import as_text
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import flows_archive, frames, sessions, states, utterances
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
-from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId, is_list, is_object
 
 NEWEST = 200
 """Turns, rows or tasks of one session."""

@@ -43,8 +43,8 @@ class PostgresRecords:
         return [row[0] for row in rows]
 
     async def _one(self, name: str, collection: str, **arguments: Any) -> JsonObject | None:
-        given = {**self._bound, "collection": collection, **arguments}
-        row = await self._database.fetch_one(statement(name), given)
+        bound = {**self._bound, "collection": collection, **arguments}
+        row = await self._database.fetch_one(statement(name), bound)
         return None if row is None else row[0]
 
 

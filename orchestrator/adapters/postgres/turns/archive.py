@@ -7,9 +7,17 @@ from sqlalchemy import Row, Select, desc, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of, required, row_object
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import events, frames, journal, sessions, turns
+from orchestrator.adapters.postgres.tables import (
+    events,
+    frames,
+    journal,
+    record_of,
+    required,
+    row_object,
+    sessions,
+    turns,
+)
 from orchestrator.adapters.postgres.tables import feedback as table
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event

@@ -7,9 +7,8 @@ from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import NOW, effects, lanes, sessions
+from orchestrator.adapters.postgres.tables import NOW, effects, lanes, record_of, sessions
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
