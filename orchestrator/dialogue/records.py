@@ -219,6 +219,8 @@ BOUND = "bound"
 """The note of a sub-flow that has been given its values, so that work on it has begun."""
 REOPENED = "reopened"
 """The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
+REPLACED = "replaced"
+"""The note of the values that a flow's slots had before they were corrected."""
 ANSWERED = "answered"
 """The note of a step that was given up because its answer is known; it counts as done."""
 

@@ -82,6 +82,10 @@ class Classifier:
         self._words = self._word_rows()
         self._seen = frozenset(self._words)
 
+    def knows(self, word: str) -> bool:
+        """Tell whether training has seen a word, in singular or plural."""
+        return not self._seen.isdisjoint((word, f"{word}s", word.removesuffix("s")))
+
     def classify(self, tokens: Sequence[str]) -> Opinion:
         """Judge delexicalised tokens."""
         seen = counted = 0

@@ -6,6 +6,7 @@ Takes candidates, gives mentions by slot. Types decide what is possible, the wor
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -48,7 +49,13 @@ _BEFORE_PRONOUN = word_set(
     "which that this the best another good first second third fourth fifth next last any every no other cheap there"
 )
 _AFTER_PRONOUN = word_set("way of that which in near with")
-_NEGATIONS = frozenset({"not", "isn't", "never"})
+_UNWANTED = re.compile(
+    r"\b(?:(?:not|isn['’]?t|never)(?: (?:to|from|on|in|at|the))?|instead of|rather than"
+    r"|(?:do(?:es)? not|(?:do|does)n['’]?t|no longer)(?: (?:really|even))? (?:want|wish|need|like|feel like)"
+    r"(?: (?!(?:and|but|or|more|less|than|before|after|over|under|only|just|instead|because|if)\b)\w+){0,6}"
+    r"|^good) $"
+)
+"""What stands before a value that is not meant; "good morning" greets."""
 _AFTER_NAME = word_set("to be should is must as not a the : = in for")
 """What stands between the name of a slot and its value."""
 
@@ -316,18 +323,8 @@ def _values_of(mention: Mention) -> list[Json]:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether the words before say that this value is not meant: "not X", "instead of X"."""
-    words, first = utterance.words, candidate.first
-    if first == 0:
-        return False
-    if words[first - 1] in _NEGATIONS:
-        return True
-    before = words[max(0, first - 3) : first]
-    if len(before) >= 2 and (
-        before[-2] in _NEGATIONS and before[-1] in {"to", "from", "on", "in", "at", "the"}
-    ):
-        return True
-    return " ".join(before[-2:]) in {"instead of", "rather than"}
+    """Tell whether the words before say that this value is not meant: "not X", "I don't want to fly to X"."""
+    return _UNWANTED.search("".join(f"{word} " for word in utterance.words[: candidate.first])) is not None
 
 
 def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSpec]) -> SlotSpec | None:

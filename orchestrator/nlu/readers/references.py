@@ -209,9 +209,13 @@ def _places_of(message: Message, value: Json) -> set[int]:
     words = message.utterance.words
     if isinstance(value, str):
         key = _words_of(value)
-        for first in range(len(words) - len(key) + 1):
-            if words[first : first + len(key)] == key:
-                return set(range(first, first + len(key)))
+        for said in (
+            key,
+            key[:1] if key[0].isalpha() and len(key[0]) > 2 else key,
+        ):  # "the ITA one" of ITA Airways
+            for first in range(len(words) - len(said) + 1):
+                if words[first : first + len(said)] == said:
+                    return set(range(first, first + len(said)))
         for time in message.times:
             if time.reading.value == value:
                 return message.places_of(time)
