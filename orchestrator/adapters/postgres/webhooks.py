@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Column, Select, Update, case, delete, func, insert, select, update
+from psycopg.rows import TupleRow
+from sqlalchemy import Update, case, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.statements import run_named
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import (
     NOW,
     events,
@@ -131,11 +132,13 @@ class PostgresWebhooks:
         """A new secret. Deliveries are signed with it and with the one before it; older ones are gone."""
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
-            kept = _newest_secrets(tenant_id, webhook_secrets.c.secret_id)
+            mine = webhook_secrets.c.tenant_id == tenant_id
+            newest_first = webhook_secrets.c.created_at.desc()
+            kept = (
+                select(webhook_secrets.c.secret_id).where(mine).order_by(newest_first).limit(SECRETS_IN_USE)
+            )
             await connection.execute(
-                delete(webhook_secrets).where(
-                    webhook_secrets.c.tenant_id == tenant_id, webhook_secrets.c.secret_id.not_in(kept)
-                )
+                delete(webhook_secrets).where(mine, webhook_secrets.c.secret_id.not_in(kept))
             )
         return secret
 
@@ -150,25 +153,15 @@ class PostgresWebhookFeeds:
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
         """Feeds with something to deliver now, held for this process: some of each host, of busy ones none."""
-        bounds = {"limit": limit, "hold_s": hold_s, "per_host": per_host, "busy_hosts": list(busy_hosts)}
-        async with self._database.transaction() as connection:
-            rows = (await run_named(connection, "take_due_feeds", **bounds)).all()
-            tenants = {TenantId(row.tenant_id) for row in rows}
-            signing = {
-                tenant: (await connection.scalars(_newest_secrets(tenant, webhook_secrets.c.secret))).all()
-                for tenant in tenants
-            }
-        return [
-            HeldFeed(
-                record_of(Webhook, row, session_id=row.of_session),
-                SessionId(row.session_id),
-                row.delivered,
-                row.attempts,
-                row.token,
-                tuple(signing[row.tenant_id]),
-            )
-            for row in rows
-        ]
+        arguments = {
+            "limit": limit,
+            "hold_s": hold_s,
+            "per_host": per_host,
+            "busy_hosts": list(busy_hosts),
+            "secrets": SECRETS_IN_USE,
+        }
+        rows = await self._database.fetch_all(statement("take_due_feeds"), arguments)
+        return [_held_feed(row) for row in rows]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
         """List what is to be delivered next: events with numbers above `after`, in order."""
@@ -222,6 +215,14 @@ class PostgresWebhookFeeds:
         return await self._database.write(_held(feed).values(values)) == 1
 
 
+def _held_feed(row: TupleRow) -> HeldFeed:
+    webhook_id, tenant_id, url, of_session, events, created_at, closed_at, *of_feed = row
+    events = None if events is None else tuple(events)
+    webhook = Webhook(webhook_id, tenant_id, url, of_session, events, created_at, closed_at)
+    session_id, delivered, attempts, token, signing = of_feed
+    return HeldFeed(webhook, session_id, delivered, attempts, token, tuple(signing))
+
+
 def _held(feed: HeldFeed) -> Update:
     """A change that only the holder makes."""
     kept = webhook_feeds.c
@@ -238,13 +239,3 @@ async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
         insert(webhook_secrets).values(tenant_id=tenant_id, secret_id=new_id("secret"), secret=secret)
     )
     return secret
-
-
-def _newest_secrets(tenant_id: TenantId, column: Column[str]) -> Select[str]:
-    """One column of them: the gateway may not read the secrets themselves."""
-    return (
-        select(column)
-        .where(webhook_secrets.c.tenant_id == tenant_id)
-        .order_by(webhook_secrets.c.created_at.desc())
-        .limit(SECRETS_IN_USE)
-    )

@@ -3,18 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import desc, select
+from sqlalchemy import select
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.statements import as_text
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
-from orchestrator.adapters.postgres.tables import flows_archive, frames, sessions, states, utterances
+from orchestrator.adapters.postgres.tables import sessions, states
 from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId, is_list, is_object
 
 NEWEST = 200
 """Turns, rows or tasks of one session."""
-_HABITS = as_text("list_habits")
 
 
 class PostgresSessionMaterial:
@@ -54,58 +53,15 @@ class PostgresSessionMaterial:
         )
 
     async def _habits(self, tenant_id: TenantId, session_id: SessionId) -> list[SlotUse]:
-        rows = await self._database.read_all(_HABITS, {"tenant": tenant_id, "session": session_id})
-        return [SlotUse(*row) for row in rows]
+        arguments = {"tenant_id": tenant_id, "session_id": session_id}
+        return [SlotUse(*row) for row in await self._database.fetch_all(statement("habits"), arguments)]
 
     async def _history(self, tenant_id: TenantId, session_id: SessionId) -> History:
-        return History(
-            tasks=await self._tasks(tenant_id, session_id),
-            turns=await self._turns(tenant_id, session_id),
-            rows=await self._frames(tenant_id, session_id),
-        )
-
-    async def _tasks(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        table = flows_archive.c
-        query = (
-            select(table.dact, table.body)
-            .where(table.session_id == session_id, table.tenant_id == tenant_id, table.state == "Completed")
-            .order_by(desc(table.at))
-            .limit(NEWEST)
-        )
-        return [
-            {
-                "dact": row.dact,
-                "slots": {name: slot["value"] for name, slot in row.body.get("slots", {}).items()},
-                "outputs": row.body.get("outputs", {}),
-            }
-            for row in await self._database.read_all(query)
-        ]
-
-    async def _turns(self, tenant_id: TenantId, session_id: SessionId) -> list[str]:
-        table = utterances.c
-        query = (
-            select(table.content)
-            .where(
-                table.session_id == session_id,
-                table.tenant_id == tenant_id,
-                table.role == "user",
-                table.form == "text",
-            )
-            .order_by(desc(table.epoch), desc(table.position))
-            .limit(NEWEST)
-        )
-        return [row[0] for row in await self._database.read_all(query)]
-
-    async def _frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        table = frames.c
-        query = (
-            select(table.body)
-            .where(table.session_id == session_id, table.tenant_id == tenant_id)
-            .order_by(desc(table.at))
-            .limit(NEWEST)
-        )
-        bodies = await self._database.read_all(query)
-        return [row for (body,) in bodies for row in _rows_of(body.get("data"))][:NEWEST]
+        arguments = {"tenant_id": tenant_id, "session_id": session_id, "most": NEWEST}
+        found = await self._database.fetch_one(statement("session_history"), arguments)
+        assert found is not None
+        tasks, turns, frames = found
+        return History(tasks, turns, [row for data in frames for row in _rows_of(data)][:NEWEST])
 
 
 def _rows_of(data: Json) -> list[JsonObject]:

@@ -1,7 +1,9 @@
--- Take feeds that have something to deliver now, some of each host, and hold them for this process (RT-16).
+-- Hold the feeds of webhooks that have something to deliver now: some of each host, of busy ones none (RT-16).
 --
--- Arguments: limit, hold_s, per_host, busy_hosts (array)
--- Effect:    one row per feed, with its webhook; its token is a new one, so that a former holder changes nothing.
+-- Arguments: busy_hosts, per_host (feeds of one host), limit, hold_s (seconds), secrets (how many of them)
+-- Effect:    up to `limit` feeds are held under a new token; a row of each: the webhook (webhook_id, tenant_id, url,
+--            session_id, events, created_at, closed_at), then session_id, delivered, attempts, token, and the
+--            newest secrets of the tenant.
 WITH candidate AS (
     SELECT webhook_id, feed.session_id, host, due_at
     FROM webhook_feeds AS feed JOIN webhooks USING (webhook_id)
@@ -26,5 +28,7 @@ UPDATE webhook_feeds AS feed
 SET token = feed.token + 1, held_until = clock_timestamp() + %(hold_s)s * interval '1 second'
 FROM due JOIN webhooks USING (webhook_id)
 WHERE feed.webhook_id = due.webhook_id AND feed.session_id = due.session_id
-RETURNING webhooks.webhook_id, webhooks.tenant_id, webhooks.url, webhooks.session_id AS of_session, webhooks.events,
-          webhooks.created_at, webhooks.closed_at, feed.session_id, feed.delivered, feed.attempts, feed.token
+RETURNING webhooks.webhook_id, webhooks.tenant_id, webhooks.url, webhooks.session_id, webhooks.events,
+          webhooks.created_at, webhooks.closed_at, feed.session_id, feed.delivered, feed.attempts, feed.token,
+          ARRAY(SELECT secret FROM webhook_secrets AS kept WHERE kept.tenant_id = webhooks.tenant_id
+                ORDER BY kept.created_at DESC LIMIT %(secrets)s) AS secrets
