@@ -45,31 +45,27 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
             return
         if done is not None and _resembles(done, understood.slots):
             turn.changes.remark(RemarkKind.STAYS, flow_id=done.flow_id, done=done_by(turn, done))
-        own = None if understood.is_click else _as_changes_of_offer(turn, known[0], understood.slots)
-        if own is not None and state.stack.active is not None:
-            correct_flow(turn, state.stack.active, own)
-            return
-        start_task(turn, known[0], understood.slots)
+        if not _changes_the_offer(turn, known[0], understood.slots):
+            start_task(turn, known[0], understood.slots)
     else:
         be_unsure(turn, understood)
 
 
-def _as_changes_of_offer(turn: RunningTurn, dact: Dact, labels: Labels) -> Labels | None:
-    """Read a change of "the booking" as one of the booking that is offered, where the request names none that exists.
-
-    Gives the values as slots of the task at work; None where one is none of them, or another thing is meant.
-    """
-    flow, entry = turn.changes.state.stack.active, turn.changes.state.ambiguity.current
+def _changes_the_offer(turn: RunningTurn, dact: Dact, labels: Labels) -> bool:
+    """Take a change of "the booking" for one of the booking that is offered, where none that exists is named."""
+    flow = turn.changes.state.stack.active if labels and turn.changes.state.ambiguity.open else None
+    entry = None if flow is None else turn.changes.state.ambiguity.current
     if flow is None or entry is None or entry.flow_id != flow.flow_id or "candidate" not in entry.metadata:
-        return None
+        return False
     slots = turn.context.world.domain.flows[dact].spec.slots
     made = {name for name, slot in slots.items() if slot.priority is Priority.REQUIRED} & {*flow.spec.outputs}
     alike = {
         name: [one.name for one in flow.spec.slots.values() if one.takes_what(slots[name])] for name in labels
     }
-    if not labels or not made or made & labels.keys() or any(len(names) != 1 for names in alike.values()):
-        return None
-    return {alike[name][0]: label for name, label in labels.items()}
+    if not made or made & labels.keys() or any(len(names) != 1 for names in alike.values()):
+        return False
+    correct_flow(turn, flow, {alike[name][0]: label for name, label in labels.items()})
+    return True
 
 
 def _find_done(turn: RunningTurn, dact: Dact) -> BaseFlow | None:
