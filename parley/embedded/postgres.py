@@ -5,8 +5,6 @@ reached; where they lie below a closed folder (a clone in root's home) the accou
 and nothing else of root's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

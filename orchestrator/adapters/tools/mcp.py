@@ -3,8 +3,6 @@
 A tool's inputs in the manifest are compared with those of its server, and its answer is read as JSON.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
