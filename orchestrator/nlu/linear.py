@@ -81,13 +81,11 @@ def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
     return np.array(weights) @ model.weights.take(places, axis=0) + total if places else total
 
 
-def probabilities(model: LinearModel, scores: Mapping[str, float]) -> dict[str, float]:
-    """Turn scores by label into probabilities."""
-    values = {label: value * model.sharpness for label, value in scores.items()}
-    highest = max(values.values())
-    powers = {label: math.exp(value - highest) for label, value in values.items()}
-    total = sum(powers.values())
-    return {label: power / total for label, power in powers.items()}
+def pick_best(model: LinearModel, scores: Mapping[str, float]) -> tuple[str, float]:
+    """Choose the best of some labels, by their scores, and say how likely it is among them."""
+    best = max(scores, key=scores.__getitem__)
+    highest = scores[best]
+    return best, 1.0 / sum(math.exp((score - highest) * model.sharpness) for score in scores.values())
 
 
 @dataclass(frozen=True, slots=True)
