@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.nlu.extract.extractor import Extractor, accepts_names, kinds_of, value_kind
 from orchestrator.nlu.extract.found import DATE, NUMBER, TIME, Reading
@@ -15,7 +14,7 @@ from orchestrator.nlu.extract.gazetteer import entity_kind
 from orchestrator.nlu.extract.numbers import find_numbers
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import clean, key_of, tokenize
-from orchestrator.types import Json
+from orchestrator.types import Json, same_value
 
 _EXACT = frozenset({DATE, TIME, NUMBER})
 

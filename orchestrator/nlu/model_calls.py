@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import (
     Digression,
@@ -26,7 +25,7 @@ from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, values_of
 from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import PLACEHOLDER
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 
 THINK = "nlu_think"
 CONTEMPLATE = "nlu_contemplate"

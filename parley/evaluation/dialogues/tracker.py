@@ -14,7 +14,8 @@ from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.linear import Examples, Features, LinearModel, add_up, fit, pick_best
+from orchestrator.nlu.classifier import Features, LinearModel, add_up, pick_best
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.readers.readings import Case
 from orchestrator.nlu.readers.system1 import System1
