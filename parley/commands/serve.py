@@ -1,7 +1,5 @@
 """`parley serve ROLE` is one role in the foreground, as containers start it; `parley health ROLE` checks it."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys
