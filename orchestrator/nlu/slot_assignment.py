@@ -23,7 +23,7 @@ from orchestrator.nlu.extract.extractor import (
     value_kind,
 )
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.numbers import count_people
+from orchestrator.nlu.extract.numbers import count_things
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.linear import LinearModel, add_up
 from orchestrator.nlu.nlu_context import NluContext
@@ -167,10 +167,10 @@ class SlotAssigner:
         if active is None or flow.dact != active.dact:
             asked = None
         mentions = self.assign(utterance, candidates, flow, asked)
-        named = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
-        people = None if named is None else count_people(utterance)
-        if named is not None and people is not None:
-            mentions[named] = Mention(*people)
+        people = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
+        for name, counted in count_things(utterance, self.know(flow).kinds, people).items():
+            if name == people or name not in mentions:
+                mentions[name] = counted
         yes_or_no = self.know(flow).booleans
         if yes_or_no:
             for name, mention in find_booleans(utterance, yes_or_no).items():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
+from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.found import MONEY, NUMBER, RANGE, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
 
@@ -216,6 +218,31 @@ def count_people(utterance: Utterance) -> tuple[int, str] | None:
                 return people + alone, utterance.surface(first, last)
             return None
     return None
+
+
+_ONE = word_set("a an another")
+_ONE_MORE = word_set("extra additional more further checked single")
+
+
+def count_things(
+    utterance: Utterance, takes: Mapping[str, Collection[str]], people: str | None
+) -> dict[str, Mention]:
+    """Count what is named instead of numbered: `people` who come along, and one thing: "add a bag".
+
+    `takes`: the kinds of values that slots take.
+    """
+    words = utterance.words
+    counted: dict[str, Mention] = {}
+    for name, kinds in takes.items():
+        thing = name.removesuffix("s")
+        place = (
+            words.index(thing) if NUMBER in kinds and thing not in {name, people} and thing in words else 0
+        )
+        first = place - 1 if words[place - 1] not in _ONE_MORE else place - 2
+        if place and first >= 0 and words[first] in _ONE:
+            counted[name] = Mention(1, utterance.surface(first, place + 1))
+    party = None if people is None else count_people(utterance)
+    return counted if people is None or party is None else {**counted, people: Mention(*party)}
 
 
 def _chain(words: list[str], first: int) -> tuple[int, int, bool]:
