@@ -11,6 +11,7 @@ import os
 import runpy
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -106,6 +107,7 @@ def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Pa
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
+    tempfile.tempdir = None  # as it is before it is looked for in the environment
     sys.argv = list(arguments[1:])
     sys.path[:0] = [str(folder), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.excepthook = sys.__excepthook__

@@ -1,7 +1,5 @@
 """Repeat the periodic work of a worker process: one list of it, and a loop for each entry."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 0.5
-OUTBOX_GATHERS_S = 0.05
+OUTBOX_GATHERS_S = 0.25
 """So long, what several turns leave is gathered, to be sent together."""
 PROBE_EVERY_S = 2.0
 PAUSE_AFTER_FAILURE_S = 1.0

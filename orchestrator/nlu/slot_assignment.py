@@ -13,6 +13,7 @@ from typing import cast
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.classifier import LinearModel, add_up
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import (
     LISTS,
@@ -25,7 +26,6 @@ from orchestrator.nlu.extract.extractor import (
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.extract.numbers import count_things
 from orchestrator.nlu.extract.times import in_part_of_day
-from orchestrator.nlu.linear import LinearModel, add_up
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Json

@@ -4,8 +4,6 @@ Plain change of account where its files can be reached; where they lie below a c
 in root's home) the account keeps root's right to reach files, and nothing else of root's.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

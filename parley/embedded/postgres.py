@@ -3,8 +3,6 @@
 PostgreSQL refuses to run as root; as root it is given another account (see `parley.embedded.account`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

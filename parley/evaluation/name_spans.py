@@ -3,17 +3,16 @@
 It takes many messages of users, which a domain has not: its System 1 finds names by their capitals alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.nlu.classifier import LinearModel
 from orchestrator.nlu.extract.extractor import accepts_names
 from orchestrator.nlu.extract.found import NAME, Found, Reading
-from orchestrator.nlu.linear import Examples, LinearModel, fit
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from orchestrator.nlu.training.examples import Example
 from orchestrator.types import Dact

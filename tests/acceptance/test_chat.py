@@ -58,13 +58,14 @@ def converse(
 
 
 def survivors(tmp_path: Path) -> list[str]:
-    """Processes that the run left behind."""
+    """Processes that the run left behind: they have its environment, or what they print goes below its folder."""
     found: list[str] = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("TMPDIR") == str(tmp_path):
+            printed = str(Path(f"/proc/{process.pid}/fd/1").readlink())
+            if process.environ().get("TMPDIR") == str(tmp_path) or printed.startswith(f"{tmp_path}/"):
                 found.append(process.name())
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
+        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
     return found
 

@@ -21,6 +21,7 @@ import pytest
 from orchestrator.client import AsyncClient
 from parley.processes import has_ended
 from tests.processes.forked import run
+from tests.processes.gateway import stack
 
 ROOT = Path(__file__).parents[2]
 STORES = {"redis", "postgres"}
@@ -192,7 +193,7 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         up.send_signal(signal.SIGKILL)
         up.wait()
 
-    with run_up(data_dir) as (up, _):
+    with stack(data_dir, make_environment()) as (up, _):
         assert all(has_ended(process) for process in left_behind.values())
         children = noted(data_dir)
         listed = parley(data_dir, "sessions", "--json")

@@ -1,7 +1,5 @@
 """Calls tools of MCP servers; one session per server, shared by all tools that name it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,7 +1,5 @@
 """Compares a tool's inputs in the manifest with those of its MCP server, and reads its answer as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import orjson

@@ -8,7 +8,8 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass
 
-from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
+from orchestrator.dialogue.base_flow import Labels, SlotProblem
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import REOPENED, REPLACED
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid

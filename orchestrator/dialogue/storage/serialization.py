@@ -9,6 +9,7 @@ of `state` and `upgrade`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -73,6 +74,8 @@ def same(left: Json, right: Json) -> bool:
     if kind is not type(right) or left != right:
         return False
     if kind in _EXACT or (not left and kind is not float):
+        return True
+    if kind is list and all(map(operator.is_, left, right)):  # what did not change is the same object
         return True
     return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from orchestrator.context import TurnContext
+from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.res.answer import Answer, Response
+from orchestrator.res.response import Response
 from orchestrator.res.steps.generate import try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (

@@ -14,7 +14,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
-from orchestrator.res.answer import Response
+from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, name_slot, show_slot, show_slots
 from orchestrator.telemetry import SignalType, get_logger

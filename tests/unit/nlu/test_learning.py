@@ -9,7 +9,8 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.linear import Examples, Features, LinearModel, add_up, fit, probabilities
+from orchestrator.nlu.classifier import Features, LinearModel, add_up, probabilities
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
