@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.found import MONEY, NUMBER, RANGE, Found, Reading
@@ -224,25 +224,16 @@ _ONE = word_set("a an another")
 _ONE_MORE = word_set("extra additional more further checked single")
 
 
-def count_things(
-    utterance: Utterance, takes: Mapping[str, Collection[str]], people: str | None
-) -> dict[str, Mention]:
-    """Count what is named instead of numbered: `people` who come along, and one thing: "add a bag".
-
-    `takes`: the kinds of values that slots take.
-    """
+def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, Mention]:
+    """Count the one thing that is asked for without a number: "add a bag". `things`: slots, by what they count."""
     words = utterance.words
     counted: dict[str, Mention] = {}
-    for name, kinds in takes.items():
-        thing = name.removesuffix("s")
-        place = (
-            words.index(thing) if NUMBER in kinds and thing not in {name, people} and thing in words else 0
-        )
+    for thing in things.keys() & set(words):
+        place = words.index(thing)
         first = place - 1 if words[place - 1] not in _ONE_MORE else place - 2
-        if place and first >= 0 and words[first] in _ONE:
-            counted[name] = Mention(1, utterance.surface(first, place + 1))
-    party = None if people is None else count_people(utterance)
-    return counted if people is None or party is None else {**counted, people: Mention(*party)}
+        if first >= 0 and words[first] in _ONE:
+            counted[things[thing]] = Mention(1, utterance.surface(first, place + 1))
+    return counted
 
 
 def _chain(words: list[str], first: int) -> tuple[int, int, bool]:
