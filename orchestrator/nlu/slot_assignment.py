@@ -315,14 +315,14 @@ def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
     mentions = [mention for _, mention in sorted(parts, key=lambda part: part[0])]
     if len(mentions) == 1:
         (mention,) = mentions
-        return mention if mention.value is None else replace(mention, value=_values_of(mention))
-    values = [value for mention in mentions for value in _values_of(mention)]
+        return mention if mention.value is None else replace(mention, value=_values_of(mention.value))
+    values = [value for mention in mentions for value in _values_of(mention.value)]
     text = ", ".join(mention.text for mention in mentions)
     return Mention(values, text, invalid=next((m.invalid for m in mentions if m.invalid), None))
 
 
-def _values_of(mention: Mention) -> list[Json]:
-    return cast("list[Json]", mention.value) if type(mention.value) is list else [mention.value]
+def _values_of(held: Json) -> list[Json]:
+    return cast("list[Json]", held) if type(held) is list else [held]
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
