@@ -36,6 +36,8 @@ class Validation:
         self._flows = flows
         self._types = types
         self._extractor = extractor
+        steps = {step.dact for flow in flows.values() for step in flow.recipe}
+        self._only_steps = {dact for dact in steps if dact in flows and not flows[dact].examples}
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
         """Make an understanding fit the domain; also say what had to be dropped or repaired."""
@@ -72,6 +74,8 @@ class Validation:
         for flow in flows:
             if flow.dact not in self._flows:
                 problems.append(f"There is no flow {flow.dact[:60]!r}.")
+            elif flow.dact in self._only_steps:
+                problems.append(f"Nobody asks for {flow.dact!r} by itself: it is a step of plans.")
             elif not math.isfinite(flow.score):
                 problems.append(f"The score of {flow.dact!r} is no number.")
             else:
@@ -156,11 +160,10 @@ class Validation:
 
         Several that fit become candidates, none makes the value invalid.
         """
-        gazetteer = self._extractor.gazetteer
-        said = str(mention.value)
-        kind = entity_kind(slot.entity or "")
-        if gazetteer.is_value(kind, mention.value):
+        gazetteer, entity = self._extractor.gazetteer, slot.entity or ""
+        if gazetteer.is_entity(entity, mention.value):
             return mention
+        said, kind = str(mention.value), entity_kind(entity)
         values = gazetteer.lookup(kind, said)
         if not values and slot.open:
             return mention
