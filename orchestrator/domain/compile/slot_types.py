@@ -91,7 +91,9 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
             return Valid(text)
         is_told = entry.description in spec.prompt  # it is asked again by that
         wanted = "" if is_told else f"; it is {entry.description}"
-        name = spec.description.removeprefix("the ") if spec.description.startswith("the ") else spec.name
+        article, _, noun = spec.description.partition(" ")
+        is_name = article == "the" and noun.count(" ") <= 1  # "the flight that you want" is none
+        name = noun if is_name else spec.name
         return Rejected(f"That is no {name.replace('_', ' ')}{wanted}.")
 
     return check

@@ -13,12 +13,12 @@ from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded import Stores
 
 BOUNDS = {
-    CALLS: 3_700,
-    "JSON decoded": 4,
-    "JSON encoded": 38,
-    "statements": 6,
+    CALLS: 3_500,
+    "JSON decoded": 3,
+    "JSON encoded": 33,
+    "statements": 5.5,
     "Redis commands": 1.5,
-    "metric observations": 16,
+    "metric observations": 15,
     WAL_BYTES: 14_000,
 }
 """At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
