@@ -13,11 +13,12 @@ from orchestrator.agent.open_question import leave_open, reject, says_yes
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import done_by, put_off
 from orchestrator.dialogue.ambiguity import Ambiguity, Option
+from orchestrator.dialogue.changes.inheritance import REFERRED
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.nlu.leftovers import name_meant
-from orchestrator.nlu.plain_yes import is_plain_yes
+from orchestrator.nlu.plain_yes import is_plain_yes, only_agrees
 from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.plans.edits import ABOUT_DONE, KEEP
 from orchestrator.types import JsonObject
@@ -78,6 +79,8 @@ def _note_work(turn: RunningTurn, understood: Understanding) -> None:
         follow_row(turn, active)
     if understood.by_model_alone and understood.kind not in CHANGES_NOTHING:
         doubt(active)
+    if understood.refers:
+        active.notes[REFERRED] = True
 
 
 def _read_decision(understood: Understanding) -> str | None:
@@ -120,6 +123,10 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     if entry is None or flow is None or entry.flow_id != flow.flow_id:
         return False
     match understood.kind:
+        case MessageKind.TASK | MessageKind.DENIAL | MessageKind.CANCELLATION if (
+            understood.by_model_alone and only_agrees(understood.text)
+        ):
+            alike = not understood.slots  # the words ask for nothing, and refuse nothing
         case MessageKind.TASK:
             alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
         case MessageKind.UNKNOWN | MessageKind.CORRECTION:

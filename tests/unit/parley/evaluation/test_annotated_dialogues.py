@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.nlu.grounding import Grounding
+from parley.evaluation.dialogues.annotated import Mistaken
 from parley.evaluation.dialogues.drive import drive
 from parley.evaluation.dialogues.telling import By, Telling
 from parley.main import app
@@ -256,6 +258,54 @@ async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path,
     figures = await measure(data, tmp_path, Telling.SAID)
     assert figures["misses"] == []
     assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 7)
+
+
+ELSEWHERE = [
+    *REFERRING["turns"][:12],
+    user("I also need a hotel.", "FindHotel", {}, act("INFORM_INTENT", "intent", "FindHotel"), service="Hotels_1"),
+    system("Where?", act("REQUEST", "town"), service="Hotels_1"),
+    user("Bergen, please", "FindHotel", {"town": "Bergen"}, act("INFORM", "town", "Bergen"), service="Hotels_1"),
+    system("Found one.", call=("FindHotel", {"town": "Bergen"}), rows=[{"town": "Bergen", "hotel": "Quay"}],
+           service="Hotels_1"),
+]  # fmt: skip
+
+
+async def test_what_a_model_leaves_open_that_finds_references_itself_is_asked_for(
+    data: Path, tmp_path: Path
+) -> None:
+    """FS-7: it has named the restaurant that the user only chose; a hotel may be in any town then."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": ELSEWHERE}))
+    figures = await measure(data, tmp_path)
+    assert figures["misses"] == []
+    assert (figures["made_annotated"], figures["annotated_calls"]) == (1.0, 3)
+
+
+HOTEL = {"dact": "find_hotel_hotels_1", "score": 0.97}
+
+
+@pytest.mark.parametrize(
+    ("turn", "mistake"),
+    [
+        (1, {"kind": "denial"}),
+        (1, {"slots": {"city": "Fjord Hotel", "cuisine": "Greek"}}),
+        (1, {"slots": {"city": "Greek", "cuisine": "Oslo"}}),
+        (6, {"kind": "denial"}),
+        (6, {"kind": "task", "flows": [HOTEL]}),
+    ],
+    ids=["no request", "nobody's value", "exchanged", "no yes", "another task"],
+)
+async def test_what_a_model_gets_wrong_is_mended_by_the_words(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int, mistake: dict[str, Any]
+) -> None:
+    """PX-18, NL-7: a request, its values, and a plain yes are read in what the user says."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": REFERRING["turns"][:12]}))
+    turns = count(1)
+    monkeypatch.setattr(
+        Mistaken, "distort", lambda _self, meant: {**meant, **(mistake if next(turns) == turn else {})}
+    )
+    figures = await measure(data, tmp_path)
+    assert figures["misses"] == []
+    assert (figures["made_annotated"], figures["reached"]) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize("is_planted", [False, True])
