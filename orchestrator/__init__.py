@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from orchestrator.dialogue.remark import RemarkKind as RemarkKind
     from orchestrator.dialogue.slots import SlotSource as SlotSource
     from orchestrator.domain.export_links import ExportLink as ExportLink
+    from orchestrator.domain.model import EntityValue as EntityValue
     from orchestrator.domain.reader import Heard as Heard
     from orchestrator.domain.reader import Mention as Mention
     from orchestrator.domain.reader import Past as Past
     from orchestrator.domain.reader import Read as Read
-    from orchestrator.domain.services import EntityValue as EntityValue
-    from orchestrator.domain.services import FailureCategory as FailureCategory
     from orchestrator.domain.services import QueryRows as QueryRows
     from orchestrator.domain.services import Records as Records
     from orchestrator.domain.services import Service as Service
@@ -29,9 +28,10 @@ if TYPE_CHECKING:
     from orchestrator.domain.services import SqlRunner as SqlRunner
     from orchestrator.domain.services import Table as Table
     from orchestrator.domain.services import ToolCall as ToolCall
-    from orchestrator.domain.services import ToolFailure as ToolFailure
+    from orchestrator.errors import FailureCategory as FailureCategory
     from orchestrator.errors import NotFound as NotFound
     from orchestrator.errors import SessionClosed as SessionClosed
+    from orchestrator.errors import ToolFailure as ToolFailure
     from orchestrator.memory.business_context import Documents as Documents
     from orchestrator.memory.user_memory import Memory as Memory
     from orchestrator.pex.documents import AnswerFromDocuments as AnswerFromDocuments
@@ -58,11 +58,17 @@ _MODULES = {
     "dialogue.slots": ("SlotSource",),
     "domain.export_links": ("ExportLink",),
     "domain.reader": ("Heard", "Mention", "Past", "Read"),
+    "domain.model": ("EntityValue",),
     "domain.services": (
-        *("EntityValue", "FailureCategory", "QueryRows", "Records", "Service", "ServiceContext", "SqlRunner"),
-        *("Table", "ToolCall", "ToolFailure"),
+        "QueryRows",
+        "Records",
+        "Service",
+        "ServiceContext",
+        "SqlRunner",
+        "Table",
+        "ToolCall",
     ),
-    "errors": ("NotFound", "SessionClosed"),
+    "errors": ("FailureCategory", "NotFound", "SessionClosed", "ToolFailure"),
     "memory.business_context": ("Documents",),
     "memory.user_memory": ("Memory",),
     "pex.documents": ("AnswerFromDocuments",),

@@ -1,7 +1,8 @@
 """One turn as data: `TurnContext`, its frozen inputs, and `TurnChanges`, all that the turn would change.
 
 Steps read the one and fill the other. A failed step throws the changes away whole; nothing is written
-before the commit. `TurnLog` says what happened, and stays whatever becomes of the changes.
+before the commit. `TurnLog` says what happened, and stays whatever becomes of the changes. `Answer` is what RES
+makes of them all.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from orchestrator.dialogue.flow import BaseFlow, ValueFinder
+from orchestrator.dialogue.ambiguity import Question
+from orchestrator.dialogue.base_flow import ValueFinder
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
@@ -208,3 +211,43 @@ class TurnContext:
     log: TurnLog
     changes: TurnChanges
     live: LiveEvents | None = None
+
+
+NO_INTERACTION: JsonObject = {"kind": "none"}
+
+
+@dataclass(slots=True)
+class Answer:
+    """The reply and what goes with it (RS-7), while it is made.
+
+    `parts`: paragraphs in order, the open question last. `templates`: the names that made them.
+
+    `frames`: what is shown beside the words, each with its block. `interaction`: how the open question is
+    answered. `fixed`: places of paragraphs that no model may rewrite.
+    """
+
+    parts: list[str] = field(default_factory=list[str])
+    templates: list[str] = field(default_factory=list[str])
+    actions: list[JsonObject] = field(default_factory=list[JsonObject])
+    question: Question | None = None
+    frames: list[JsonObject] = field(default_factory=list[JsonObject])
+    interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
+    fixed: set[int] = field(default_factory=set[int])
+    leads: bool = False
+    """Whether the last paragraph leads over to the next sentence."""
+
+    def add(self, text: str, *, leads: bool = False, fixed: bool = False) -> None:
+        """Add a paragraph; after one that leads over, a single line continues it."""
+        if not text or text in self.parts:
+            return
+        if self.leads and "\n" not in text and "\n" not in self.parts[-1]:
+            self.parts[-1] += f" {text}"
+        else:
+            self.parts.append(text)
+        if fixed:
+            self.fixed.add(len(self.parts) - 1)
+        self.leads = leads
+
+    @property
+    def message(self) -> str:
+        return "\n\n".join(part for part in self.parts if part)

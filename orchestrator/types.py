@@ -1,7 +1,11 @@
-"""Identifiers and JSON: the words that every layer shares. No behaviour lives here."""
+"""Identifiers and JSON: the words that every layer shares. JSON is told apart, copied and compared here."""
 
+import re
+from hashlib import blake2b
 from secrets import token_hex
-from typing import Any, NewType, TypeAlias
+from typing import Any, NewType, TypeAlias, TypeGuard
+
+import orjson
 
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict of the same."""
@@ -29,5 +33,42 @@ def new_flow_id() -> FlowId:
 
 
 def new_id(prefix: str) -> str:
-    """A fresh identifier such as ``turn_3f2a…``: the prefix tells a reader what it names."""
+    """Make a fresh identifier such as ``turn_3f2a…``: the prefix tells a reader what it names."""
     return f"{prefix}_{token_hex(16)}"
+
+
+def is_object(value: Json) -> TypeGuard[JsonObject]:
+    return isinstance(value, dict)
+
+
+def is_list(value: Json) -> TypeGuard[list[Json]]:
+    return isinstance(value, list)
+
+
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""As JSON is written, behind any number of escaped backslashes."""
+
+
+def holds_nul(written: bytes) -> bool:
+    """Say whether a text of some written JSON has a NUL character, which databases do not store."""
+    return b"\\u0000" in written and _NUL.search(written.decode()) is not None
+
+
+def drop_nul(written: str) -> str:
+    """Take the NUL characters out of written JSON, or out of a plain text."""
+    return _NUL.sub(r"\1", written.replace("\0", ""))
+
+
+def hash_json(value: Json, size: int = 16) -> str:
+    """Make a digest of `size` bytes, in hexadecimal; the order of an object's keys does not count."""
+    return blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=size).hexdigest()
+
+
+def copy_json(value: Json) -> Json:
+    """Copy a value so that neither side sees the other's changes."""
+    return orjson.loads(orjson.dumps(value)) if is_object(value) or is_list(value) else value
+
+
+def same_value(left: Json, right: Json) -> bool:
+    """Compare as answers: 1 and true differ, 1 and 1.0 do not."""
+    return left == right and isinstance(left, bool) == isinstance(right, bool)

@@ -7,7 +7,6 @@ Which programs there are, and in which order, is the matter of `parley.stack`.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,11 @@ import psutil
 
 from orchestrator.errors import ProcessFailed
 from parley.data_folder import CLOSED, OWNERS_ONLY
+from parley.forking import ForkedProcess, can_fork, die_with, fork_program
 from parley.signals import hurry
 
-_PR_SET_PDEATHSIG = 1
 _POLL_S = 0.02
 _HURRIED_GRACE_S = 1.0
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,7 @@ class Program:
 
     Args:
         ready: given what the program has logged since its start; true once it can be used.
+        imported: whether it is Python's, and what it needs is imported here, so that it can be forked.
         grace_s: how long it may take to end after `stop_signal` before it is killed.
         metrics: where it serves its metrics, if anywhere.
     """
@@ -58,6 +58,7 @@ class Program:
     command: tuple[str, ...]
     log: Path
     ready: Callable[[str], bool]
+    imported: bool = False
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10.0
@@ -77,7 +78,7 @@ class Child:
         self.program = program
         self._note = notes / f"{program.name}.json"
         self._log_start = 0
-        self._process: psutil.Popen | None = None
+        self._process: ForkedProcess | psutil.Popen | None = None
 
     @property
     def pid(self) -> int:
@@ -91,19 +92,10 @@ class Child:
         program = self.program
         for folder in (program.log.parent, self._note.parent):
             folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
-        command, how = _as_account(program.command, program.account, program.stop_signal)
-        environment = {**os.environ, **program.environment}
         program.log.touch(mode=0o600)
         with program.log.open("ab") as log:
             self._log_start = log.tell()
-            self._process = psutil.Popen(
-                command,
-                stdout=log.fileno(),
-                env=environment,
-                start_new_session=True,
-                umask=OWNERS_ONLY,
-                **how,
-            )
+            self._process = _begin(program, log.fileno())
         note = {
             "pid": self.pid,
             "started_at": self._process.create_time(),
@@ -203,6 +195,24 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
+def _begin(program: Program, log: int) -> ForkedProcess | psutil.Popen:
+    environment = {**os.environ, **program.environment}
+    if program.imported and can_fork():
+        with Path(os.devnull).open("rb") as nothing:
+            return fork_program(
+                program.command[1:],
+                name=program.name,
+                environment=environment,
+                streams=(nothing.fileno(), log, log),
+                dies_by=program.stop_signal,
+                umask=OWNERS_ONLY,
+            )
+    command, how = _as_account(program.command, program.account, program.stop_signal)
+    return psutil.Popen(
+        command, stdout=log, env=environment, start_new_session=True, umask=OWNERS_ONLY, **how
+    )
+
+
 def _as_account(
     command: tuple[str, ...], account: Account | None, dies_by: signal.Signals | None
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -212,7 +222,7 @@ def _as_account(
     """
     how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     # The kernel's "parent died" signal is tied to the thread that started the child.
-    if _LIBC is None or threading.current_thread() is not threading.main_thread():
+    if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         dies_by = None
     if account is not None and account.keep_access:
         # Changing the account clears the "parent died" signal, so setpriv has to set it afterwards.
@@ -226,15 +236,5 @@ def _as_account(
     if account is not None:
         how |= {"user": account.uid, "group": account.gid, "extra_groups": []}
     if dies_by is not None:
-        how["preexec_fn"] = _die_with_parent(os.getpid(), dies_by)
+        how["preexec_fn"] = partial(die_with, os.getpid(), dies_by)
     return command, how
-
-
-def _die_with_parent(parent: int, stop_signal: signal.Signals) -> Callable[[], None]:
-    def set_signal() -> None:
-        assert _LIBC is not None
-        _LIBC.prctl(_PR_SET_PDEATHSIG, int(stop_signal))
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return set_signal

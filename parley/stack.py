@@ -31,6 +31,18 @@ _PRIVATE_SHUTDOWN_S = 5.0
 _STARTS = 2  # of a role that is killed while it starts; the third end is the last
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
+IMPORTED = (
+    *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.concurrency.thread"),
+    *("celery.worker.autoscale", "celery.worker.consumer", "kombu.transport.redis"),
+    *("gateway.app", "uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
+    *(
+        "orchestrator.agent.build",
+        "orchestrator.bootstrap",
+        "sqlalchemy.dialects.postgresql.psycopg",
+        "workers.app",
+    ),
+)
+"""What the roles need, but for Flower, which is seldom looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +111,25 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
     with hold(plan.data_dir), ExitStack() as stack:
         for name in end_leftovers(plan.data_dir / "run"):
             say(f"Ended {name}, left over from a run that was killed.")
-        # Half a second of imports, done while the stores start.
-        migration = stack.enter_context(ThreadPoolExecutor(1)).submit(import_module, _MIGRATION)
-        stores, children = _open_stores(plan, stack, say)
-        say("Bringing the database up to date.")
-        migration.result().migrate(stores.database_url)
+        # Two seconds of imports, done while the stores start, and no thread left when the roles are forked.
+        with ThreadPoolExecutor(1) as importing:
+            migration = importing.submit(import_module, _MIGRATION)
+            imported = importing.submit(_import_roles)
+            stores, children = _open_stores(plan, stack, say)
+            say("Bringing the database up to date.")
+            migration.result().migrate(stores.database_url)
+            imported.result()
         flower = None if plan.private else Flower(free_port(), "parley", secrets.token_urlsafe(12))
         children += _start_roles(plan, stores, flower, stack, say)
         yield RunningStack(address_of(plan.host, plan.port), stores, flower, tuple(children))
+
+
+def _import_roles() -> None:
+    """Import what the roles need, so that they are forked with it."""
+    for name, value in ONE_THREAD_EACH.items():
+        os.environ.setdefault(name, value)
+    for module in IMPORTED:
+        import_module(module)
 
 
 def note_models(say: Callable[[str], None]) -> None:
@@ -140,6 +163,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         return Program(
             name=name,
             command=(sys.executable, *command_of(role, seat)),
+            imported=True,
             log=plan.data_dir / "logs" / f"{name}.log",
             ready=ready,
             environment={**common, **additions},

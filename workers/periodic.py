@@ -23,7 +23,7 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 0.5
-OUTBOX_GATHERS_S = 0.05
+OUTBOX_GATHERS_S = 0.25
 """So long, what several turns leave is gathered, to be sent together."""
 PROBE_EVERY_S = 2.0
 PAUSE_AFTER_FAILURE_S = 1.0

@@ -44,6 +44,7 @@ _CORRECTING = re.compile(
     r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant|(?:change|set|make) the condition to)\b[ ,.:]*)+",
     re.IGNORECASE,
 )
+_NOTHING_BUT = re.compile(rf"(?:{_CORRECTING.pattern})[ .!?]*", re.IGNORECASE)
 _BARE_CORRECTION = re.compile(r"(?:not [TCVN]\d+ ,? ?)?(?:(?:by|column|table) )*[TCVN]\d+(?: instead)?")
 """A name or number alone, or in place of another: which slot it is for is not for this reader to say."""
 _PLACE = re.compile(
@@ -72,7 +73,7 @@ def read(heard: Heard) -> Read | None:
         return _refuse(f"I take requests of at most {LONGEST} characters.")
     if _PLACE.fullmatch(heard.text) and heard.asked is None:
         return _refuse("Say which rows you mean by their values, like “where year is 1982”.")
-    corrected = _CORRECTING.match(heard.text)
+    corrected = None if _NOTHING_BUT.fullmatch(heard.text) else _CORRECTING.match(heard.text)
     text = heard.text[corrected.end() :] if corrected else heard.text
     names = names_for(heard.own)
     message = read_message(text, names)

@@ -6,6 +6,7 @@ The flights are made up, and always the same. A document per route and day store
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -66,11 +67,12 @@ class Timetable:
             )
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         first, last = HOURS.get(time_of_day, ("00:00", "23:59"))
+        held = _count_held(document, cabin, without)
         rows = [
             {
                 **flight,
                 "price": flight["prices"][cabin],
-                "free": _free_seats(document, flight, cabin, without),
+                "free": flight["seats"][cabin] - held[flight["flight_id"]],
             }
             for flight in document["flights"]
             if flight["leaves_at"] > now and first <= flight["departs"] <= last
@@ -121,7 +123,7 @@ class Timetable:
             flight = _find(document, flight_id)
             if document["holds"].get(booking_ref) == wanted:
                 return flight
-            if _free_seats(document, flight, cabin, booking_ref) < passengers:
+            if flight["seats"][cabin] - _count_held(document, cabin, booking_ref)[flight_id] < passengers:
                 several = f"There are no longer {passengers} {cabin} seats"
                 message = f"{several if passengers > 1 else 'The seat is gone'} on {flight['flight_number']}."
                 raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
@@ -172,14 +174,13 @@ def _find(document: JsonObject, flight_id: str) -> JsonObject:
     raise _unknown()
 
 
-def _free_seats(document: JsonObject, flight: JsonObject, cabin: str, without: str) -> int:
-    """Count the seats left; those that the booking `without` holds count as free."""
-    held = sum(
-        hold["passengers"]
-        for booking_ref, hold in document["holds"].items()
-        if hold["flight_id"] == flight["flight_id"] and hold["cabin"] == cabin and booking_ref != without
-    )
-    return flight["seats"][cabin] - held
+def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
+    """Count the seats that are held in a cabin, by flight; those of the booking `without` do not count."""
+    held: Counter[str] = Counter()
+    for booking_ref, hold in document["holds"].items():
+        if hold["cabin"] == cabin and booking_ref != without:
+            held[hold["flight_id"]] += hold["passengers"]
+    return held
 
 
 def _check_day(day: str, airport: Airport, now: float) -> date:

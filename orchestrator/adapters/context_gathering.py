@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
 from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.ports.runs.status import OnFailure, RunStatus, Urgency
-from orchestrator.types import JsonObject, TenantId
+from orchestrator.types import JsonObject, TenantId, is_object
 
 
 class RunsContextGathering:

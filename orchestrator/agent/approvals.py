@@ -7,7 +7,6 @@ from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
@@ -15,6 +14,7 @@ from orchestrator.dialogue.understanding import MessageKind, Understanding
 from orchestrator.pex.calls.consent import grant, put_to_user
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision, from_unix
+from orchestrator.types import is_object
 
 DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 

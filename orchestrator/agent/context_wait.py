@@ -8,7 +8,6 @@ from __future__ import annotations
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import copy_json, is_list, is_object
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
@@ -20,7 +19,7 @@ from orchestrator.ports.memory.context import HAND_OVER_CONTEXT, ContextGatherin
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.lease import OutboxEntry
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, copy_json, is_list, is_object
 
 WAITING = "context"
 """In a parked flow's notes: the run that it waits for, until when, and why."""
@@ -138,12 +137,10 @@ def why_it_waited(flow: BaseFlow) -> Failed:
     )
 
 
-async def look_after_waiting(turn: RunningTurn, modules: Modules) -> None:
-    """Before a message is understood: flows that wait for context and need not any more are taken up."""
-    if modules.ports.gather is None:
-        return
+async def look_after_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
+    """Take up the flows that wait for context and need not any more."""
     for flow in find_waiting(turn):
-        await end_waiting(turn, modules.ports.gather, flow, late=False)
+        await end_waiting(turn, gathering, flow, late=False)
 
 
 def find_waiting(turn: RunningTurn) -> list[BaseFlow]:

@@ -27,7 +27,8 @@ def reject(turn: RunningTurn, why: str) -> None:
     names = ", ".join(
         _LANGUAGES.get(code, code) for code in turn.context.world.domain.config.language.supported
     )
-    turn.changes.remark(RemarkKind.REJECTED, why=why, languages=names)
+    asks = turn.changes.state.ambiguity.current is not None
+    turn.changes.remark(RemarkKind.REJECTED, why=why, languages=names, asks=asks)
     leave_open(turn)
 
 

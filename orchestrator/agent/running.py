@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from orchestrator.agent.modules import Modules
-from orchestrator.context import TurnChanges, TurnContext
+from orchestrator.context import Answer, TurnChanges, TurnContext
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.res.answer import Answer
 from orchestrator.telemetry.traces import Phases
 from orchestrator.turns.lease import Lease, Work
 

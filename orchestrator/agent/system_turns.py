@@ -21,16 +21,15 @@ from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import decode
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import Decoded, DialogueState
-from orchestrator.dialogue.storage.diff import diff
+from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work, outline_of
+from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
 from orchestrator.turns.turn import TurnStatus
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, is_list, is_object
 
 PROPOSAL = "proposal"
 """The action of a system turn that brings one."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.base_flow import Labels, ProblemKind, SlotProblem
 from orchestrator.dialogue.changes.inheritance import inherit
-from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, SlotProblem
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority

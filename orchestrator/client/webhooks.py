@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import orjson
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import InvalidInput, Unauthenticated
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, is_object
 
 
 def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body: bytes) -> JsonObject:

@@ -11,9 +11,8 @@ from enum import StrEnum
 from functools import partial
 from typing import TypeAlias
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.types import FlowId, Json, JsonObject, TurnId
+from orchestrator.types import FlowId, Json, JsonObject, TurnId, is_list, is_object
 
 MOST_OPEN = 16
 """Unresolved questions kept; the oldest goes first."""

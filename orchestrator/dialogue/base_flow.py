@@ -11,14 +11,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
-from orchestrator.dialogue.json_values import copy_json, same_value
 from orchestrator.dialogue.lifecycle import ACTIVE, ENDED, FlowState, FlowStatus, Reason, check_transition
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue, check_any
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
-from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_flow_id
+from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
 
 TURNS_KEPT = 20
 """Turn identifiers a flow holds: its first and its latest; the rest is in the session's history."""

@@ -10,33 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind, SlotProblem, ValueFinder
+from orchestrator.dialogue.base_flow import BaseFlow
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.types import Dact, JsonObject
-
-__all__ = [
-    "PARENTS",
-    "RETIRED",
-    "BaseFlow",
-    "ConverseFlow",
-    "FlowTypes",
-    "InternalFlow",
-    "Labels",
-    "PlanFlow",
-    "PlanStep",
-    "PrepareFlow",
-    "ProblemKind",
-    "ReadFlow",
-    "ScheduleFlow",
-    "SlotProblem",
-    "TransformFlow",
-    "ValueFinder",
-    "load_flow",
-    "make_flow_class",
-]
 
 
 @dataclass(eq=False, repr=False)

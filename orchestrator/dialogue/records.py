@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
 from orchestrator.dialogue.understanding import Digression, FlowScore
-from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
+from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, copy_json
 
 
 @dataclass(slots=True)
@@ -220,6 +219,8 @@ BOUND = "bound"
 """The note of a sub-flow that has been given its values, so that work on it has begun."""
 REOPENED = "reopened"
 """The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
+REPLACED = "replaced"
+"""The note of the values that a flow's slots had before they were corrected."""
 ANSWERED = "answered"
 """The note of a step that was given up because its answer is known; it counts as done."""
 

@@ -14,7 +14,6 @@ from datetime import date
 from enum import StrEnum
 from functools import lru_cache
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.validation import (
     LONGEST_FREE_TEXT,
@@ -35,7 +34,7 @@ from orchestrator.dialogue.validation import (
     show,
     strip_controls,
 )
-from orchestrator.types import Json, TurnId
+from orchestrator.types import Json, TurnId, is_list, is_object
 
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _TIME = re.compile(r"(\d{1,2}):(\d{2})(?::00)?", re.ASCII)

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.types import Json
+from orchestrator.types import Json, is_list, is_object
 
 LONGEST_TEXT = 500
 """Characters of a single value."""

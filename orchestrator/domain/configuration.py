@@ -23,9 +23,8 @@ from pydantic import (
     PositiveInt,
 )
 
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.guarding import HARMLESS_MODULES, is_importable
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_object
 
 
 def _read_switch(value: Json) -> Json:

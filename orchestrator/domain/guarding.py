@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 GUARDRAIL = "x-guardrail"
 STATEMENTS = "x-statements"

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.model import Entity, EntityValue
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 MOST_OF_SESSION = 200
 """Values of one entity that a session may have of its own."""

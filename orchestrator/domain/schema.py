@@ -21,12 +21,11 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import Kept, Mode, Priority, WhenStale
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import Pattern
 from orchestrator.domain.guarding import Language
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TOOL_ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")

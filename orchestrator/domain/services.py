@@ -10,26 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from orchestrator.domain.model import EntityValue
-from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
-
-__all__ = [
-    "DocumentSearch",
-    "EntityValue",
-    "FailureCategory",
-    "Paged",
-    "PythonRunner",
-    "QueryRows",
-    "Records",
-    "Service",
-    "ServiceContext",
-    "SqlRunner",
-    "Table",
-    "ToolCall",
-    "ToolFailure",
-    "UserMemory",
-]
 
 
 class Records(Protocol):

@@ -6,7 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import Service, ToolCall
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.memory.quoting import describe_passage
 from orchestrator.memory.ranking import rank
 from orchestrator.memory.tokenizer import find_terms

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.preferences import EVERYTHING, Preference, PreferenceKind
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 FORGOTTEN = "[forgotten]"
 REPLACES = "replaces"

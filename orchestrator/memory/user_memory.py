@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.domain.model import Domain
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import Service, ToolCall
 from orchestrator.domain.services import UserMemory as Port
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.memory.forgetting import REPLACES, read_replaced
 from orchestrator.memory.tokenizer import find_terms, split_words
 from orchestrator.ports.memory.preferences import (

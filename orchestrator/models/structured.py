@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import orjson
 
-from orchestrator.dialogue.json_values import drop_nul
 from orchestrator.models.templates import encode_data
 from orchestrator.ports.language_model import (
     ChatMessage,
@@ -20,7 +19,7 @@ from orchestrator.ports.language_model import (
     ToolCall,
     ToolDefinition,
 )
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, drop_nul
 
 Answer = TypeVar("Answer")
 LONGEST_QUOTE = 2_000

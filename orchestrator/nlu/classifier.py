@@ -1,7 +1,8 @@
 """The trained classifier of System 1: what a message wants, over flows, kinds of message and answers.
 
-Values do not decide: the extractors' finds stand in the text as their kinds. Context (the open
-question, the stack) is weighed elsewhere.
+A linear model is applied as a product of the rows of weights that a message's features have. Values do not
+decide: the extractors' finds stand in the text as their kinds. Context (the open question, the stack) is weighed
+elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import Features, LinearModel, add_up, probabilities
 from orchestrator.nlu.text import Utterance
 
 GRAM = 4
@@ -26,6 +26,44 @@ GRAM_WEIGHT = 0.35
 MOST_TOKENS = 120
 """Only this much of a long message is classified."""
 _UNKNOWN_WORDS_KEPT = 4096
+
+Features = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """`weights`: a row for each feature, at its place, and a column for each label; `bias` by label.
+
+    `sharpness` multiplies the scores.
+    """
+
+    labels: tuple[str, ...]
+    places: Mapping[str, int]
+    weights: Any
+    bias: Any
+    sharpness: float = 1.0
+
+
+def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
+    """Add up the weights of what is there, in the order of the labels; `onto` what is known so far, else the bias."""
+    places: list[int] = []
+    weights: list[float] = []
+    for name, weight in features.items():
+        place = model.places.get(name)
+        if place is not None:
+            places.append(place)
+            weights.append(weight)
+    total = model.bias if onto is None else onto
+    return np.array(weights) @ model.weights.take(places, axis=0) + total if places else total
+
+
+def probabilities(model: LinearModel, scores: Mapping[str, float]) -> dict[str, float]:
+    """Turn scores by label into probabilities."""
+    values = {label: value * model.sharpness for label, value in scores.items()}
+    highest = max(values.values())
+    powers = {label: math.exp(value - highest) for label, value in values.items()}
+    total = sum(powers.values())
+    return {label: power / total for label, power in powers.items()}
 
 
 def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[str]:
@@ -81,6 +119,10 @@ class Classifier:
         self._zero = np.zeros(len(model.labels))
         self._words = self._word_rows()
         self._seen = frozenset(self._words)
+
+    def knows(self, word: str) -> bool:
+        """Tell whether training has seen a word, in singular or plural."""
+        return not self._seen.isdisjoint((word, f"{word}s", word.removesuffix("s")))
 
     def classify(self, tokens: Sequence[str]) -> Opinion:
         """Judge delexicalised tokens."""

@@ -6,7 +6,7 @@ Whoever reads a message without a model is sure only of what is explained; the r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -14,6 +14,7 @@ from orchestrator.dialogue.understanding import Mention, MessageKind, Understand
 from orchestrator.domain.model import Answer
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.extractor import is_free_text
+from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.extract.gazetteer import choose_nearest
 from orchestrator.nlu.message_kind import Evidence, kind_of_label
 from orchestrator.nlu.nlu_context import NluContext
@@ -148,10 +149,28 @@ def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
 
 def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
     """Say whether all things that a request names are left: "book a hotel" asks for none of the tasks."""
+    things = name_things(utterance)
+    return bool(things) and things <= set(left)
+
+
+def name_things(utterance: Utterance) -> set[str]:
+    """List the nouns behind articles: what is spoken of as if it were to be had."""
     words = utterance.words
     begins = [place for place, word in enumerate(words, start=1) if word in _ARTICLES and place < len(words)]
-    things = {words[_end_of_thing(words, first)] for first in begins} - _POLITE
-    return bool(things) and things <= set(left)
+    return {words[_end_of_thing(words, first)] for first in begins} - _POLITE
+
+
+def find_strange(
+    utterance: Utterance,
+    candidates: Iterable[Candidate],
+    knows: Callable[[str], bool],
+    active: FlowSpec | None,
+) -> tuple[str, ...]:
+    """List the things, besides values, that nothing in the domain speaks of: "I need a taxi" asks for no wheelchair."""
+    own = slot_words(active) if active is not None else frozenset[str]()
+    found = {place for one in candidates for place in range(one.first, one.last)}
+    free = {word for place, word in enumerate(utterance.words) if place not in found and len(word) > 2}
+    return tuple(sorted(word for word in name_things(utterance) & free - own if not knows(word)))
 
 
 def _end_of_thing(words: Sequence[str], first: int) -> int:

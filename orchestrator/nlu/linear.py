@@ -1,13 +1,11 @@
-"""Linear models over sparse features: fitted, kept for the next process, applied elsewhere.
+"""Linear models over sparse features: fitted, and kept for the next process. `classifier` applies them.
 
-Applying one is a product of the rows of weights that a message's features have (`add_up`; `classifier` keeps the
-sums of words): a process that finds kept models needs no SciPy, which only training imports.
+A process that finds kept models needs no SciPy, which only training imports.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import platform
 import zipfile
 import zlib
@@ -23,6 +21,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import orjson
 
+from orchestrator.nlu.classifier import Features, LinearModel
 from orchestrator.telemetry import get_logger
 
 LIBRARIES = ("numpy", "scipy")
@@ -35,8 +34,6 @@ _PRECISION = 1e-4
 """The steepest slope, for an example, at which a fit is done."""
 
 _log = get_logger(__name__)
-
-Features = Mapping[str, float]
 
 
 class TrainedModels(Protocol):
@@ -52,42 +49,6 @@ class TrainedModels(Protocol):
     def put(self, key: str, content: bytes) -> None:
         """Keep a content, whole or not at all; where nothing can be kept, nothing happens."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class LinearModel:
-    """`weights`: a row for each feature, at its place, and a column for each label; `bias` by label.
-
-    `sharpness` multiplies the scores.
-    """
-
-    labels: tuple[str, ...]
-    places: Mapping[str, int]
-    weights: Any
-    bias: Any
-    sharpness: float = 1.0
-
-
-def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
-    """Add up the weights of what is there, in the order of the labels; `onto` what is known so far, else the bias."""
-    places: list[int] = []
-    weights: list[float] = []
-    for name, weight in features.items():
-        place = model.places.get(name)
-        if place is not None:
-            places.append(place)
-            weights.append(weight)
-    total = model.bias if onto is None else onto
-    return np.array(weights) @ model.weights.take(places, axis=0) + total if places else total
-
-
-def probabilities(model: LinearModel, scores: Mapping[str, float]) -> dict[str, float]:
-    """Turn scores by label into probabilities."""
-    values = {label: value * model.sharpness for label, value in scores.items()}
-    highest = max(values.values())
-    powers = {label: math.exp(value - highest) for label, value in values.items()}
-    total = sum(powers.values())
-    return {label: power / total for label, power in powers.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.plain_yes import puts_off
+from orchestrator.nlu.plain_yes import is_forbidden, puts_off
+from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -258,7 +259,7 @@ def _declines(kind: MessageKind, evidence: Evidence) -> bool:
     keeps = _KEEPS.search(" ".join(words)) is not None
     if words[0] in _NO:
         return keeps or kind is not MessageKind.CORRECTION
-    return keeps and kind is MessageKind.UNKNOWN
+    return kind is MessageKind.UNKNOWN and (keeps or is_forbidden(evidence.utterance.text))
 
 
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
@@ -298,7 +299,7 @@ def _own_coverage(evidence: Evidence, besides: frozenset[str] = frozenset()) -> 
         place
         for found in evidence.candidates
         for place in range(found.first, found.last)
-        if words[place] in said
+        if words[place] in said or is_negated(evidence.utterance, found)
     }
     return _share(evidence, inside, besides)
 
@@ -324,7 +325,7 @@ _LITTLE = word_set(
 
 _CORRECTING = word_set(
     "actually sorry oops wait instead rather meant mean means change set update switch correct correction wrong "
-    "mistake should said say and also can you could let let's us leave leaving go going fly flying"
+    "mistake should said say and also but can you could let let's us leave leaving go going fly flying"
 )
 """What people say around values that they correct."""
 

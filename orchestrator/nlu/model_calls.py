@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import (
     Digression,
@@ -23,7 +22,7 @@ from orchestrator.models.calling import CallContext
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, values_of
 from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.text import clean
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 
 THINK = "nlu_think"
 CONTEMPLATE = "nlu_contemplate"

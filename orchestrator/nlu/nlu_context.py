@@ -13,7 +13,7 @@ from functools import lru_cache
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
-from orchestrator.dialogue.records import History, Shown
+from orchestrator.dialogue.records import REPLACED, History, Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
@@ -70,7 +70,8 @@ class NluContext:
 
     `recent`: slots of the active flow that the user gave a value last. `shown`: the rows displayed last.
     `own`: values that only this session has, by entity. `plan`: the one at work. `tasks`: the flows in
-    progress, the active one last. `history`: the conversation, for prompts.
+    progress, the active one last. `history`: the conversation, for prompts. `replaced`: what the active flow's values
+    were before they were corrected.
     """
 
     today: date
@@ -86,6 +87,7 @@ class NluContext:
     history: ContextCoordinator = NOTHING_SAID
     recent: frozenset[str] = frozenset()
     shown: Shown | None = None
+    replaced: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
     @property
     def intent(self) -> str | None:
@@ -100,6 +102,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         today=day_of(now),
         active=None if active is None else active.spec,
         values={} if active is None else values_of(active),
+        replaced={} if active is None else active.notes.get(REPLACED, {}),
         recent=frozenset() if active is None else _given_last(active),
         shown=find_rows_at_hand(state, active),
         question=_read_question(state, active),

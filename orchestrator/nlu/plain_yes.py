@@ -66,6 +66,11 @@ _FIXED = re.compile(
 """Phrases that agree as a whole, whatever their words mean elsewhere."""
 _MAKING = re.compile(r"\bmake (?:it|that|them)\b(?!\s+so\b)")
 """How another value is named, though it may be the one that was offered: "sorry, make it tomorrow"."""
+_FORBIDDEN = re.compile(
+    r"(?:please |sorry,? )*(?:don't|do not|never) "
+    r"(?:book|buy|do|order|take|add|cancel|change|make|drop|delete|send) (?:it|that|this|them|anything)\b"
+    r"(?: (?:please|now|yet))?[.! ]*"
+)
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")
 _ASIDE = re.compile(
     r"(?:,| and\b)(?:\W*(?:and|oh|please|also))*\W+"
@@ -80,6 +85,11 @@ def puts_off(words: Iterable[str]) -> bool:
     """Say whether words put off rather than give up: "let me think about whether I can afford this"."""
     said = frozenset(words)
     return not _HEDGING.isdisjoint(said) and _GIVING_UP.isdisjoint(said)
+
+
+def is_forbidden(text: str) -> bool:
+    """Say whether a text says no to what was offered by its deed: "don't book it"."""
+    return _FORBIDDEN.fullmatch(text.casefold().replace("’", "'")) is not None
 
 
 def is_plain_yes(text: str, question: str) -> bool:

@@ -6,12 +6,14 @@ Takes candidates, gives mentions by slot. Types decide what is possible, the wor
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.classifier import LinearModel, add_up
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import (
     LISTS,
@@ -24,7 +26,6 @@ from orchestrator.nlu.extract.extractor import (
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.extract.numbers import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
-from orchestrator.nlu.linear import LinearModel, add_up
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Json
@@ -48,23 +49,31 @@ _BEFORE_PRONOUN = word_set(
     "which that this the best another good first second third fourth fifth next last any every no other cheap there"
 )
 _AFTER_PRONOUN = word_set("way of that which in near with")
-_NEGATIONS = frozenset({"not", "isn't", "never"})
+_UNWANTED = re.compile(
+    r"\b(?:(?:not|isn['’]?t|never)(?: (?:to|from|on|in|at|the))?|instead of|rather than"
+    r"|(?:do(?:es)? not|(?:do|does)n['’]?t|no longer)(?: (?:really|even))? (?:want|wish|need|like|feel like)"
+    r"(?: (?!(?:and|but|or|more|less|than|before|after|over|under|only|just|instead|because|if)\b)\w+){0,6}"
+    r"|^good) $"
+)
+"""What stands before a value that is not meant; "good morning" greets."""
 _AFTER_NAME = word_set("to be should is must as not a the : = in for")
 """What stands between the name of a slot and its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowSlots:
-    """What the slots of a flow take. `kinds` by slot; `lists`, `booleans`: which take several values, or yes and no."""
+    """What slots take: `kinds`, and `own`, that of its own values; `lists`, `booleans`: several values, yes and no."""
 
     kinds: Mapping[str, tuple[str, ...]]
+    own: Mapping[str, str]
     lists: frozenset[str]
     booleans: Mapping[str, SlotSpec]
 
     @classmethod
     def of(cls, flow: FlowSpec) -> FlowSlots:
         lists = frozenset(slot.name for slot in flow.slots.values() if type_name(slot) in LISTS)
-        return cls(kinds_by_slot(flow.slots), lists, boolean_slots(flow.slots))
+        own = {name: value_kind(name) for name in flow.slots}
+        return cls(kinds_by_slot(flow.slots), own, lists, boolean_slots(flow.slots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +197,7 @@ class SlotAssigner:
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
                 possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
-                guesses += self._guess(utterance, candidates, position, possible, asked)
+                guesses += self._guess(utterance, candidates, position, possible, slots.own, asked)
                 # Once the question is answered, what else is said is for another slot.
                 asked = None if any(slot.name == asked for slot in possible) else asked
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
@@ -214,6 +223,7 @@ class SlotAssigner:
         candidates: Sequence[Candidate],
         position: int,
         possible: list[SlotSpec],
+        own: Mapping[str, str],
         asked: str | None,
     ) -> list[Guess]:
         """Rate the slots that a candidate may be for; `asked`: that of the open question."""
@@ -223,7 +233,7 @@ class SlotAssigner:
             return [] if named is None else [Guess(1.0, candidate, named)]
         odds = self._weigh(context_features(utterance, candidates, position, asked), possible, candidate.kind)
         for place, slot in enumerate(possible):
-            first = self._model.sharpness * first_score(candidate, slot.name, asked)
+            first = self._model.sharpness * first_score(candidate, own[slot.name], asked=slot.name == asked)
             first -= _LATER * place * (candidate.kind == DATE)
             odds[slot.name] = odds.get(slot.name, _UNSEEN) * math.exp(first)
         return _rate(candidate, possible, odds, self._numbers)
@@ -257,9 +267,9 @@ class SlotAssigner:
         return {name: math.exp(min(60.0, float(scores[place]) * sharpness)) for name, place in places}
 
 
-def first_score(candidate: Candidate, slot: str, asked: str | None) -> float:
-    """Score a slot for a candidate before its surroundings are looked at: asked for, or one of its known values."""
-    return _ASKED * (slot == asked) + _LISTED * (value_kind(slot) in candidate.readings)
+def first_score(candidate: Candidate, own: str, *, asked: bool) -> float:
+    """Score a slot for a candidate before its surroundings are looked at: asked for, or one of its `own` values."""
+    return _ASKED * asked + _LISTED * (own in candidate.readings)
 
 
 def _rate(
@@ -313,18 +323,8 @@ def _values_of(mention: Mention) -> list[Json]:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether the words before say that this value is not meant: "not X", "instead of X"."""
-    words, first = utterance.words, candidate.first
-    if first == 0:
-        return False
-    if words[first - 1] in _NEGATIONS:
-        return True
-    before = words[max(0, first - 3) : first]
-    if len(before) >= 2 and (
-        before[-2] in _NEGATIONS and before[-1] in {"to", "from", "on", "in", "at", "the"}
-    ):
-        return True
-    return " ".join(before[-2:]) in {"instead of", "rather than"}
+    """Tell whether the words before say that this value is not meant: "not X", "I don't want to fly to X"."""
+    return _UNWANTED.search("".join(f"{word} " for word in utterance.words[: candidate.first])) is not None
 
 
 def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSpec]) -> SlotSpec | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
@@ -18,7 +17,7 @@ from orchestrator.pex.frames import FrameWriter, make_frame
 from orchestrator.pex.skill_outcome import SkillOutcome
 from orchestrator.tools.guardrails.verdict import Entities
 from orchestrator.tools.toolbox import Tool
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 
 
 @dataclass(frozen=True, slots=True)

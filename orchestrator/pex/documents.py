@@ -6,12 +6,11 @@ what comes to nothing there leaves the quotation.
 
 from __future__ import annotations
 
-from orchestrator.dialogue.json_values import is_list
 from orchestrator.memory.quoting import find_unfounded_numbers, quote, share_of
+from orchestrator.pex.calls.guarded_call import call_in_order
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps.invoke import call_in_order
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, is_list
 
 QUESTION = "question"
 LEAST_ABOUT = 0.34

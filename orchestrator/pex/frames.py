@@ -6,14 +6,13 @@ model chooses how the data are shown, never what they are: they stay those that 
 
 from __future__ import annotations
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution, Failed, Rung
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 SHOWN_ROWS = 512
 DISPLAY_TYPES = ("table", "chart", "card", "list", "form", "confirmation", "toast")

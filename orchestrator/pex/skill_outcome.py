@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.model import SkillSpec
 from orchestrator.errors import FailureCategory
 from orchestrator.models.structured import Shape, ToolsAnswer, read_json
 from orchestrator.pex.execution import Ending
 from orchestrator.ports.language_model import ToolDefinition
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, is_object
 
 FINISH = "finish"
 MOST_ENTRIES = 5

@@ -11,13 +11,12 @@ from itertools import chain, repeat
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_draft
 from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
 from orchestrator.ports.language_model import MODEL_FAILURES
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _NOTHING = Draft(())
 MOST_LESSONS = 9

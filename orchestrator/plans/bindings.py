@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import EffectNote, PlanStep
 from orchestrator.dialogue.specification import Binding, Condition, FlowSpec
-from orchestrator.types import FlowId, Json, JsonObject
+from orchestrator.types import FlowId, Json, JsonObject, same_value
 
 _DONE_WITH = "done_with"
 """In a plan's notes: what the plan had for each step that did something for good, by the step's flow."""

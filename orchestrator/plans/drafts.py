@@ -9,12 +9,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import Rejected
 from orchestrator.dialogue.specification import Binding, Family
 from orchestrator.plans.changes import free_name
-from orchestrator.types import Dact, FlowId, Json, JsonObject, new_id
+from orchestrator.types import Dact, FlowId, Json, JsonObject, is_list, is_object, new_id
 
 # A plan within a plan is refused; talk and housekeeping are nobody's step.
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})

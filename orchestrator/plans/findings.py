@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import Unavailable
 from orchestrator.plans.bindings import resolve
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind
 from orchestrator.tools.trifecta import join_labels
-from orchestrator.types import Json
+from orchestrator.types import Json, is_object
 
 _SEEN = "findings"
 SHORTEST_NAME = 3

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.json_values import is_list
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.plans.advisor import Advisor
@@ -27,7 +26,7 @@ from orchestrator.plans.recipe import (
     make_step,
 )
 from orchestrator.telemetry import SignalType
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, is_list
 
 # From this many steps on a decomposition is searched for under `auto` (PL-5).
 WORTH_A_TREE = 4

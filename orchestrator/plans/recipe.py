@@ -7,7 +7,6 @@ import re
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import ANSWERED, BOUND, PlanStep
 from orchestrator.dialogue.specification import RecipeStep
 from orchestrator.dialogue.understanding import Mention
@@ -15,7 +14,7 @@ from orchestrator.nlu.leftovers import unexplained
 from orchestrator.nlu.text import tokenize
 from orchestrator.plans.bindings import holds, resolve
 from orchestrator.plans.changes import Change, ChangeKind
-from orchestrator.types import FlowId, new_id
+from orchestrator.types import FlowId, new_id, same_value
 
 # The note of a plan whose steps a model chose: what is declared does not join it, and what the model
 # gave up before it was begun is not missed.

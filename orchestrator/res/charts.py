@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 5_000

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from orchestrator.context import TurnContext
+from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.lifecycle import FlowState, Reason
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.res.answer import Answer, Response, Writer
+from orchestrator.res.response import Response, Writer
 from orchestrator.res.steps import STEPS
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates

@@ -7,10 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.domain.registry import Registry
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 

@@ -1,16 +1,18 @@
-"""Steps of a turn that must not be had twice: answered from the journal, else run and recorded (RT-8 … RT-10).
+"""Steps of a turn that must run at most once: answered from the journal, else run and recorded (RT-8 … RT-10).
 
 Pure against `ports.lane.Lane`. The ledger is asked only for calls that are not idempotent. What a step
-does, its caller knows.
+does, its caller knows. Listeners are told what is at work when that takes a moment (RT-15): hints only, for the
+same events are in the turn's commit, with their numbers.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from orchestrator.dialogue.json_values import hash_json
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
@@ -22,18 +24,29 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.ports.lane import Lane
-from orchestrator.runtime.live_events import Tell, tell_nobody
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
+from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
-from orchestrator.types import Json, TurnId
+from orchestrator.types import Json, JsonObject, TurnId, hash_json
 
 TOOL = "tool"
 """The kind of a tool's step; the others are of models."""
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 """Named errors that do not tell whether a call had an effect."""
+
+QUIET_FOR_S = 0.1
+"""A turn that is done by then costs no message; shorter than that, people see no delay."""
+
+Tell: TypeAlias = Callable[[str, JsonObject], None]
+"""Takes the type of an event and its payload."""
+
+
+def tell_nobody(kind: str, payload: JsonObject) -> None:
+    """For turns that nobody listens to."""
 
 
 class Journal:
@@ -235,3 +248,41 @@ class _Call:
     idempotent: bool
     effect: Effect | None
     idempotency_key: str
+
+
+class TurnHints:
+    """Tells listeners what one attempt of a turn does; `close` it when the attempt ends."""
+
+    def __init__(self, live: LiveEvents, lease: Lease) -> None:
+        self._live = live
+        self._session_id = lease.session_id
+        self._turn_id = lease.work.turn_id
+        self._waiting: list[Event] = []
+        self._quiet = asyncio.get_running_loop().call_later(QUIET_FOR_S, self._begin)
+        self._begun = False
+        self._sending: asyncio.Task[None] | None = None
+        self.tell("started", {"seq": lease.work.seq})
+
+    def tell(self, kind: str, payload: JsonObject) -> None:
+        """Tell it now, or once the turn has taken a moment."""
+        self._waiting.append(Event(self._session_id, kind, self._turn_id, payload))
+        if self._begun:
+            self._send()
+
+    def close(self) -> None:
+        """Tell nothing more: what was to be told is about to be committed, or begun anew."""
+        self._quiet.cancel()
+        self._waiting.clear()
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._send()
+
+    def _send(self) -> None:
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._publish(), name="hints of a turn")
+
+    async def _publish(self) -> None:
+        while self._waiting:
+            told, self._waiting = tuple(self._waiting), []
+            await self._live.publish(self._session_id, told)

@@ -29,8 +29,7 @@ from orchestrator.runtime.endings import (
     as_stopped,
     commit_without_effects,
 )
-from orchestrator.runtime.journal import Journal
-from orchestrator.runtime.live_events import TurnHints
+from orchestrator.runtime.journal import Journal, TurnHints
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
 from orchestrator.telemetry.traces import Phases, note_failure, turn_span

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from orchestrator.dialogue.json_values import is_list, is_object, same_value
 from orchestrator.errors import NotFound
 from orchestrator.ports.memory.documents import (
     CANDIDATES,
@@ -26,7 +25,17 @@ from orchestrator.ports.memory.documents import (
 from orchestrator.ports.memory.preferences import MOST_PREFERENCES, Preference, Source
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, new_entry_id
 from orchestrator.testing.store import MemoryStore
-from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import (
+    DEFAULT_TENANT,
+    Json,
+    JsonObject,
+    SessionId,
+    TenantId,
+    UserId,
+    is_list,
+    is_object,
+    same_value,
+)
 
 
 @dataclass(slots=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.tools.toolbox import Tool, ToolError, read_envelope
 from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
-from orchestrator.types import FlowId, Json, JsonObject
+from orchestrator.types import FlowId, Json, JsonObject, is_object
 
 
 def make_effect(

@@ -17,7 +17,6 @@ from typing import Any, Protocol, TypeAlias
 
 import orjson
 
-from orchestrator.dialogue.json_values import holds_nul
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.services import ToolCall
@@ -26,7 +25,7 @@ from orchestrator.ports.tools import RateLimits, ToolCache, ToolTransport
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.in_process import InProcessCache, InProcessRateLimits, SharedStore
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
-from orchestrator.types import JsonObject, ToolId
+from orchestrator.types import JsonObject, ToolId, holds_nul
 
 _log = get_logger(__name__)
 

@@ -6,7 +6,6 @@ import time
 from functools import partial
 
 from orchestrator.context import ToolUsed, TurnContext
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import (
@@ -38,7 +37,7 @@ from orchestrator.tools.toolbox import (
 )
 from orchestrator.tools.trifecta import carry_labels
 from orchestrator.turns.step import NotBegun, UnknownOutcome
-from orchestrator.types import FlowId, Json, JsonObject
+from orchestrator.types import FlowId, Json, JsonObject, is_object
 
 # What ends a turn from outside is never turned into a tool's error.
 PASS_THROUGH = (TurnCancelled, LaneLost, DeadlineExceeded)

@@ -10,8 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
-from orchestrator.dialogue.json_values import hash_json
-from orchestrator.types import FlowId, Json, JsonObject, SessionId, ToolId, TurnId
+from orchestrator.types import FlowId, Json, JsonObject, SessionId, ToolId, TurnId, hash_json
 
 
 class LedgerStatus(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.dialogue.storage.serialization import Outline
 from orchestrator.turns.approval import ApprovalRecord, ClosedApproval
 from orchestrator.turns.event import Event
 from orchestrator.turns.plan import PlanRecord, PlanRevision
@@ -91,32 +92,11 @@ class FrameRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """What housekeeping looks for in the states of many sessions: flows on the stack, approvals that wait, and how
-    many turns no summary covers.
-    """
-
-    flows: list[str]
-    approvals: int
-    unsummarised: int
-
-
-def outline_of(state: JsonObject) -> Outline:
-    """The outline of a state as serialised."""
-    summary: JsonObject = state.get("summary") or {}
-    return Outline(
-        [flow["flow_id"] for flow in state.get("stack", ())],
-        len(state.get("approvals", ())),
-        state.get("turn", 0) - summary.get("through_turn", 0),
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class TurnCommit:
     """Everything one turn changes, written in one transaction under the fence (RT-4).
 
-    `state` is the whole working state; `diff` leads to it from the state before (see
-    `dialogue.storage.diff`), and stores may keep nothing else; `snapshot` asks for a full copy in the history as well.
+    `state` is the whole working state; `diff` leads to it from the state before, and stores may keep nothing else;
+    `snapshot` asks for a full copy in the history as well.
     """
 
     status: TurnStatus

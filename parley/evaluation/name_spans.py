@@ -11,9 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.nlu.classifier import LinearModel
 from orchestrator.nlu.extract.extractor import accepts_names
 from orchestrator.nlu.extract.found import NAME, Found, Reading
-from orchestrator.nlu.linear import Examples, LinearModel, fit
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from orchestrator.nlu.training.examples import Example
 from orchestrator.types import Dact

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import psutil
 import pytest
 
 from parley.stack import TRAINED_FOLDER
+from tests.processes.forked import run
 
 ROOT = Path(__file__).parents[2]
 TURN_KEYS = {
@@ -41,21 +41,31 @@ def converse(
     *options: str,
     command: tuple[str, ...] | None = None,
     trained: Path | None = None,
-) -> subprocess.CompletedProcess[bytes]:
-    chat = command or (sys.executable, "-m", "parley", "chat", "--data-dir", str(tmp_path / "data"), *options)
-    return subprocess.run(
-        chat, input=lines, capture_output=True, check=False, cwd=ROOT, env=make_environment(tmp_path, trained)
-    )
+) -> subprocess.CompletedProcess[str]:
+    environment = make_environment(tmp_path, trained)
+    if command is not None:
+        return subprocess.run(
+            command,
+            input=lines.decode(),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+            env=environment,
+        )
+    chat = ("-m", "parley", "chat", "--data-dir", str(tmp_path / "data"), *options)
+    return run(chat, given=lines, environment=environment)
 
 
 def survivors(tmp_path: Path) -> list[str]:
-    """Processes that the run left behind."""
+    """Processes that the run left behind: they have its environment, or what they print goes below its folder."""
     found: list[str] = []
     for process in psutil.process_iter():
         try:
-            if process.environ().get("TMPDIR") == str(tmp_path):
+            printed = str(Path(f"/proc/{process.pid}/fd/1").readlink())
+            if process.environ().get("TMPDIR") == str(tmp_path) or printed.startswith(f"{tmp_path}/"):
                 found.append(process.name())
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
+        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
     return found
 
@@ -86,10 +96,10 @@ def conversation(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
     place = tmp_path_factory.mktemp("chat")
     done = converse(place, b"\n".join((b"Hello", *BAD, *BOOKING)), "--json")
 
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stderr
     return Conversation(
         [json.loads(line) for line in done.stdout.splitlines()],
-        [line for line in done.stderr.decode().splitlines() if line.startswith("parley: line ")],
+        [line for line in done.stderr.splitlines() if line.startswith("parley: line ")],
         survivors(place),
         place / "data" / "trained",
     )
@@ -101,12 +111,12 @@ def test_a_piped_line_is_answered_and_nothing_is_left(tmp_path: Path, conversati
     line = b"Book a flight from Oslo to Madrid tomorrow\n"
     done = converse(tmp_path, line, command=command, trained=conversation.trained)
 
-    assert done.returncode == 0, done.stderr.decode()
-    you, parley = done.stdout.decode().splitlines()[:2]
+    assert done.returncode == 0, done.stderr
+    you, parley = done.stdout.splitlines()[:2]
     assert you == "You: Book a flight from Oslo to Madrid tomorrow"
     assert parley.startswith("Parley: ")
     assert "(no answer" not in parley
-    assert b"No OPENAI_API_KEY" in done.stderr
+    assert "No OPENAI_API_KEY" in done.stderr
     assert survivors(tmp_path) == []
 
 

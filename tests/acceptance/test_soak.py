@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import orjson
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes.forked import run
 
 
 def run_soak(*options: str) -> dict[str, object]:
-    ended = subprocess.run(
-        [sys.executable, "-m", "parley", "soak", "--json", *options],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=800,
-        check=False,
-    )
-    said = ended.stderr.decode()
-    assert ended.stdout, said
+    ended = run(("-m", "parley", "soak", "--json", *options), environment=os.environ)
+    assert ended.stdout, ended.stderr
     report = orjson.loads(ended.stdout)
-    assert ended.returncode == (1 if report["breaches"] else 0), said
+    assert ended.returncode == (1 if report["breaches"] else 0), ended.stderr
     return report
 
 

@@ -20,11 +20,12 @@ import pytest
 
 from orchestrator.client import AsyncClient
 from parley.processes import has_ended
+from tests.processes.forked import run
+from tests.processes.gateway import stack
 
 ROOT = Path(__file__).parents[2]
-ROLES = {
-    "redis",
-    "postgres",
+STORES = {"redis", "postgres"}
+ROLES = STORES | {
     "gateway",
     "turns-1",
     "submissions-1",
@@ -49,15 +50,9 @@ def make_environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT)}
 
 
-def parley(data_dir: Path, *arguments: str, lines: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "parley", *arguments, "--data-dir", str(data_dir)],
-        input=lines,
-        capture_output=True,
-        check=False,
-        cwd=ROOT,
-        env=make_environment(),
-    )
+def parley(data_dir: Path, *arguments: str, lines: bytes = b"") -> subprocess.CompletedProcess[str]:
+    command = ("-m", "parley", *arguments, "--data-dir", str(data_dir))
+    return run(command, given=lines, environment=make_environment())
 
 
 @contextmanager
@@ -97,18 +92,18 @@ async def say_hello(url: str) -> tuple[str, list[str]]:
 def join(data_dir: Path) -> None:
     """Talk, look and go back by commands of the run's folder, which start nothing."""
     joined = parley(data_dir, "chat", "--session", "kept", lines=b"Hello\n")
-    assert joined.returncode == 0, joined.stderr.decode()
-    assert joined.stdout.startswith(b"You: Hello\nParley: ")
-    assert b"Starting" not in joined.stderr
+    assert joined.returncode == 0, joined.stderr
+    assert joined.stdout.startswith("You: Hello\nParley: ")
+    assert "Starting" not in joined.stderr
 
     asked = parley(data_dir, "submit", "kept", "Book a flight to Madrid", "--wait")
-    assert b"fly from" in asked.stdout, asked.stderr.decode()
-    assert parley(data_dir, "history", "kept").stdout.startswith(b"You: Hello\nParley: ")
-    assert b"book_flight (Active) destination=MAD" in parley(data_dir, "show", "kept").stdout
+    assert "fly from" in asked.stdout, asked.stderr
+    assert parley(data_dir, "history", "kept").stdout.startswith("You: Hello\nParley: ")
+    assert "book_flight (Active) destination=MAD" in parley(data_dir, "show", "kept").stdout
     back = parley(data_dir, "rollback", "kept", "1")
-    assert back.stdout.decode() == "kept is as it was after epoch 1; that is epoch 3 now.\n"
-    assert b"book_flight" not in parley(data_dir, "show", "kept").stdout
-    assert b"kept" in parley(data_dir, "sessions").stdout
+    assert back.stdout == "kept is as it was after epoch 1; that is epoch 3 now.\n"
+    assert "book_flight" not in parley(data_dir, "show", "kept").stdout
+    assert "kept" in parley(data_dir, "sessions").stdout
 
 
 def ask_flower(said: str) -> None:
@@ -170,6 +165,8 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
     data_dir = tmp_path / "data"
     with run_up(data_dir) as (up, said):
         assert set(noted(data_dir)) == ROLES
+        roles = {name: process for name, process in noted(data_dir).items() if name not in STORES}
+        assert {name for name, process in roles.items() if process.name() != name} == set(), "each is forked"
         url = json.loads((data_dir / "up.json").read_bytes())["url"]
         assert url in said
         assert httpx.get(f"{url}/health/live").status_code == 200
@@ -189,14 +186,14 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
 
         second = parley(data_dir, "up", "--port", str(free_port()))
         assert second.returncode == 1
-        assert f"(pid {up.pid})" in second.stderr.decode()
+        assert f"(pid {up.pid})" in second.stderr
         assert len(second.stderr.splitlines()) == 1
 
         left_behind = noted(data_dir)
         up.send_signal(signal.SIGKILL)
         up.wait()
 
-    with run_up(data_dir) as (up, _):
+    with stack(data_dir, make_environment()) as (up, _):
         assert all(has_ended(process) for process in left_behind.values())
         children = noted(data_dir)
         listed = parley(data_dir, "sessions", "--json")

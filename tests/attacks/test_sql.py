@@ -16,7 +16,8 @@ from typing import Any, Self
 import pytest
 
 from orchestrator.adapters.sandbox import SqlSandbox, process
-from orchestrator.domain.services import QueryRows, Table, ToolFailure
+from orchestrator.domain.services import QueryRows, Table
+from orchestrator.errors import ToolFailure
 from orchestrator.ports.sandbox import QueryLimits, SandboxLimits, StopCategory, Stopped
 from orchestrator.tools.guardrails import sql
 from orchestrator.tools.guardrails.apply import GuardedSql

@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-import psutil
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
+from parley.embedded.postgres import running_database
+from parley.embedded.redis import running_redis
 from tests.browser.steps import Visit
+from tests.processes.forked import run
+from tests.processes.gateway import gateway, stack
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "tests" / "domains" / "gallery"
@@ -50,12 +49,6 @@ def _say_it_again(request: Request) -> Answer:
     return Answer(text=draft, piece_delay_s=0.02 if draft.startswith(OPENS_A_STREAM) else 0.0)
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def _environment(model: ScriptedModel) -> dict[str, str]:
     hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -73,30 +66,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(folder: Path) -> Iterator[str]:
     """Where `parley up` says that the inspector is."""
     script = Script(rules=(Rule(prompt="res_naturalize", replies=(Computed(_say_it_again),)),))
-    command = [sys.executable, "-m", "parley", "up", "--data-dir", str(folder)]
-    command += ["--domain", str(GALLERY), "--port", str(_free_port())]
     with (
         ScriptedModel(script) as model,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-            env=_environment(model),
-        ) as up,
+        stack(folder, _environment(model), "--domain", str(GALLERY)) as (up, said),
     ):
-        assert up.stderr is not None
-        said: list[str] = []
-        try:
-            while not said or not said[-1].startswith("Ready."):
-                said.append(up.stderr.readline())
-                assert said[-1], "".join(said)
-            yield next(line.split()[1] for line in said if line.startswith("Inspector")).rstrip("/")
-        finally:
-            up.send_signal(signal.SIGTERM)
-            up.communicate()
-            assert up.returncode == 0
+        yield next(line.split()[1] for line in said.splitlines() if line.startswith("Inspector")).rstrip("/")
+    assert up.wait() == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,25 +82,24 @@ class Guarded:
     environment: dict[str, str]
 
     def make_key(self, *options: str) -> str:
-        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
-        return subprocess.check_output(command, env=self.environment, cwd=ROOT, text=True).strip()
+        command = ("-m", "parley", "keys", "create", "browser", *options)
+        return run(command, environment=self.environment).stdout.strip()
 
 
 @pytest.fixture(scope="package")
 def guarded(address: str, folder: Path) -> Iterator[Guarded]:
-    note = json.loads((folder / "run" / "gateway.json").read_bytes())
-    environment = {**psutil.Process(note["pid"]).environ(), "PARLEY_AUTH": "required"}
-    port = str(_free_port())
-    command = [sys.executable, "-m", "gateway", "--port", port]
-    with subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.PIPE, text=True) as gateway:
-        try:
-            assert gateway.stderr is not None
-            while "Uvicorn running" not in (line := gateway.stderr.readline()):
-                assert line, "The gateway ended."
-            yield Guarded(f"http://127.0.0.1:{port}", environment)
-        finally:
-            gateway.terminate()
-            gateway.communicate()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DATABASE_URL": running_database(folder) or "",
+        "REDIS_URL": running_redis(folder) or "",
+        "PARLEY_DOMAIN": str(GALLERY),
+        "PARLEY_OWNER_ONLY": "true",
+        "PARLEY_FLOWER_URL": "http://127.0.0.1:5555",
+        "PARLEY_AUTH": "required",
+    }
+    with gateway(environment, folder / "guarded.log") as url:
+        yield Guarded(url, environment)
 
 
 @pytest.fixture(scope="package")

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from orchestrator.dialogue.storage.diff import diff
+from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work, outline_of
+from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TenantId, new_id
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import orjson
 
@@ -52,31 +56,30 @@ class ForkServer:
     """One server for this test process; it ends with it."""
 
     def __init__(self) -> None:
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.processes.fork_server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-        )
+        self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "tests.processes.fork_server", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            )
         self._asking = threading.Lock()
         self._answered = threading.Condition()
         self._started: list[int] = []
         self._processes: dict[int, ForkedProcess] = {}
         threading.Thread(target=self._listen, name="fork server", daemon=True).start()
 
-    def start(self, order: Mapping[str, object]) -> ForkedProcess:
+    def start(self, order: Mapping[str, object], streams: Sequence[int]) -> ForkedProcess:
         with self._asking, self._answered:
-            assert self._server.stdin is not None
-            self._server.stdin.write(orjson.dumps(order) + b"\n")
-            self._server.stdin.flush()
+            socket.send_fds(self._orders, [orjson.dumps(order)], streams)
             self._answered.wait_for(lambda: self._started or self._server.poll() is not None)
             return self._processes[self._started.pop()]
 
     def _listen(self) -> None:
-        assert self._server.stdout is not None
-        for line in self._server.stdout:
-            what, pid, *code = line.split()
+        while answer := self._orders.recv(100):
+            what, pid, *code = answer.split()
             with self._answered:
                 if what == b"started":
                     self._processes[int(pid)] = ForkedProcess(int(pid))
@@ -92,14 +95,37 @@ def _server() -> ForkServer:
 
 
 def start(
-    arguments: Sequence[str], *, environment: Mapping[str, str], log: Path, folder: Path = ROOT
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    log: Path | IO[bytes],
+    errors: IO[bytes] | None = None,
+    given: IO[bytes] | None = None,
+    folder: Path = ROOT,
 ) -> ForkedProcess:
-    """Run ``python ARGUMENTS``, which begin with ``-m``; what it prints is added to the log."""
+    """Run ``python ARGUMENTS``, which begin with ``-m``; what it prints is added to the log, `errors` likewise.
+
+    `given`: its input; without one it has none.
+    """
     assert arguments[0] == "-m"
-    order = {
-        "arguments": list(arguments),
-        "folder": str(folder),
-        "environment": dict(environment),
-        "log": str(log),
-    }
-    return _server().start(order)
+    order = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
+    with ExitStack() as opened:
+        output = opened.enter_context(log.open("ab")) if isinstance(log, Path) else log
+        lines = given or opened.enter_context(Path(os.devnull).open("rb"))
+        return _server().start(order, [stream.fileno() for stream in (lines, output, errors or output)])
+
+
+def run(
+    arguments: Sequence[str], *, environment: Mapping[str, str], given: bytes = b"", folder: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python ARGUMENTS`` to its end."""
+    with TemporaryFile() as lines, TemporaryFile() as output, TemporaryFile() as errors:
+        lines.write(given)
+        lines.seek(0)
+        process = start(
+            arguments, environment=environment, log=output, errors=errors, given=lines, folder=folder
+        )
+        code = process.wait()
+        output.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess(arguments, code, output.read().decode(), errors.read().decode())

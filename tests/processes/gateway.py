@@ -1,4 +1,4 @@
-"""A real gateway process for tests that look at it from outside."""
+"""A real gateway, and a whole stack, for tests that look at them from outside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from parley.embedded.ports import free_port
 from parley.stack import answers
 from tests.integration.chaos.fleet import wait_until
-from tests.processes.forked import ROOT, start
+from tests.processes.forked import ROOT, ForkedProcess, start
 
 
 @contextmanager
@@ -29,3 +29,24 @@ def gateway(
     finally:
         process.terminate()
         process.wait(30)
+
+
+@contextmanager
+def stack(
+    data_dir: Path, environment: Mapping[str, str], *options: str
+) -> Iterator[tuple[ForkedProcess, str]]:
+    """A running ``parley up`` that has said it is ready, and what it said; it is ended if it runs still."""
+    log = data_dir.with_suffix(".said")
+    command = ("-m", "parley", "up", "--data-dir", str(data_dir), "--port", str(free_port()), *options)
+    up = start(command, environment=environment, log=log)
+    try:
+        wait_until(
+            lambda: "\nReady." in log.read_text() or up.poll() is not None,
+            within_s=120,
+            what=f"up, see {log}",
+        )
+        assert up.poll() is None, log.read_text()
+        yield up, log.read_text()
+    finally:
+        up.terminate()
+        up.wait(60)

@@ -6,9 +6,9 @@ from typing import Final
 
 from tests.shape.turn_path import follow_turn
 
-# At most. To be lowered to 70 files and 250 crossings.
-FILES: Final = 77
-CROSSINGS: Final = 263
+# At most.
+FILES: Final = 70
+CROSSINGS: Final = 250
 DEPTH: Final = 18
 
 

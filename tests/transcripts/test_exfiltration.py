@@ -22,7 +22,8 @@ from orchestrator.agent.steps.record import NOTES
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.records import Label, LabelSource
 from orchestrator.dialogue.slots import SlotSource, SlotValue
-from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
+from orchestrator.domain.services import ServiceContext
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.skills.components import write_note

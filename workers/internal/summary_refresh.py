@@ -8,11 +8,10 @@ from typing import Final
 
 from internal_flows.housekeeping.session.summarize_session import SUMMARY_NOTE
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.ports.memory.scratchpad import EntryKind, Scratchpad
 from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import SUMMARY_DUE, Renewed
-from orchestrator.types import JsonObject, SessionId, TenantId
+from orchestrator.types import JsonObject, SessionId, TenantId, is_object
 from workers.internal.executor import RunExecutor
 
 SUMMARIZE: Final = "summarize_session"

@@ -62,13 +62,11 @@ class UnacknowledgedMessages:
         """Be known as alive, and put back what those had who are not. Raises Unavailable."""
         with translated():
             silent = await self._keep(
-                keys=[CONSUMERS], args=[self._consumer, SILENT_FOR_MS, FORGOTTEN_AFTER_MS]
+                keys=[CONSUMERS, SUBMISSIONS, *WITH_PRIORITY],
+                args=[self._consumer, SILENT_FOR_MS, FORGOTTEN_AFTER_MS],
             )
             for name in silent:
                 await self._give_back(name.decode())
-            for queue in WITH_PRIORITY:
-                while await self._redis.lmove(queue, SUBMISSIONS, "RIGHT", "LEFT"):
-                    pass
 
     async def _give_back(self, consumer: str) -> None:
         """Two may do so at once: then a message comes twice."""

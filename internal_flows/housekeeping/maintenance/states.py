@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from internal_flows.stages import InternalFlow, RunContext, before_all_response, redo_run, skip
 from orchestrator.dialogue.changes.repair import repair
-from orchestrator.dialogue.storage.diff import diff
+from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId

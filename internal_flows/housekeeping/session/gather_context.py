@@ -21,12 +21,11 @@ from internal_flows.stages import (
     before_all_response,
     skip,
 )
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import ParleyError
 from orchestrator.ports.material import HISTORY, History
 from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.types import FlowId, Json, JsonObject, SessionId, TurnId, UserId
+from orchestrator.types import FlowId, Json, JsonObject, SessionId, TurnId, UserId, is_object
 
 MOST_FINDINGS = 8
 LONGEST_TEXT = 500

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.context import GATHER_CONTEXT
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_object
 
 FREQUENT = 3
 SALIENT = 0.6

@@ -19,7 +19,6 @@ from orchestrator.adapters.domains.code import (
     shipped_folder,
 )
 from orchestrator.adapters.domains.yaml_source import parse_yaml, read_text, read_yaml
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain, read_config
 from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
@@ -29,7 +28,7 @@ from orchestrator.domain.model import Domain, Implementation
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.models.templates import load_prompts
 from orchestrator.turns.turn import IfBusy
-from orchestrator.types import Dact, JsonObject
+from orchestrator.types import Dact, JsonObject, is_object
 
 DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
 TEMPLATE_SUFFIX = ".md.j2"

@@ -12,10 +12,9 @@ from typing import TypeAlias
 
 from orchestrator.adapters.domains.folder import DomainRegistry, LoadedDomain, load_domain
 from orchestrator.adapters.threads import run_in_thread
-from orchestrator.dialogue.json_values import is_list
 from orchestrator.domain.services import Exporting, Paged, ToolCall
 from orchestrator.errors import FailureCategory, NotFound, ToolFailure, Unavailable
-from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId, is_list
 
 PAGE_ROWS = 512
 """Rows of a page when the frame itself holds all of them."""

@@ -17,7 +17,7 @@ from typing import Generic, Self, TypeVar
 import psycopg
 from psycopg.rows import TupleRow
 
-from orchestrator.adapters.postgres.errors import translated
+from orchestrator.adapters.postgres.errors import Translated
 from orchestrator.adapters.postgres.pool import Connection, Database, connection_options
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
@@ -53,7 +53,7 @@ class WorkerLock:
         return self._worker_id
 
     async def __aenter__(self) -> Self:
-        with translated():
+        with Translated():
             self._connection = await self._register()
         self._watch = asyncio.create_task(self._keep())
         return self

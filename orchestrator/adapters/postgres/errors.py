@@ -10,7 +10,7 @@ import psycopg
 import psycopg_pool
 import sqlalchemy.exc
 
-from orchestrator.errors import InvalidInput, NotFound, Unavailable
+from orchestrator.errors import InvalidInput, NotFound, ParleyError, Unavailable
 
 NO_ROLE = (
     "The database has no role parley_session_flows that this user may act as, so session flows, forgetting and repair "
@@ -25,27 +25,34 @@ _KINDS = {
 }
 
 
-@contextmanager
-def translated() -> Generator[None]:
-    """Turn what the drivers raise into errors of our family."""
-    try:
-        yield
-    except (psycopg.OperationalError, psycopg.InterfaceError, psycopg_pool.PoolClosed) as error:
-        raise Unavailable("The database does not answer; try again later.") from error
-    except (psycopg.DataError, UnicodeEncodeError) as error:
-        raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
-    except psycopg.errors.ForeignKeyViolation as error:
-        raise _gone(error) from error
-    except sqlalchemy.exc.IntegrityError as error:
-        if isinstance(error.orig, psycopg.errors.ForeignKeyViolation):
-            raise _gone(error.orig) from error
-        raise
-    except sqlalchemy.exc.TimeoutError as error:
-        raise Unavailable("Every database connection is in use; try again later.") from error
-    except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError) as error:
-        raise Unavailable("The database does not answer; try again later.") from error
-    except sqlalchemy.exc.DataError as error:
-        raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
+class Translated:
+    """Turn what the drivers raise in a block into errors of our family. No generator: each statement passes it."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        ours = None if error is None else _translate(error)
+        if ours is not None:
+            raise ours from error
+
+
+def _translate(error: BaseException) -> ParleyError | None:
+    match error:
+        case psycopg.OperationalError() | psycopg.InterfaceError() | psycopg_pool.PoolClosed():
+            return Unavailable("The database does not answer; try again later.")
+        case psycopg.DataError() | UnicodeEncodeError() | sqlalchemy.exc.DataError():
+            return InvalidInput("The input holds characters that cannot be stored.", field="text")
+        case psycopg.errors.ForeignKeyViolation():
+            return _gone(error)
+        case sqlalchemy.exc.IntegrityError(orig=psycopg.errors.ForeignKeyViolation() as violation):
+            return _gone(violation)
+        case sqlalchemy.exc.TimeoutError():
+            return Unavailable("Every database connection is in use; try again later.")
+        case sqlalchemy.exc.OperationalError() | sqlalchemy.exc.InterfaceError():
+            return Unavailable("The database does not answer; try again later.")
+        case _:
+            return None
 
 
 @contextmanager

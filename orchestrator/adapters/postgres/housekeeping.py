@@ -10,10 +10,9 @@ from sqlalchemy import func, or_, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import parse, statement
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
-from orchestrator.adapters.postgres.tables import lanes, sessions, states
+from orchestrator.adapters.postgres.tables import lanes, record_of, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId

@@ -7,8 +7,7 @@ from datetime import datetime
 from sqlalchemy import desc, func, insert, select, text, update
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import NOW, api_keys
+from orchestrator.adapters.postgres.tables import NOW, api_keys, record_of
 from orchestrator.errors import NotFound
 from orchestrator.turns.access import ApiKey, Scope, digest, fits, make_key_text, read_key, show_key
 from orchestrator.types import TenantId, UserId

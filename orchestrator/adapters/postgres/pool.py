@@ -5,30 +5,27 @@ Both belong to one event loop.
 
 from __future__ import annotations
 
-import asyncio
-import select
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
-from typing import Any, LiteralString, Self, TypeAlias
+from contextlib import asynccontextmanager
+from typing import Any, LiteralString, Self
 
 import orjson
 import psycopg
 import psycopg_pool
-from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_loads
 from sqlalchemy import Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from orchestrator.adapters.postgres.errors import role_taken, translated
-from orchestrator.adapters.postgres.statements import Statement, parse, statement
-from orchestrator.errors import Unavailable
+from orchestrator.adapters.postgres.errors import Translated, role_taken
+from orchestrator.adapters.postgres.hot_connections import (
+    Connection,
+    HotConnection,
+    HotConnections,
+    Query,
+)
 from orchestrator.ports.access import acting_tenant
-
-Connection = psycopg.AsyncConnection[TupleRow]
-Query: TypeAlias = Statement | LiteralString
 
 _KEEPALIVE = {
     "connect_timeout": 5,
@@ -41,8 +38,6 @@ _KEEPALIVE = {
 LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
 """Bounds of every statement of a process."""
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
-_AT_HAND_FOR_S = 600.0
-"""So long, a connection is kept at hand; then the pool renews it, or closes what is one too many."""
 _NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(name)s, true)"
 _TAKE_ROLE: LiteralString = "SELECT set_config('role', %(name)s, true)"
 _PLANS = (
@@ -65,87 +60,6 @@ def pooled_options(application: str) -> dict[str, Any]:
     (`roles.make_login`). Statements are planned as they come, so the hot path needs no plans forced upon it.
     """
     return {**_KEEPALIVE, "prepare_threshold": None, "application_name": application}
-
-
-class HotTransaction:
-    """Run statements of `sql/` on one connection: whole ones by their names."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    async def fetch_one(self, query: str | Statement, arguments: Mapping[str, Any]) -> TupleRow | None:
-        """The first row."""
-        found = statement(query) if isinstance(query, str) else query
-        return await (await _execute(self._connection, found, arguments)).fetchone()
-
-    async def fetch_all(self, name: str, arguments: Mapping[str, Any]) -> list[TupleRow]:
-        """All rows."""
-        return await (await _execute(self._connection, statement(name), arguments)).fetchall()
-
-    async def execute(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Nothing is returned."""
-        await _execute(self._connection, statement(name), arguments)
-
-
-class HotConnections:
-    """Connections at hand between statements; the pool beneath makes them, and renews what is broken or old.
-
-    A way through the pool costs more CPU than a small statement. Whoever finds all in use waits in line.
-    """
-
-    def __init__(
-        self, pool: psycopg_pool.AsyncConnectionPool[Connection], size: int, timeout_s: float
-    ) -> None:
-        self._pool = pool
-        self._timeout_s = timeout_s
-        self._room = asyncio.Semaphore(size)
-        self._idle: list[tuple[Connection, float]] = []
-
-    async def borrow(self) -> tuple[Connection, float]:
-        """A connection, and since when it is at hand: both go into `give_back`, whatever happens.
-
-        Raises Unavailable when none comes free in time, and psycopg's errors.
-        """
-        try:
-            async with asyncio.timeout(self._timeout_s) if self._room.locked() else nullcontext():
-                await self._room.acquire()
-        except TimeoutError as error:
-            raise Unavailable("Every database connection is in use; try again later.") from error
-        try:
-            return await self._take()
-        except BaseException:
-            self._room.release()
-            raise
-
-    async def give_back(self, connection: Connection, since: float) -> None:
-        """Keep it for the next one, unless the pool has to look at it: it is broken, in a transaction, or old."""
-        idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
-        try:
-            if idle and time.monotonic() - since < _AT_HAND_FOR_S and not self._pool.closed:
-                self._idle.append((connection, since))
-            else:
-                await self._pool.putconn(connection)
-        finally:
-            self._room.release()
-
-    async def close(self) -> None:
-        """Give everything back to the pool."""
-        while self._idle:
-            await self._pool.putconn(self._idle.pop()[0])
-
-    async def _take(self) -> tuple[Connection, float]:
-        while self._idle:
-            connection, since = self._idle.pop()
-            try:
-                await _check(connection)
-            except psycopg.OperationalError:
-                await self._pool.putconn(connection)
-            except BaseException:
-                await self._pool.putconn(connection)
-                raise
-            else:
-                return connection, since
-        return await self._pool.getconn(), time.monotonic()
 
 
 class Database:
@@ -192,7 +106,6 @@ class Database:
             timeout=timeout_s,
             kwargs={**options, **hot, "autocommit": True, "cursor_factory": psycopg.AsyncRawCursor},
             configure=_configure,
-            check=_check,
             name=application,
         )
         self._hot = HotConnections(self.pool, size, timeout_s)
@@ -226,61 +139,64 @@ class Database:
 
     async def ping(self) -> None:
         """Raises Unavailable when the server does not answer."""
-        async with self._borrowed() as connection:
-            await connection.execute("SELECT 1")
+        async with self._borrowed() as hot:
+            await hot.connection.execute("SELECT 1")
 
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row. Raises Unavailable, InvalidInput."""
-        return await (await self._run(query, arguments)).fetchone()
+        rows = await self.fetch_all(query, arguments)
+        return rows[0] if rows else None
 
     async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
         """Run one statement of the hot path, committed on return; all its rows. Raises Unavailable, InvalidInput."""
-        return await (await self._run(query, arguments)).fetchall()
-
-    async def _run(self, query: Query, arguments: Mapping[str, Any]) -> psycopg.AsyncCursor[TupleRow]:
-        """One statement with its rows: of the hot path, so without the layers that `connection` is made of."""
         if self._opening is not None:
-            async with self.connection() as connection:
-                return await _execute(connection, query, arguments)
-        with translated():
-            connection, since = await self._hot.borrow()
+            async with self._acting() as hot:
+                return await hot.fetch_all(query, arguments)
+        with Translated():
+            hot = await self._hot.borrow()
             try:
-                return await _execute(connection, query, arguments)
+                return await hot.fetch_all(query, arguments)
             finally:
-                await self._hot.give_back(connection, since)
+                await self._hot.give_back(hot)
 
     @asynccontextmanager
-    async def _borrowed(self) -> AsyncGenerator[Connection]:
-        with translated():
-            connection, since = await self._hot.borrow()
+    async def _borrowed(self) -> AsyncGenerator[HotConnection]:
+        with Translated():
+            hot = await self._hot.borrow()
             try:
-                yield connection
+                yield hot
             finally:
-                await self._hot.give_back(connection, since)
+                await self._hot.give_back(hot)
+
+    @asynccontextmanager
+    async def _acting(self) -> AsyncGenerator[HotConnection]:
+        """A connection of the hot path, in a transaction of the acting tenant or role where that is asked for."""
+        async with self._borrowed() as hot:
+            if self._opening is None:
+                yield hot
+                return
+            opening, name = self._opening
+            async with hot.connection.transaction():
+                with role_taken():
+                    await hot.execute(opening, {"name": name()})
+                yield hot
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
-        """A connection of the hot path, in a transaction of the acting tenant or role where that is asked for."""
-        async with self._borrowed() as connection:
-            if self._opening is None:
-                yield connection
-                return
-            statement, name = self._opening
-            async with connection.transaction():
-                with role_taken():
-                    await connection.execute(parse(statement).text, [name()])
-                yield connection
+        """The same for statements that are written out where they are run."""
+        async with self._acting() as hot:
+            yield hot.connection
 
     @asynccontextmanager
-    async def hot_transaction(self) -> AsyncGenerator[HotTransaction]:
-        """A transaction of several named statements of the hot path, committed at the end."""
-        async with self.connection() as connection, connection.transaction():
-            yield HotTransaction(connection)
+    async def hot_transaction(self) -> AsyncGenerator[HotConnection]:
+        """A transaction of several statements of the hot path, committed at the end."""
+        async with self._acting() as hot, hot.connection.transaction():
+            yield hot
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[EngineConnection]:
         """A transaction through SQLAlchemy, committed at the end."""
-        with translated():
+        with Translated():
             async with self.engine.begin() as connection:
                 if self._opening is not None:
                     statement, name = self._opening
@@ -326,25 +242,5 @@ def dump_json(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-async def _execute(
-    connection: Connection, query: Query, arguments: Mapping[str, Any]
-) -> psycopg.AsyncCursor[TupleRow]:
-    """Text that is in no file is numbered when it is first seen."""
-    numbered = query if isinstance(query, Statement) else parse(query)
-    return await connection.execute(numbered.text, numbered.ordered(arguments))
-
-
 async def _configure(connection: Connection) -> None:
     set_json_loads(orjson.loads, connection)
-
-
-async def _check(connection: Connection) -> None:
-    """Look whether the connection is alive when it is taken from the pool.
-
-    A server that went away leaves something to read (the end of the stream): only then is a round
-    trip spent on asking.
-    """
-    poller = select.poll()
-    poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-    if poller.poll(0):
-        await connection.execute("SELECT 1")

@@ -12,23 +12,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.states import DIFFS, fold, read_whole
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
     plan_revisions,
     plans,
+    record_of,
     sessions,
     state_history,
     states,
     utterances,
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
-from orchestrator.dialogue.storage.diff import diff, rebuild
+from orchestrator.dialogue.storage.serialization import diff, outline_of, rebuild
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
-from orchestrator.turns.lease import outline_of
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
 from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id

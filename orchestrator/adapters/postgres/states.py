@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.statements import parse, source
 from orchestrator.adapters.postgres.tables import states
-from orchestrator.dialogue.storage.diff import rebuild
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.types import JsonObject, SessionId
 
 KEPT_BYTES = 64 * 2**20

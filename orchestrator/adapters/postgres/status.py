@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.types import SessionId, TenantId
@@ -50,8 +49,7 @@ class PostgresStatus:
 
     async def read(self) -> SystemStatus:
         """Raises Unavailable."""
-        with translated():
-            row = await self._database.fetch_one(statement("status"), {})
+        row = await self._database.fetch_one(statement("status"), {})
         assert row is not None
         *counts, outbox, runs, failing, given_up, jobs = row
         return SystemStatus(

@@ -1,4 +1,4 @@
-"""The tables that are read, and seldom written, through SQLAlchemy.
+"""The tables that are read, and seldom written, through SQLAlchemy, and records from their rows.
 
 Their columns are read from `schema/*.sql`, which makes them: what a table is stands there and nowhere else. The hot
 path (submit, claim, commit) is in `sql/*.sql`.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import resources
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from pydantic import TypeAdapter
 from sqlalchemy import (
     JSON,
     REAL,
@@ -20,11 +22,14 @@ from sqlalchemy import (
     DateTime,
     Integer,
     MetaData,
+    Row,
     Table,
     Text,
     func,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+_Record = TypeVar("_Record")
 
 metadata = MetaData()
 
@@ -87,3 +92,14 @@ utterances = _tables["utterances"]
 webhook_feeds = _tables["webhook_feeds"]
 webhook_secrets = _tables["webhook_secrets"]
 webhooks = _tables["webhooks"]
+
+
+@cache
+def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
+    return TypeAdapter(kind)
+
+
+def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
+    """A dataclass from the columns that are named as its fields; `given`: those that have other values."""
+    stored = row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
+    return _reader(kind).validate_python(stored | given)

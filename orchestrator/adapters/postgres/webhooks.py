@@ -8,47 +8,27 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Column, Select, Update, case, delete, func, insert, select, text, update
+from psycopg.rows import TupleRow
+from sqlalchemy import Update, case, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import NOW, events, lanes, webhook_feeds, webhook_secrets, webhooks
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import (
+    NOW,
+    events,
+    lanes,
+    record_of,
+    webhook_feeds,
+    webhook_secrets,
+    webhooks,
+)
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_secret
 from orchestrator.types import SessionId, TenantId, new_id
 
 SECRETS_IN_USE = 2
-
-_TAKE_DUE = text("""
-WITH candidate AS (
-    SELECT webhook_id, feed.session_id, host, due_at
-    FROM webhook_feeds AS feed JOIN webhooks USING (webhook_id)
-    WHERE feed.due_at <= now()
-      AND (feed.held_until IS NULL OR feed.held_until < now())
-      AND webhooks.host <> ALL(CAST(:busy_hosts AS text[]))
-    ORDER BY feed.due_at
-    LIMIT 500
-), ranked AS (
-    SELECT webhook_id, session_id, row_number() OVER (PARTITION BY host ORDER BY due_at) AS place FROM candidate
-), due AS (
-    SELECT feed.webhook_id, feed.session_id
-    FROM webhook_feeds AS feed JOIN ranked USING (webhook_id, session_id)
-    WHERE ranked.place <= :per_host
-      AND feed.due_at <= now()
-      AND (feed.held_until IS NULL OR feed.held_until < now())
-    ORDER BY feed.due_at
-    LIMIT :limit
-    FOR UPDATE OF feed SKIP LOCKED
-)
-UPDATE webhook_feeds AS feed
-SET token = feed.token + 1, held_until = clock_timestamp() + :hold_s * interval '1 second'
-FROM due JOIN webhooks USING (webhook_id)
-WHERE feed.webhook_id = due.webhook_id AND feed.session_id = due.session_id
-RETURNING webhooks.webhook_id, webhooks.tenant_id, webhooks.url, webhooks.session_id AS of_session, webhooks.events,
-          webhooks.created_at, webhooks.closed_at, feed.session_id, feed.delivered, feed.attempts, feed.token
-""")
 
 
 async def add_webhook(
@@ -153,11 +133,13 @@ class PostgresWebhooks:
         """A new secret. Deliveries are signed with it and with the one before it; older ones are gone."""
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
-            kept = _newest_secrets(tenant_id, webhook_secrets.c.secret_id)
+            mine = webhook_secrets.c.tenant_id == tenant_id
+            newest_first = webhook_secrets.c.created_at.desc()
+            kept = (
+                select(webhook_secrets.c.secret_id).where(mine).order_by(newest_first).limit(SECRETS_IN_USE)
+            )
             await connection.execute(
-                delete(webhook_secrets).where(
-                    webhook_secrets.c.tenant_id == tenant_id, webhook_secrets.c.secret_id.not_in(kept)
-                )
+                delete(webhook_secrets).where(mine, webhook_secrets.c.secret_id.not_in(kept))
             )
         return secret
 
@@ -177,25 +159,10 @@ class PostgresWebhookFeeds:
             "hold_s": hold_s,
             "per_host": per_host,
             "busy_hosts": list(busy_hosts),
+            "secrets": SECRETS_IN_USE,
         }
-        async with self._database.transaction() as connection:
-            rows = (await connection.execute(_TAKE_DUE, arguments)).all()
-            tenants = {TenantId(row.tenant_id) for row in rows}
-            signing = {
-                tenant: (await connection.scalars(_newest_secrets(tenant, webhook_secrets.c.secret))).all()
-                for tenant in tenants
-            }
-        return [
-            HeldFeed(
-                record_of(Webhook, row, session_id=row.of_session),
-                SessionId(row.session_id),
-                row.delivered,
-                row.attempts,
-                row.token,
-                tuple(signing[row.tenant_id]),
-            )
-            for row in rows
-        ]
+        rows = await self._database.fetch_all(statement("take_due_feeds"), arguments)
+        return [_held_feed(row) for row in rows]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
         """List what is to be delivered next: events with numbers above `after`, in order."""
@@ -249,6 +216,14 @@ class PostgresWebhookFeeds:
         return await self._database.write(_held(feed).values(values)) == 1
 
 
+def _held_feed(row: TupleRow) -> HeldFeed:
+    webhook_id, tenant_id, url, of_session, events, created_at, closed_at, *of_feed = row
+    events = None if events is None else tuple(events)
+    webhook = Webhook(webhook_id, tenant_id, url, of_session, events, created_at, closed_at)
+    session_id, delivered, attempts, token, signing = of_feed
+    return HeldFeed(webhook, session_id, delivered, attempts, token, tuple(signing))
+
+
 def _held(feed: HeldFeed) -> Update:
     """A change that only the holder makes."""
     kept = webhook_feeds.c
@@ -269,13 +244,3 @@ async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
         insert(webhook_secrets).values(tenant_id=tenant_id, secret_id=new_id("secret"), secret=secret)
     )
     return secret
-
-
-def _newest_secrets(tenant_id: TenantId, column: Column[str]) -> Select[str]:
-    """One column of them: the gateway may not read the secrets themselves."""
-    return (
-        select(column)
-        .where(webhook_secrets.c.tenant_id == tenant_id)
-        .order_by(webhook_secrets.c.created_at.desc())
-        .limit(SECRETS_IN_USE)
-    )

@@ -20,13 +20,12 @@ from orchestrator.adapters.tools.guarded import (
     LookUp,
 )
 from orchestrator.adapters.tools.http_request import build_request
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.configuration import Network
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.telemetry import get_logger
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_object
 
 MOST_REDIRECTS = 3
 

@@ -9,14 +9,13 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import orjson
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.compile.endpoints import body_texts
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, input_placeholders, sole_input
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.redaction import learn_secrets
 from orchestrator.telemetry import get_logger
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _ABSENT: Any = object()
 """Stands for what names an input that was not given."""

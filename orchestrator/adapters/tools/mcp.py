@@ -20,7 +20,6 @@ from orchestrator.adapters.tools.guarded import GuardedTransport
 from orchestrator.adapters.tools.mcp_schema import find_incompatibility, read_result
 from orchestrator.adapters.tools.mcp_server import McpServer
 from orchestrator.adapters.tools.mcp_stdio import open_stdio
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.configuration import Network
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, variable_placeholders
@@ -28,7 +27,7 @@ from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure, Unavailable
 from orchestrator.redaction import learn_secrets
 from orchestrator.telemetry import get_logger
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_object
 
 IDEMPOTENCY_KEY = "parley/idempotency_key"
 """Under this name a call's key is in the `_meta` of its request."""

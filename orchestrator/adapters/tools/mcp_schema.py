@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import orjson
 from mcp_types import CallToolResult, ContentBlock, TextContent
 
-from orchestrator.dialogue.json_values import is_object
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_object
 
 
 def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:

@@ -9,8 +9,9 @@ from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.base_flow import Labels
 from orchestrator.dialogue.changes.correction import Correction, apply_changes, correct, find_changes, reopen
-from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.remark import RemarkKind

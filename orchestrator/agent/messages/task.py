@@ -10,7 +10,8 @@ from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow
+from orchestrator.dialogue.base_flow import Labels
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.remark import RemarkKind

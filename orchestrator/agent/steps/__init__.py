@@ -5,17 +5,10 @@ An unexpected error in one of them becomes a safe answer (`agent.agent`).
 
 from __future__ import annotations
 
-from orchestrator.agent.context_wait import look_after_waiting
 from orchestrator.agent.running import Step
 from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.understand import understand
 
-STEPS: tuple[Step, ...] = (
-    look_after_waiting,
-    understand,
-    dispatch,
-    carry_out,
-    archive,
-)
+STEPS: tuple[Step, ...] = (understand, dispatch, carry_out, archive)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.nlu.readers.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, is_list, is_object
 
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:

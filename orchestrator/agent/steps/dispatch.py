@@ -14,14 +14,13 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import done_by, put_off
 from orchestrator.dialogue.ambiguity import Ambiguity, Option
 from orchestrator.dialogue.changes.inheritance import REFERRED
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.nlu.leftovers import name_meant
 from orchestrator.nlu.plain_yes import is_plain_yes, only_agrees
 from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.plans.edits import ABOUT_DONE, KEEP
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, is_object
 
 _HANDLERS = dict(MESSAGES)
 _ANOTHER = re.compile(r"\b(an?|another|new|some)\b", re.IGNORECASE)

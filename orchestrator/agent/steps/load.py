@@ -11,7 +11,8 @@ import orjson
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
-from orchestrator.dialogue.flow import BaseFlow, ValueFinder
+from orchestrator.dialogue.base_flow import ValueFinder
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
@@ -168,9 +169,10 @@ def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
     """Add where values may be known from."""
     memory = modules.ports.memory
     if memory is not None:
+        recall = context.recall
         preferences = known_preferences(context, memory.preferences, modules.remembering)
-        found = replace(
-            context.recall, preferences=preferences, documents=memory.context, scratchpad=memory.scratchpad
+        found = Recall(
+            recall.notes, None, None, preferences, memory.context, memory.scratchpad, recall.can_gather
         )
         context = replace(context, recall=found)
     return hear(context, modules, context.text)
@@ -178,7 +180,8 @@ def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
 
 def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
     """Take a text for the message of the turn: for all who read it, and who look for values in it."""
-    context = replace(context, text=text)
+    if text != context.text:
+        context = replace(context, text=text)
     recent = recent_turns(modules.nlu, context)
     if recent is None:
         return context

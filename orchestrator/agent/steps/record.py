@@ -10,20 +10,18 @@ from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
-from orchestrator.context import TurnContext
+from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.state import Decoded, DialogueState
-from orchestrator.dialogue.storage.diff import diff
-from orchestrator.dialogue.storage.serialization import dump
+from orchestrator.dialogue.storage.serialization import diff, dump, outline_of
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.ports.summary_refresh import SUMMARY_DUE
-from orchestrator.res.answer import Answer
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.telemetry.signals import describe_all
-from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance, outline_of
+from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject

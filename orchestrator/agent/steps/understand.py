@@ -1,11 +1,14 @@
-"""NLU's part of a turn: a text is understood, an action is read; what follows from it is the business of `dispatch`."""
+"""NLU's part of a turn: a text is understood, an action is read; what follows from it is the business of `dispatch`.
+
+Before that, flows that wait for context go on with what was found for them.
+"""
 
 from __future__ import annotations
 
+from orchestrator.agent.context_wait import look_after_waiting
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import (
     Digression,
@@ -21,12 +24,14 @@ from orchestrator.nlu.readers.actions import Action
 from orchestrator.pex.documents import QUESTION
 from orchestrator.pex.skills.components import search_documents
 from orchestrator.telemetry import SignalType
-from orchestrator.types import Dact, JsonObject
+from orchestrator.types import Dact, JsonObject, is_object
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
     """Fill `turn.understanding` and note the prediction; an action that is none leaves a remark instead."""
     context, state, given = turn.context, turn.changes.state, turn.work.input
+    if modules.ports.gather is not None:
+        await look_after_waiting(turn, modules.ports.gather)
     if given.action is not None:
         try:
             understood = modules.nlu.react(read_action(given.action), state, context)

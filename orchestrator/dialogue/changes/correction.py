@@ -8,12 +8,12 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass
 
-from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
-from orchestrator.dialogue.json_values import same_value
-from orchestrator.dialogue.records import REOPENED
+from orchestrator.dialogue.base_flow import Labels, SlotProblem
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.records import REOPENED, REPLACED
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
-from orchestrator.types import FlowId, Json, TurnId
+from orchestrator.types import FlowId, Json, TurnId, same_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,9 @@ def apply_changes(
     before = {name: flow.value(name) for name in changes}
     flow.fill_slots_by_label(changes, turn_id=turn_id)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]
+    replaced = {name: before[name] for name in altered if before[name] is not None}
+    if replaced:
+        flow.notes[REPLACED] = {**flow.notes.get(REPLACED, {}), **replaced}
     affected = {name for changed in altered for name in flow.dependents(changed)} - set(changes)
     held = [name for name in flow.spec.slots if name in affected and name in flow.slots]
     cleared = tuple(name for name in held if not flow.still_holds(name))

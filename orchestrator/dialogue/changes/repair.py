@@ -5,8 +5,7 @@ It works on the JSON form, so that whoever looks through many sessions needs non
 
 from __future__ import annotations
 
-from orchestrator.dialogue.json_values import copy_json
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, copy_json
 
 
 def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:

@@ -1,20 +1,28 @@
-"""Records as JSON and back: their fields by name, enumerations by value.
+"""State as it is written: records as JSON and back, its outline, and the patch from one version to the next (ST-2).
 
-What a record means, and how its form is upgraded, is the business of `state` and `upgrade`.
+A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
+A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
+``~`` by position in what is left, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
+results share unchanged parts with their inputs. What a record means, and how its form is upgraded, is the business
+of `state` and `upgrade`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 import orjson
 from pydantic import TypeAdapter
 
-from orchestrator.types import JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 Record = TypeVar("Record")
+_EXACT = frozenset({str, int, bool})
+"""Kinds whose equal values are the same."""
 
 
 @cache
@@ -31,3 +39,170 @@ def dump(record: Any, *, brief: bool = False, without: Mapping[str, Any] | None 
 def load(kind: type[Record], body: JsonObject) -> Record:
     """Make a record of its JSON, and share nothing with that; keys that it does not have are left aside."""
     return _adapter(kind).validate_json(orjson.dumps(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What housekeeping looks for in the states of many sessions: flows on the stack, approvals that wait, and how
+    many turns no summary covers.
+    """
+
+    flows: list[str]
+    approvals: int
+    unsummarised: int
+
+
+def outline_of(state: JsonObject) -> Outline:
+    """Make the outline of a state as it is written."""
+    summary: JsonObject = state.get("summary") or {}
+    return Outline(
+        [flow["flow_id"] for flow in state.get("stack", ())],
+        len(state.get("approvals", ())),
+        state.get("turn", 0) - summary.get("through_turn", 0),
+    )
+
+
+def same(left: Json, right: Json) -> bool:
+    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
+
+    Python's own comparison is fast and takes such numbers for equal; where it finds no difference, the
+    written form decides, but for values that hold no numbers.
+    """
+    if left is right:
+        return True
+    kind = type(left)  # pyright: ignore[reportUnknownVariableType]
+    if kind is not type(right) or left != right:
+        return False
+    if kind in _EXACT or (not left and kind is not float):
+        return True
+    if kind is list and all(map(operator.is_, left, right)):  # what did not change is the same object
+        return True
+    return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
+
+
+def _sorted(value: Json) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def diff(before: JsonObject, after: JsonObject) -> JsonObject:
+    """The patch that makes `after` of `before`; empty when they are equal."""
+    replaced: JsonObject = {}
+    nested: JsonObject = {}
+    for key, value in after.items():
+        if key not in before:
+            replaced[key] = value
+        elif not same(before[key], value):
+            patch = _diff_value(before[key], value)
+            if patch is None:
+                replaced[key] = value
+            elif patch:
+                nested[key] = patch
+    removed = [key for key in before if key not in after]
+    return _compact({"=": replaced, "~": nested, "-": removed})
+
+
+def _compact(patch: JsonObject) -> JsonObject:
+    return {sign: part for sign, part in patch.items() if part}
+
+
+def _diff_value(before: Json, after: Json) -> JsonObject | None:
+    """The patch between two containers of one kind; None when replacing is all that can be done."""
+    if is_object(before) and is_object(after) and before and after:
+        return diff(before, after)
+    if is_list(before) and is_list(after) and before and after:
+        return _diff_list(before, after)
+    return None
+
+
+def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
+    if same(before, after[: len(before)]):
+        return _compact({"+": after[len(before) :]})
+    start = _count_equal(before, after)
+    shifted = _diff_shifted(before, after) if start == 0 else None
+    if shifted is not None:
+        return shifted
+    if len(before) != len(after):
+        end = _count_equal(before[start:][::-1], after[start:][::-1])
+        removed, inserted = len(before) - start - end, len(after) - start - end
+        if removed == 0 or inserted == 0:
+            return {"@": [start, removed, after[start : start + inserted]]}
+    return _diff_elements(before, after, start)
+
+
+def _count_equal(before: list[Json], after: list[Json]) -> int:
+    """How many elements agree from the beginning."""
+    count = 0
+    for left, right in zip(before, after, strict=False):
+        if not same(left, right):
+            break
+        count += 1
+    return count
+
+
+def _diff_shifted(before: list[Json], after: list[Json]) -> JsonObject | None:
+    """The patch where elements went from the head and the rest begins `after`, or begins like it; else None."""
+    first, likely = after[0], 0
+    for shift in range(max(1, len(before) - len(after)), len(before)):
+        if same(before[shift], first):
+            kept = len(before) - shift
+            if same(before[shift:], after[:kept]):
+                return _compact({"<": shift, "+": after[kept:]})
+            likely = likely or shift
+    kept = len(before) - likely
+    patch = _diff_elements(before[likely:], after[:kept], 1) if likely else None
+    return None if patch is None else _compact({"<": likely, **patch, "+": after[kept:]})
+
+
+def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
+    """Element by element from `start`; None when hardly anything would remain."""
+    replaced: list[Json] = []
+    nested: list[Json] = []
+    shorter = min(len(before), len(after))
+    for place in range(start, shorter):
+        if same(before[place], after[place]):
+            continue
+        patch = _diff_value(before[place], after[place])
+        if patch is None:
+            replaced.append([place, after[place]])
+        else:
+            nested.append([place, patch])
+    if 2 * len(replaced) > len(after):
+        return None
+    cut = shorter if shorter < len(before) else 0
+    return _compact({"|": cut, "=": replaced, "~": nested, "+": after[shorter:]})
+
+
+def apply(before: JsonObject, patch: JsonObject) -> JsonObject:
+    """The document that `diff` was made for. `before` stays as it is."""
+    if not patch:
+        return before
+    removed = patch.get("-", ())
+    after = {key: value for key, value in before.items() if key not in removed} if removed else dict(before)
+    for key, nested in patch.get("~", {}).items():
+        after[key] = _apply_value(before[key], nested)
+    after.update(patch.get("=", {}))
+    return after
+
+
+def _apply_value(before: Json, patch: JsonObject) -> Json:
+    return apply(before, patch) if is_object(before) else _apply_list(before, patch)
+
+
+def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
+    after = before[patch.get("<", 0) : patch.get("|", len(before))]
+    for place, value in patch.get("=", ()):
+        after[place] = value
+    for place, nested in patch.get("~", ()):
+        after[place] = _apply_value(after[place], nested)
+    if "@" in patch:
+        start, removed, inserted = patch["@"]
+        after[start : start + removed] = inserted
+    return after + patch.get("+", [])
+
+
+def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
+    """The state after all the patches, from a snapshot before the first of them."""
+    state = snapshot
+    for patch in patches:
+        state = apply(state, patch)
+    return state

@@ -14,7 +14,6 @@ from jinja2 import TemplateSyntaxError, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from orchestrator.dialogue.flow import make_flow_class
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.slots import SLOT_TYPES
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.domain.compile.entities import compile_answers, compile_entities
@@ -28,7 +27,7 @@ from orchestrator.domain.evaluations import EvaluationFile
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.reader import Reader
 from orchestrator.domain.schema import LexiconFile, OntologyFile
-from orchestrator.types import Dact, JsonObject
+from orchestrator.types import Dact, JsonObject, is_object
 
 POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": family for family in Family}
 

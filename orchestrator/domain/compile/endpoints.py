@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.compile.problems import suggest
 from orchestrator.domain.placeholders import input_placeholders, variable_placeholders
 from orchestrator.domain.schema import HttpEntry, McpEntry
-from orchestrator.types import Json
+from orchestrator.types import Json, is_list, is_object
 
 Mistake: TypeAlias = tuple[str, str]
 """The key it belongs to, and what is wrong."""

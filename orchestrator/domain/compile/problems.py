@@ -16,9 +16,8 @@ from typing import Any, TypeVar
 from jsonschema_rs import validator_for
 from pydantic import BaseModel, ValidationError
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.errors import Problem
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 Path = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)

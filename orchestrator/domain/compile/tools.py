@@ -6,14 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_mistakes
 from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
 from orchestrator.domain.model import FieldSpec, Implementation, RowsSpec, ToolSpec
 from orchestrator.domain.schema import RowsEntry, ToolEntry, ToolsFile
-from orchestrator.types import JsonObject, ToolId
+from orchestrator.types import JsonObject, ToolId, is_list, is_object
 
 Services = Mapping[str, Any]
 """Public names of a domain's services.py."""

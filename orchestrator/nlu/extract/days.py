@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import pairwise
+
+from rapidfuzz.distance import OSA
 
 from orchestrator.nlu.extract.dates import DAY, MONTH, ORDINALS, WEEKDAYS, find_dates
 from orchestrator.nlu.extract.found import DATE, Found, Reading
-from orchestrator.nlu.text import Utterance
+from orchestrator.nlu.text import Utterance, tokenize, word_set
 
 _JOINED = r"\s*(?:\b(?P<word>to|until|till|through|and|or)\b|[-–—])\s*(?:the\s+)?"  # as people type it
 _BEFORE = re.compile(rf"\b(?P<day>{DAY}){_JOINED}$", re.IGNORECASE)
@@ -23,8 +27,63 @@ _MONTH_BEFORE = re.compile(rf"\b{MONTH}\s+(?:the\s+)?$", re.IGNORECASE)
 _BETWEEN = re.compile(r"\bbetween\s+(?:the\s+)?$", re.IGNORECASE)
 
 
-def find_days(utterance: Utterance, today: date) -> list[Found]:
-    """Find dates as `find_dates` does, and what they say about each other."""
+_SPELT = word_set(
+    "monday tuesday wednesday thursday friday saturday sunday tomorrow "
+    "january february august september october november december"
+)
+"""Names of days and months so long that what is nearly one of them is hardly anything else."""
+_SHORTEST_MISSPELT = 6
+_LONG = 8
+"""From so many letters on, a name may be misspelt in two places."""
+
+
+def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) -> list[Found]:
+    """Find dates as `find_dates` does, and what they say about each other.
+
+    A misspelt month or weekday is read as well, and as a choice where it may be either of two. `known`: words that
+    are spelt as they are meant.
+    """
+    misspelt = [
+        (place, meant)
+        for place, word in enumerate(utterance.words)
+        if len(word) >= _SHORTEST_MISSPELT and word not in known and (meant := _spell(word))
+    ]
+    if not misspelt:
+        return _find_together(utterance, today)
+    readings: dict[tuple[int, int], list[Found]] = {}
+    for choice in range(max(len(meant) for _, meant in misspelt)):
+        text = utterance.text
+        for place, meant in reversed(misspelt):
+            text = (
+                text[: utterance.starts[place]] + meant[choice % len(meant)] + text[utterance.ends[place] :]
+            )
+        spelt = tokenize(text)
+        for one in _find_together(spelt, today):
+            readings.setdefault(spelt.token_span(one.start, one.end), []).append(one)
+    return [
+        Found(utterance.starts[first], utterance.ends[last - 1], DATE, _either(alike))
+        for (first, last), alike in readings.items()
+    ]
+
+
+def _either(alike: list[Found]) -> Reading:
+    """Read what may be either of two days as a choice."""
+    values = tuple(sorted({str(one.reading.value) for one in alike if one.reading.value is not None}))
+    return Reading(candidates=values) if len(values) > 1 else alike[0].reading
+
+
+@lru_cache(maxsize=4096)
+def _spell(word: str) -> tuple[str, ...]:
+    """Name the months or weekdays that a word may be misspelt for; none for one that is spelt well."""
+    if word in _SPELT or word.removesuffix("s") in _SPELT:
+        return ()
+    most = 2 if len(word) >= _LONG else 1
+    near = {name: OSA.distance(word, name, score_cutoff=most) for name in sorted(_SPELT)}
+    least = min(near.values())
+    return tuple(name for name, distance in near.items() if distance == least <= most)
+
+
+def _find_together(utterance: Utterance, today: date) -> list[Found]:
     found = find_dates(utterance, today)
     shared = [two for one in found for two in _share_month(one, utterance.text, today)]
     if shared:

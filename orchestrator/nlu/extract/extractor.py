@@ -186,12 +186,19 @@ class Extractor:
         return list(candidates)
 
     def _search(self, utterance: Utterance, today: date) -> list[Candidate]:
-        typed = find_days(utterance, today) if self._dates else []
+        typed = find_days(utterance, today, self.common) if self._dates else []
         for find in self._units:
             typed += find(utterance)
         found = self.gazetteer.find(utterance) + typed
         for find in self._forms:
             found += find(utterance)
+        if find_times not in self._units:  # "after 6 pm" counts nothing, although no slot takes the time
+            clock = [(one.start, one.end) for one in find_times(utterance)]
+            found = [
+                one
+                for one in found
+                if one.kind != NUMBER or not any(one.start < end and start < one.end for start, end in clock)
+            ]
         found += find_patterns(utterance, self._patterns, self.common)
         found += self._find_names(utterance, typed)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:

@@ -195,6 +195,7 @@ _PERSON = word_set(
 _PEOPLE = word_set(
     "friends colleagues sisters brothers sons daughters kids children babies toddlers cousins adults"
 )
+_PARENTS = word_set("parents grandparents")
 _SELF = word_set("me myself i")
 _OWNERS = word_set("my our his her their the")
 _JOINS = word_set("and plus with , &")
@@ -243,8 +244,8 @@ def _person(words: list[str], place: int) -> tuple[int, int, bool]:
             count, place = number, place + 1
     if place < len(words) and words[place] in _PERSON:
         return place + 1, count or 1, True
-    if place < len(words) and words[place] in _PEOPLE and count is not None:
-        return place + 1, count, True
+    if place < len(words) and (words[place] in _PARENTS or (words[place] in _PEOPLE and count is not None)):
+        return place + 1, count or 2, True
     return place, 0, False
 
 

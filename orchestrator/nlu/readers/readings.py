@@ -18,6 +18,7 @@ from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import (
     SURE_OF_VALUES,
     are_two_requests,
+    find_strange,
     is_about_another_thing,
     is_explained,
     name_unknown,
@@ -36,15 +37,13 @@ from orchestrator.nlu.readers.domain_reader import as_understanding, describe_me
 from orchestrator.nlu.readers.plan_changes import read_plan_value
 from orchestrator.nlu.readers.rivals import find_owners, find_rivals
 from orchestrator.nlu.text import clean, tokenize
-from orchestrator.nlu.training.examples import flow_label
-from orchestrator.types import Dact
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 """What values alone may be taken for."""
 _WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
 _SURE_OF_PART = 0.5
-_MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves over is read again later
 _UNLISTED = frozenset({NAME, QUOTE})
+_MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves over is read again later
 
 
 class Case:
@@ -82,11 +81,6 @@ class Case:
     def probabilities(self) -> Mapping[str, float]:
         """Give shares by label of the classifier, whatever the context."""
         return self._opinion.probabilities
-
-    @property
-    def opinion(self) -> dict[Dact, float]:
-        """Rate how likely each flow is, among all that a message may be."""
-        return {dact: self.probabilities.get(flow_label(dact), 0.0) for dact in self.system1.flows}
 
     @property
     def asks_text(self) -> bool:
@@ -173,7 +167,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
     elif case.asks_text or context.tasks or not context.completed:
         read = None
     else:
-        read = withdrawals.undo_done(text, case.listed, case.probabilities, system1.flows, context)
+        read = withdrawals.undo_done(case.utterance, case.listed, case.probabilities, system1.flows, context)
     return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
 
 
@@ -253,6 +247,11 @@ def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
     evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
     base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
+    known = case.system1.classifier.knows
+    is_of_known = kind is MessageKind.CORRECTION or evidence.weighed.label.startswith("answer:")
+    if is_of_known and (strange := find_strange(case.utterance, case.candidates, known, context.active)):
+        said = replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(strange),), unexplained=strange)
+        return Reading(said, min(share, case.system1.likely), is_final=False)
     match kind:
         case MessageKind.TASK:
             understanding = _task(base, case)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -21,7 +20,7 @@ from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.row_questions import asks_for_another
 from orchestrator.nlu.text import Utterance, key_of, word_set
-from orchestrator.types import Dact, Json, JsonObject, ToolId
+from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
 ORDINALS = {
     **{word: place for place, word in enumerate(
@@ -210,9 +209,13 @@ def _places_of(message: Message, value: Json) -> set[int]:
     words = message.utterance.words
     if isinstance(value, str):
         key = _words_of(value)
-        for first in range(len(words) - len(key) + 1):
-            if words[first : first + len(key)] == key:
-                return set(range(first, first + len(key)))
+        for said in (
+            key,
+            key[:1] if key[0].isalpha() and len(key[0]) > 2 else key,
+        ):  # "the ITA one" of ITA Airways
+            for first in range(len(words) - len(said) + 1):
+                if words[first : first + len(said)] == said:
+                    return set(range(first, first + len(said)))
         for time in message.times:
             if time.reading.value == value:
                 return message.places_of(time)

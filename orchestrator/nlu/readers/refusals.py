@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -149,6 +150,10 @@ _STOP_WORDS: dict[str, frozenset[str]] = {
         "fi": "ja on ei se että minä olen mutta kun haluan lento huomenna kiitos varata",
     }.items()
 }
+_LANGUAGES_OF: dict[str, list[str]] = {}
+for _code, _words in _STOP_WORDS.items():
+    for _one in _words:
+        _LANGUAGES_OF.setdefault(_one, []).append(_code)
 
 
 @lru_cache(maxsize=2048)
@@ -167,10 +172,12 @@ def is_supported(text: str, languages: tuple[str, ...]) -> bool:
     words = [word.lower() for word in _WORD.findall(text[:_READ])]
     if len(words) < _FEW_WORDS:
         return True
-    ours = max((_hits(words, code) for code in languages if code in _STOP_WORDS), default=None)
-    if ours is None:
+    hits = Counter(code for word in words for code in _LANGUAGES_OF.get(word, ()))
+    known = [code for code in languages if code in _STOP_WORDS]
+    if not known:
         return True
-    others = max((_hits(words, code) for code in _STOP_WORDS if code not in languages), default=0)
+    ours = max(hits[code] for code in known)
+    others = max((count for code, count in hits.items() if code not in languages), default=0)
     return others < 2 or ours * 2 > others
 
 
@@ -178,8 +185,3 @@ def _in_scripts(text: str, scripts: set[str]) -> bool:
     letters = [char for char in text[:_READ] if char.isalpha()]
     inside = sum(1 for char in letters if (char.isascii() and "LATIN" in scripts) or _script(char) in scripts)
     return not letters or inside * 2 >= len(letters)
-
-
-def _hits(words: list[str], code: str) -> int:
-    known = _STOP_WORDS[code]
-    return sum(1 for word in words if word in known)

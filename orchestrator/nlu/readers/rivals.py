@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
 
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.extract.found import NAME, NUMBER, QUOTE, RANGE, Candidate
+from orchestrator.nlu.extract.found import DATE, NAME, NUMBER, QUOTE, RANGE, Candidate
 from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.slot_assignment import fits
+from orchestrator.nlu.slot_assignment import fits, is_negated
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Json
 
 _INSTEAD = re.compile(
     r"\b(?:no|not|sorry|wait|actually|rather|instead|i mean|make (?:it|that))\b", re.IGNORECASE
 )
+_STRETCHES = [["to"], ["till"], ["until"], ["through"], ["-"], ["–"]]
+_LONGEST_STRETCH = 7
+"""Days after the first that are worth offering."""
 _JOINING = [["and"], ["or"], [","], [",", "and"], [",", "or"]]
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
 """Kinds of values that are found where there are none."""
@@ -34,6 +38,7 @@ def find_rivals(
     A value that got no slot belongs to that of its neighbour of the same kind: the one it is joined to, else the
     one before. `kinds`: that slots take, by slot.
     """
+    candidates = [one for one in candidates if not is_negated(utterance, one)]
     if _INSTEAD.search(utterance.text):
         return {}
     owners = {mention.text: name for name, mention in mentions.items()}
@@ -52,12 +57,29 @@ def find_rivals(
         name = owners.get(candidate.text, None if neighbour is None else owners[neighbour.text])
         if name is not None and candidate.kind in kinds[name]:
             values.setdefault(name, []).append(candidate.readings[candidate.kind].value)
-    several = {name: tuple(dict.fromkeys(map(str, said))) for name, said in values.items()}
+    between = _days_between(utterance, [one for one in found if one.kind == DATE])
+    several = {
+        name: between if set(map(str, said)) < set(between) else tuple(dict.fromkeys(map(str, said)))
+        for name, said in values.items()
+    }
     return {
         name: Mention(None, mentions[name].text, said)
         for name, said in several.items()
         if len(said) > 1 and mentions[name].value in said
     }
+
+
+def _days_between(utterance: Utterance, days: Sequence[Candidate]) -> tuple[str, ...]:
+    """List the days of a stretch that two dates are the ends of: "between 3 and 5 December" may be the 4th as well."""
+    if len(days) != 2:
+        return ()
+    joint = utterance.words[days[0].last : days[1].first]
+    if joint not in _STRETCHES and not (joint == ["and"] and "between" in utterance.words):
+        return ()
+    first, last = (date.fromisoformat(str(one.readings[DATE].value)) for one in days)
+    return tuple(
+        str(first + timedelta(days=day)) for day in range(min((last - first).days, _LONGEST_STRETCH) + 1)
+    )
 
 
 def find_owners(
@@ -78,6 +100,10 @@ def find_owners(
     ]
     if len(fitting) < 2:
         return ()
+    said = {reading.value for reading in candidates[0].readings.values()}
+    before = [name for name in fitting if context.replaced.get(name) in said]
+    if len(before) == 1:  # "no, Rome was right"
+        return (before[0],)
     latest = [name for name in fitting if name in context.recent]
     return tuple(latest if len(latest) == 1 else fitting)
 
@@ -90,7 +116,8 @@ def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 _UNCUED = word_set(
-    "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
+    "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's was were is "
+    "right better correct fine after all then again"
 )
 
 

@@ -24,6 +24,7 @@ _AS_BEFORE = re.compile(
 _NOT_ROWS = re.compile(
     r"\b(?:anything|nothing|something) else (?:i|you|we) (?:need|should|can|could)\b|\bhelp\b"
     r"|\bmore (?:about|details?|info(?:rmation)?)\b"
+    r"|\b(?:not|no longer|never|\w+n['’]?t)\b[^.?!]*\b(?:any ?more|any longer)\b"
 )
 _ASKS = re.compile(
     r"\?|\b(?:tell|give|get|send|show) me\b|\bfind out\b|(?:^|[.,!] *|\band )(?:what|which|where|when|who|whose|how)\b"

@@ -29,6 +29,7 @@ from orchestrator.nlu.training.examples import (
     Example,
     answer_label,
     flow_examples,
+    flow_label,
     kind_examples,
     kind_texts,
     lower_words,
@@ -162,7 +163,8 @@ class System1:
 
     def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
         """Rate how likely each flow is for a cleaned message, among all that a message may be."""
-        return Case(self, text, context).opinion
+        shares = Case(self, text, context).probabilities
+        return {dact: shares.get(flow_label(dact), 0.0) for dact in self.flows}
 
     def kind_of_part(self, text: str, context: NluContext) -> MessageKind:
         """Name the likeliest kind of one sentence of a message, from the classifier and the context alone."""

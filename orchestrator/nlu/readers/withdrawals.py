@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import (
@@ -17,13 +18,15 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
+from orchestrator.nlu.extract.dates import WEEKDAYS
 from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.slot_assignment import is_negated
+from orchestrator.nlu.readers.references import ORDINALS
+from orchestrator.nlu.slot_assignment import is_negated, is_pronoun
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.nlu.training.examples import flow_label
-from orchestrator.types import Dact
+from orchestrator.types import Dact, Json
 
 _REFUSAL = re.compile(
     r"\b(?:do(?:es)? not|don['’]?t|no longer|never|not)\s+(?:really |actually |even )?"
@@ -93,7 +96,10 @@ def withdraw(
 ) -> Understanding | None:
     """Read what is refused: a value that was given, else a task; `likely`: what the rest of the message asks for."""
     said = {value for one in candidates for value in _values_of(one)}
-    held = [name for name, value in context.values.items() if str(value) in said]
+    weekdays = {WEEKDAYS.get(one.text.casefold()) for one in candidates}
+    held = [
+        name for name, value in context.values.items() if str(value) in said or _weekday_of(value) in weekdays
+    ]
     if context.active is not None and len(held) == 1:
         slots = {held[0]: Mention(None, text)}
         return Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, context.intent, slots=slots)
@@ -105,7 +111,7 @@ def withdraw(
 
 
 def undo_done(
-    text: str,
+    utterance: Utterance,
     candidates: Sequence[Candidate],
     shares: Mapping[str, float],
     flows: Mapping[Dact, FlowSpec],
@@ -116,11 +122,12 @@ def undo_done(
     A value that was no part of what was done is about something else. `candidates`: the values that were found;
     `shares`: by label of the classifier.
     """
+    text = utterance.text
     found = _UNDO.search(text)
     if found is None or _EVERYTHING.search(text):
         return None
     held = {str(value) for past in context.completed for value in past.values.values()}
-    if not all(held & _values_of(one) for one in candidates):
+    if not all(is_pronoun(utterance, one) or held & _values_of(one) for one in candidates):
         return None
     given = {name for past in context.completed for name in past.outputs}
     verb = found[1].lower()
@@ -132,7 +139,29 @@ def undo_done(
     if not fitting:
         return None
     best = max(fitting, key=lambda flow: shares.get(flow_label(flow.dact), 0.0))
-    return Understanding(MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),))
+    slots = _which_of_done(utterance, best, context)
+    return Understanding(
+        MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),), slots
+    )
+
+
+def _which_of_done(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
+    """Read "the first one" of several things that were done, in the order in which they were."""
+    place = next((ORDINALS[word] for word in utterance.words if word in ORDINALS), None)
+    for name in flow.inputs:
+        values = (past.outputs[name] for past in reversed(context.completed) if name in past.outputs)
+        done = list(dict.fromkeys(values))
+        if place is not None and len(done) > max(place, 1):
+            return {name: Mention(done[place], utterance.text)}
+    return {}
+
+
+def _weekday_of(value: Json) -> int:
+    """Give the number of a day's weekday; -1 of what is no day."""
+    try:
+        return date.fromisoformat(str(value)).weekday()
+    except ValueError:
+        return -1
 
 
 def _values_of(candidate: Candidate) -> set[str]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.classifier import delexicalize, features_of
-from orchestrator.nlu.extract.extractor import Extractor, is_listed, kinds_by_slot, kinds_of
+from orchestrator.nlu.classifier import LinearModel, delexicalize, features_of
+from orchestrator.nlu.extract.extractor import Extractor, is_listed, kinds_by_slot, kinds_of, value_kind
 from orchestrator.nlu.extract.found import NAME, NUMBER, Candidate, Reading
-from orchestrator.nlu.linear import Examples, LinearModel, fit
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.slot_assignment import NO_SLOT, context_features, first_score, fits
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from orchestrator.nlu.training.examples import Example
@@ -65,7 +65,10 @@ def learn_slots(
                 labels.append(label)
                 if NUMBER in candidate.readings:
                     possible |= numbers
-                begin = {name: first_score(candidate, name, example.asked) for name in {*possible, label}}
+                begin = {
+                    name: first_score(candidate, value_kind(name), asked=name == example.asked)
+                    for name in {*possible, label}
+                }
                 importance.append(1.0 if example.said else 1.0 / (1.0 + said[label]))
                 allowed.append(begin | {NO_SLOT: 0.0})
     names = {name for flow in flows.values() for name in flow.slots}

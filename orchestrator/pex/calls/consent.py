@@ -13,7 +13,6 @@ import orjson
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import hash_json
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
@@ -23,7 +22,7 @@ from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.toolbox import Tool
 from orchestrator.tools.trifecta import TRIFECTA_GATE, Cause
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_unix
-from orchestrator.types import JsonObject, ToolId, new_id
+from orchestrator.types import JsonObject, ToolId, hash_json, new_id
 
 CANDIDATE = "candidate"
 DOUBTED = "doubted"

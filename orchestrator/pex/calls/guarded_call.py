@@ -1,9 +1,13 @@
-"""Calls a tool of a flow unless something forbids it: guardrails, the user's yes, an approval (PX-10, PX-17)."""
+"""Calls the tools of a flow in order, each at most once (PX-7), and each unless something forbids it: guardrails, the
+user's yes, an approval (PX-10, PX-17).
+"""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
+from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.consent import (
     DOUBTED,
     Candidate,
@@ -12,18 +16,94 @@ from orchestrator.pex.calls.consent import (
     drop_candidate,
     hold_for_approval,
     make_candidate,
+    read_candidate,
 )
 from orchestrator.pex.calls.effects import find_out, note_effect
-from orchestrator.pex.choices import Choices
-from orchestrator.pex.execution import Execution, NeedsInput, Parked
+from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Unfed
+from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Rejected, SqlRules
-from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
+from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
 GuardedAnswer: TypeAlias = ToolAnswer | Rejected | NeedsInput | Parked
+
+
+async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
+    """Call the flow's tools; None when all have answered."""
+    candidate = read_candidate(run.context.changes.state, run.flow)
+    confirmed = candidate if candidate is not None and candidate.confirmed else None
+    if confirmed is not None:
+        run.data.update(confirmed.data)
+    for use, tool in zip(run.flow.spec.tools, run.own_tools, strict=True):
+        if confirmed is not None and use.tool_id != confirmed.tool_id:
+            continue  # it ran before the candidate was made
+        agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
+        gathered = Arguments(agreed.arguments) if agreed is not None else policy.arguments(run, use, tool)
+        if not isinstance(gathered, Arguments):
+            return _without_arguments(run, policy, gathered)
+        answer = await call_guarded(run, policy, tool, gathered.values, agreed)
+        ending = _end(tool, answer, is_agreed=agreed is not None)
+        if ending is not None:
+            return ending
+        if agreed is not None:
+            confirmed = None
+    return None
+
+
+def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None:
+    """Read the end of the execution from what a call came to; None to go on with the next tool.
+
+    An alternative is looked at where a yes came before the call, since another one will come before the next.
+    """
+    match answer:
+        case ToolData():
+            return None
+        case ToolError() as error:
+            retryable = error.retryable and tool.spec.idempotent
+            alternative = error.alternative if is_agreed else {}
+            return Failed(error.category, error.message, retryable=retryable, alternative=alternative)
+        case Rejected(_, message):
+            return Failed(FailureCategory.VALIDATION_ERROR, message)
+        case NeedsInput() | Parked() as waiting:
+            return waiting
+
+
+def _without_arguments(
+    run: Execution, policy: Choices, gathered: Choice | NothingFound | Unfed
+) -> NeedsInput | Failed:
+    match gathered:
+        case Choice():
+            return _ask_to_choose(run, policy, gathered)
+        case NothingFound():
+            return Failed(FailureCategory.NOT_FOUND, "I found nothing that fits.")
+        case Unfed(name):
+            run.context.log.failed_check(
+                "pex", "arguments", f"Nothing gives the input {name!r}.", run.flow.flow_id
+            )
+            return Failed(FailureCategory.VALIDATION_ERROR, "I do not have what this task needs.")
+
+
+def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInput:
+    """Offer the rows as options for the slot that they would fill (partial ambiguity)."""
+    rows = choice.rows[: policy.most_choices]
+    about: JsonObject = {"flow_id": run.flow.flow_id, "slot": choice.slot}
+    options = [
+        Option(policy.label(run, row), "fill_slot", {**about, "value": row[choice.name]}) for row in rows
+    ]
+    run.context.changes.findings[run.flow.flow_id] = run.data
+    run.context.changes.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=run.flow.flow_id,
+        slot=choice.slot,
+        candidates=[row[choice.name] for row in rows],
+        options=options,
+        turn_id=run.context.ids.turn_id,
+        metadata={"about": "rows"},
+    )
+    return NeedsInput()
 
 
 async def call_guarded(

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.memory.business_context import PASSAGES_READ
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import AT_HAND, LONGEST, Note, NoteKind
@@ -18,7 +17,7 @@ from orchestrator.pex.execution import Execution
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.ports.memory.documents import Owned, Passage
 from orchestrator.tools.trifecta import join_labels, label_work
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, copy_json
 
 HISTORY, MEMORY, STACK = "context_coordinator", "memory_manager", "flow_stack"
 DEFAULT_TURNS, MOST_TURNS = 3, 20

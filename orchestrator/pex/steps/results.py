@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import Family
 from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.frames import repair
 from orchestrator.pex.skills.components import write_note
-from orchestrator.types import Json
+from orchestrator.types import Json, is_list, is_object
 
 LONGEST_SNIPPET = 160
 SHORT = 40

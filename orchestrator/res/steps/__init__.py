@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from orchestrator.res.answer import Response
+from orchestrator.res.response import Response
 from orchestrator.res.steps.clarify import clarify
 from orchestrator.res.steps.display import display
 from orchestrator.res.steps.generate import generate

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from orchestrator.context import TurnContext
+from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.res.answer import Answer, Response
+from orchestrator.res.response import Response
 from orchestrator.res.steps.generate import try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
@@ -161,7 +161,9 @@ def write_action(option: Option) -> JsonObject:
 def _ask_general(asking: Asking) -> str:
     _, entry, flow, templates = asking
     name = "choose_to_cancel" if entry.metadata.get("about") == "limit" else "unclear"
-    return templates.render(name, options=_labels(entry), doing=name_doing(flow) if flow else "")
+    said = {part.kind for part in asking.context.changes.messages if isinstance(part, Remark)}
+    told = RemarkKind.ASSUMED in said  # a reader has said already why it took nothing
+    return templates.render(name, options=_labels(entry), doing=name_doing(flow) if flow else "", told=told)
 
 
 def _name_asked(asking: Asking) -> str:

@@ -12,15 +12,14 @@ from enum import StrEnum
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.storage.serialization import dump
-from orchestrator.res.answer import Response
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.markup import to_plain
+from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import name_slot, show_slot
-from orchestrator.types import FlowId, Json, JsonObject, ToolId
+from orchestrator.types import FlowId, Json, JsonObject, ToolId, is_list, is_object
 
 LOOKED_AT = 20
 """Rows from which columns and their kinds are told."""

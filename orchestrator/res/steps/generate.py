@@ -11,15 +11,14 @@ from jinja2 import TemplateError
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
-from orchestrator.res.answer import Response
+from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, name_slot, show_slot, show_slots
 from orchestrator.telemetry import SignalType, get_logger
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LEADING = frozenset(
     {

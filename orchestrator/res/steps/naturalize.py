@@ -11,11 +11,11 @@ from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 
-from orchestrator.context import TurnContext
+from orchestrator.context import Answer, TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.ports.language_model import MODEL_FAILURES
-from orchestrator.res.answer import Answer, Response, Writer
 from orchestrator.res.markup import unescape
+from orchestrator.res.response import Response, Writer
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
 from orchestrator.res.wording import show_slots
 from orchestrator.types import Json

@@ -9,7 +9,7 @@ from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import Family
-from orchestrator.res.answer import Response
+from orchestrator.res.response import Response
 from orchestrator.res.steps.clarify import write_action
 from orchestrator.res.wording import name_task
 from orchestrator.types import Dact

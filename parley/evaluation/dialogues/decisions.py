@@ -13,8 +13,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from orchestrator.nlu.classifier import Classifier
-from orchestrator.nlu.linear import Examples, Features, LinearModel, fit, probabilities
+from orchestrator.nlu.classifier import Classifier, Features, LinearModel, probabilities
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.text import fold
 from parley.evaluation.dialogues.compile import Words
 from parley.evaluation.dialogues.dataset import NO_INTENT, Act, Dialogue, Frame, Service

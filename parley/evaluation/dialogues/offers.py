@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.classifier import Classifier, delexicalize
+from orchestrator.nlu.classifier import Classifier, delexicalize, probabilities
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.linear import Examples, fit, probabilities
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import Example

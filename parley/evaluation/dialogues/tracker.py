@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
-from orchestrator.nlu.linear import Examples, Features, LinearModel, add_up, fit, probabilities
+from orchestrator.nlu.classifier import Features, LinearModel, add_up, probabilities
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.readers.readings import Case, read
 from orchestrator.nlu.readers.system1 import System1

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import orjson
 
-from orchestrator.dialogue.storage.diff import diff, rebuild
+from orchestrator.dialogue.storage.serialization import diff, rebuild
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of

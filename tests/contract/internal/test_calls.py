@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import orjson
@@ -12,7 +11,8 @@ import pytest
 
 from orchestrator.client import Client
 from orchestrator.errors import InvalidInput, NotFound, Refused
-from tests.integration.chaos.fleet import ROOT, Fleet, wait_until
+from tests.integration.chaos.fleet import Fleet, wait_until
+from tests.processes.forked import run
 from tests.processes.gateway import gateway as serve
 
 
@@ -94,9 +94,8 @@ def test_the_flows_of_a_trigger_are_started_together(gateway: str) -> None:
 
 
 def parley(gateway: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "parley", "runs", *arguments, "--url", gateway]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    command = ("-m", "parley", "runs", *arguments, "--url", gateway)
+    return run(command, environment={**os.environ, "COLUMNS": "200"})
 
 
 def test_the_command_line_starts_watches_and_shows(gateway: str) -> None:

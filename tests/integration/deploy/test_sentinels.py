@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,12 @@ import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.fleet import ROOT, fleet
+from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, submitter
 from tests.integration.deploy.fixtures.sentinels import Replicated, replicated_redis
 from tests.integration.deploy.fixtures.tls import REDIS
+from tests.processes.forked import run
 
 SESSIONS = 12
 
@@ -46,14 +45,8 @@ def database(database_url: str) -> str:
 
 def submit_by_queue(url: str, session: str) -> Any:
     """As another process does that knows only Celery and the broker."""
-    backend = subprocess.run(
-        [sys.executable, "-m", "tests.integration.deploy.fixtures.backend", url, session],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = ("-m", "tests.integration.deploy.fixtures.backend", url, session)
+    backend = run(command, environment=os.environ)
     return orjson.loads(backend.stdout)
 
 
@@ -74,13 +67,7 @@ async def test_turns_go_on_with_another_master(database: str, replicated: Replic
 
 
 def test_the_doctor_looks_at_the_master(database: str, replicated: Replicated) -> None:
-    looked = subprocess.run(
-        [sys.executable, "-m", "parley", "doctor", "--preflight"],
-        env={**os.environ, "DATABASE_URL": database, "REDIS_URL": replicated.url},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "redis memory nothing is evicted" in " ".join(looked.stdout.split()), looked.stdout
-    assert not [line for line in looked.stdout.splitlines() if line.startswith("BAD") and "redis" in line]
+    environment = {**os.environ, "DATABASE_URL": database, "REDIS_URL": replicated.url}
+    said = run(("-m", "parley", "doctor", "--preflight"), environment=environment).stdout
+    assert "redis memory nothing is evicted" in " ".join(said.split()), said
+    assert not [line for line in said.splitlines() if line.startswith("BAD") and "redis" in line]

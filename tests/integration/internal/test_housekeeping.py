@@ -14,7 +14,7 @@ from internal_flows.housekeeping import FLOWS
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.storage.diff import diff
+from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from tests.integration.deploy.fixtures.servers import deployed_redis
 from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.outside import Outside, outside
 from tests.integration.workers.test_workers_flower_pages import flower
+from tests.processes.forked import run
 from tests.processes.gateway import gateway
 
 PARCELS = ROOT / "tests" / "domains" / "parcels"
@@ -139,15 +138,8 @@ def roles(there: Place, model_url: str) -> Iterator[dict[str, str]]:
 
 def run_command(environment: Mapping[str, str], *words: str) -> bytes:
     """What a command prints; its exit code is of no matter here."""
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    return done.stdout + done.stderr
+    done = run(words, environment={**os.environ, **environment})
+    return (done.stdout + done.stderr).encode()
 
 
 def _copy_domain(folder: Path, url: str) -> Path:

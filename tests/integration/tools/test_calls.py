@@ -13,8 +13,7 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from orchestrator.adapters.redis.shared import RedisRateLimits, RedisToolCache
-from orchestrator.domain.services import ToolFailure
-from orchestrator.errors import FailureCategory
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.middleware import ORPHANS_PER_TOOL, ToolPorts
 from orchestrator.tools.threads import SHARED_THREADS, THREADS_PER_TOOL
 from orchestrator.tools.toolbox import ToolData, ToolError

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.gateway import serve
+from tests.processes.forked import run
 from tests.unit.gateway.memory_dependencies import make_dependencies
 from workers.submission import error_result, parse_request
 
@@ -212,16 +212,11 @@ async def by_the_blocking_client(house: House, fields: Fields) -> Verdict:
 async def by_the_command_line(house: House, fields: Fields) -> Verdict:
     session = await house.session()
     options = [f"--{name.replace('_', '-')}={value}" for name, value in fields.items() if name != "text"]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "parley", "submit", session, fields["text"], *options),
-        env={**os.environ, "PARLEY_URL": house.url},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, complaint = await process.communicate()
-    if process.returncode == 0:
+    command = ("-m", "parley", "submit", session, fields["text"], *options)
+    ended = await asyncio.to_thread(run, command, environment={**os.environ, "PARLEY_URL": house.url})
+    if ended.returncode == 0:
         return ACCEPTED
-    message = complaint.decode().strip().removeprefix("parley: ").removeprefix("parley submit: ")
+    message = ended.stderr.strip().removeprefix("parley: ").removeprefix("parley submit: ")
     return Verdict("invalid_input", message.partition(":")[0], message)
 
 

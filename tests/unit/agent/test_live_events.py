@@ -6,9 +6,8 @@ import asyncio
 
 import pytest
 
-from orchestrator.runtime import live_events as hints
-from orchestrator.runtime.journal import Journal
-from orchestrator.runtime.live_events import TurnHints
+from orchestrator.runtime import journal
+from orchestrator.runtime.journal import Journal, TurnHints
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents
@@ -31,7 +30,7 @@ async def claim(store: MemoryStore) -> tuple[MemoryLane, Lease]:
 
 
 async def test_a_turn_that_takes_a_moment_is_seen_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hints, "QUIET_FOR_S", 0.0)
+    monkeypatch.setattr(journal, "QUIET_FOR_S", 0.0)
     live = MemoryLiveEvents()
     lane, lease = await claim(MemoryStore())
     release = asyncio.Event()

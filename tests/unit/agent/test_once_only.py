@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
+from orchestrator.domain.services import ServiceContext
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.memory import MemoryRecords

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.changes.repair import repair
-from orchestrator.dialogue.storage.diff import diff
+from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.turn import TurnInput, TurnKind

@@ -15,7 +15,7 @@ from domains.analytics.catalogue import VALUES, tables_with
 from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.store.workspace import Sheet, Workspace
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.domain.services import ToolFailure
+from orchestrator.errors import ToolFailure
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.validate import Validation

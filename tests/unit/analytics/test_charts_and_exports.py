@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 
 from domains.analytics.tools.charts import SCHEMA
 from domains.analytics.tools.exports import write_text
-from orchestrator.domain.services import ToolFailure
+from orchestrator.errors import ToolFailure
 from tests.unit.analytics.factories import Office, a_call
 
 

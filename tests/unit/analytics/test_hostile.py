@@ -11,7 +11,7 @@ from domains.analytics.statements.formulas import write_formula
 from domains.analytics.statements.parts import Values, quote
 from domains.analytics.store.engine import Engine
 from domains.analytics.store.workspace import Workspace
-from orchestrator.domain.services import FailureCategory, ToolFailure
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.testing.memory import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call
 

@@ -9,7 +9,7 @@ from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.statements.parts import Values
 from domains.analytics.store.engine import engine
 from domains.analytics.store.workspace import Workspace
-from orchestrator.domain.services import FailureCategory, ToolFailure
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.testing.memory import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call
 

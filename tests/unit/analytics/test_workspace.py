@@ -9,7 +9,7 @@ import pytest
 from domains.analytics.store import workspace as workspaces
 from domains.analytics.store.engine import Engine, engine
 from domains.analytics.store.workspace import Workspace
-from orchestrator.domain.services import FailureCategory, ToolFailure
+from orchestrator.errors import FailureCategory, ToolFailure
 from tests.unit.analytics.factories import Office, a_call
 
 CHANGES = [

@@ -20,7 +20,7 @@ DEFAULT_INSTALL = {
     "orjson",
     "standardwebhooks",
 }
-OF_THE_CLIENT = ("client", "dialogue.json_values", "errors", "turns.event", "turns.webhook", "types")
+OF_THE_CLIENT = ("client", "errors", "turns.event", "turns.webhook", "types")
 
 
 def loaded_modules() -> list[str]:

@@ -14,7 +14,7 @@ from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, F
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.storage.diff import diff, rebuild
+from orchestrator.dialogue.storage.serialization import diff, rebuild
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
 

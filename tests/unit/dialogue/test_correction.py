@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from orchestrator.dialogue.base_flow import ProblemKind
 from orchestrator.dialogue.changes.correction import Change, Correction, apply_changes, correct, reopen
-from orchestrator.dialogue.flow import BaseFlow, ProblemKind, make_flow_class
+from orchestrator.dialogue.flow import BaseFlow, make_flow_class
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.understanding import Mention

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.dialogue.storage.diff import apply, diff, rebuild, same
+from orchestrator.dialogue.storage.serialization import apply, diff, rebuild, same
 
 scalars = (
     st.none()

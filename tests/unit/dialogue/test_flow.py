@@ -7,19 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from orchestrator.dialogue.flow import (
-    PARENTS,
-    RETIRED,
-    BaseFlow,
-    ConverseFlow,
-    Labels,
-    PlanFlow,
-    PlanStep,
-    ProblemKind,
-    load_flow,
-    make_flow_class,
-)
+from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind
+from orchestrator.dialogue.flow import PARENTS, RETIRED, ConverseFlow, PlanFlow, load_flow, make_flow_class
 from orchestrator.dialogue.lifecycle import COMPLETED, INTERRUPTED
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Family, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Mention

@@ -20,7 +20,7 @@ from orchestrator.dialogue.records import (
 )
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState, StateLimits
-from orchestrator.dialogue.storage.diff import apply, diff, rebuild
+from orchestrator.dialogue.storage.serialization import apply, diff, rebuild
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION
 from orchestrator.dialogue.understanding import Digression, FlowScore
 from orchestrator.types import Dact, FlowId, SessionId, ToolId, TurnId

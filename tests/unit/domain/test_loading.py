@@ -142,7 +142,7 @@ def test_two_folders_of_one_name_keep_their_code_apart(tmp_path: Path) -> None:
 
 def test_entities_come_from_the_file_or_from_a_provider(tmp_path: Path) -> None:
     provider = """
-from orchestrator.domain.services import EntityValue
+from orchestrator.domain.model import EntityValue
 
 
 def airports(country):

@@ -13,7 +13,8 @@ import pytest
 from domains.travel.booking import Bookings, make_reference
 from domains.travel.services import Flights
 from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
+from orchestrator.domain.services import Service, ServiceContext, ToolCall
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
 

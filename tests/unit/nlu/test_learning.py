@@ -9,8 +9,8 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.linear import Examples, Features, LinearModel, add_up, fit, probabilities
-from orchestrator.nlu.readers.readings import Case
+from orchestrator.nlu.classifier import Features, LinearModel, add_up, probabilities
+from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
@@ -88,7 +88,7 @@ def test_flows_that_are_alike_but_for_one_word_are_told_apart() -> None:
     """Six flows of one family, with five examples each: the one word that differs decides."""
     alike = System1.for_domain(load_domain("tests/domains/parcels").domain)
     for said, dact in (("track", "track_parcel"), ("photograph", "photograph_parcel")):
-        opinion = Case(alike, f"{said} parcelquokka", nothing_open()).opinion
+        opinion = alike.opinion(f"{said} parcelquokka", nothing_open())
         assert max(opinion, key=lambda one: opinion[one]) == dact
         assert opinion[Dact(dact)] > 0.65, opinion
 

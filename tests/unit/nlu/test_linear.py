@@ -18,7 +18,8 @@ from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu import linear as trained
-from orchestrator.nlu.linear import Examples, LinearModel, fit, key_of, pack, train_once
+from orchestrator.nlu.classifier import LinearModel
+from orchestrator.nlu.linear import Examples, fit, key_of, pack, train_once
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.training.examples import Example
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
+from orchestrator.nlu.classifier import LinearModel
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.linear import LinearModel
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.context import TurnContext
+from orchestrator.context import Answer, TurnContext
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.res.answer import Answer, Response
+from orchestrator.res.response import Response
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.simulator import Conversation, Simulator

@@ -15,9 +15,10 @@ from parley.processes import has_ended
 from tests.integration.chaos.fleet import wait_until
 
 SERVER = """
-import sys, time, orjson
+import sys, time
 from tests.processes.fork_server import fork
-print(fork(orjson.loads(sys.argv[1])), flush=True)
+with open(sys.argv[2], "ab") as log:
+    print(fork(sys.argv[1].encode(), (0, log.fileno(), log.fileno())), flush=True)
 time.sleep(60)
 """
 
@@ -27,9 +28,8 @@ def test_a_child_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
         "arguments": ["-m", "http.server", "0", "--bind", "127.0.0.1"],
         "folder": str(tmp_path),
         "environment": dict(os.environ),
-        "log": str(tmp_path / "log"),
     }
-    command = [sys.executable, "-c", SERVER, orjson.dumps(order).decode()]
+    command = [sys.executable, "-c", SERVER, orjson.dumps(order).decode(), tmp_path / "log"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         child = psutil.Process(int(server.stdout.readline()))

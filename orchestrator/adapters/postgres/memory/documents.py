@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.tables import record_of
 from orchestrator.errors import NotFound
 from orchestrator.ports.memory.documents import (
     CANDIDATES,

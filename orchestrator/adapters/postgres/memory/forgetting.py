@@ -29,7 +29,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.states import fold
 from orchestrator.adapters.postgres.tables import (
     forgotten_preferences,
@@ -38,6 +37,7 @@ from orchestrator.adapters.postgres.tables import (
     lanes,
     metadata,
     preferences,
+    record_of,
     sessions,
     utterances,
 )

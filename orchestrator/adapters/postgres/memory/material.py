@@ -5,30 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import desc, select, text
+from sqlalchemy import select
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
-from orchestrator.adapters.postgres.tables import flows_archive, frames, sessions, states, utterances
-from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.adapters.postgres.tables import sessions, states
 from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
-from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId, is_list, is_object
 
 NEWEST = 200
 """Turns, rows or tasks of one session."""
-_HABITS = text(
-    "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
-    " FROM flows_archive AS archive JOIN sessions USING (session_id)"
-    " JOIN sessions AS asking ON asking.tenant_id = sessions.tenant_id AND asking.user_id = sessions.user_id"
-    " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
-    " WHERE asking.tenant_id = :tenant AND asking.session_id = :session"
-    " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
-    " AND NOT EXISTS (SELECT FROM forgotten_preferences AS gone WHERE gone.tenant_id = asking.tenant_id"
-    " AND gone.user_id = asking.user_id AND gone.at >= archive.at AND gone.key IN ('*', '*.' || slot.key,"
-    " archive.dact || '.' || slot.key, 'playbook.' || archive.dact))"
-    " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
-)
-"""Nothing of before it was forgotten."""
 
 
 class PostgresSessionMaterial:
@@ -68,60 +55,15 @@ class PostgresSessionMaterial:
         )
 
     async def _habits(self, tenant_id: TenantId, session_id: SessionId) -> list[SlotUse]:
-        rows = await self._database.read_all(_HABITS, {"tenant": tenant_id, "session": session_id})
-        return [SlotUse(*row) for row in rows]
+        arguments = {"tenant_id": tenant_id, "session_id": session_id}
+        return [SlotUse(*row) for row in await self._database.fetch_all(statement("habits"), arguments)]
 
     async def _history(self, tenant_id: TenantId, session_id: SessionId) -> History:
-        return History(
-            tasks=await self._tasks(tenant_id, session_id),
-            turns=await self._turns(tenant_id, session_id),
-            rows=await self._frames(tenant_id, session_id),
-        )
-
-    async def _tasks(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        table = flows_archive.c
-        query = (
-            select(table.dact, table.body)
-            .where(table.session_id == session_id, table.tenant_id == tenant_id, table.state == "Completed")
-            .order_by(desc(table.at))
-            .limit(NEWEST)
-        )
-        return [
-            {
-                "dact": dact,
-                "slots": {name: slot["value"] for name, slot in body.get("slots", {}).items()},
-                "outputs": body.get("outputs", {}),
-            }
-            for dact, body in await self._read(query)
-        ]
-
-    async def _turns(self, tenant_id: TenantId, session_id: SessionId) -> list[str]:
-        table = utterances.c
-        query = (
-            select(table.content)
-            .where(
-                table.session_id == session_id,
-                table.tenant_id == tenant_id,
-                table.role == "user",
-                table.form == "text",
-            )
-            .order_by(desc(table.epoch), desc(table.position))
-            .limit(NEWEST)
-        )
-        return [row[0] for row in await self._read(query)]
-
-    async def _frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        table = frames.c
-        query = (
-            select(table.body)
-            .where(table.session_id == session_id, table.tenant_id == tenant_id)
-            .order_by(desc(table.at))
-            .limit(NEWEST)
-        )
-        return [row for (body,) in await self._read(query) for row in _rows_of(body.get("data"))][:NEWEST]
-
-    async def _read(self, query: Any) -> list[Any]:
-        return list(await self._database.read_all(query))
+        arguments = {"tenant_id": tenant_id, "session_id": session_id, "most": NEWEST}
+        found = await self._database.fetch_one(statement("session_history"), arguments)
+        assert found is not None
+        tasks, turns, frames = found
+        return History(tasks, turns, [row for data in frames for row in _rows_of(data)][:NEWEST])
 
 
 def _rows_of(data: Json) -> list[JsonObject]:

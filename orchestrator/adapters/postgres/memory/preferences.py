@@ -9,8 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import forgotten_preferences, preferences
+from orchestrator.adapters.postgres.tables import forgotten_preferences, preferences, record_of
 from orchestrator.ports.memory.preferences import (
     EVERYTHING,
     MOST_PREFERENCES,

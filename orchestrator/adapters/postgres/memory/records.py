@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 from sqlalchemy import desc, select, tuple_
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import records
@@ -42,15 +41,12 @@ class PostgresRecords:
         self, collection: str, where: JsonObject | None = None, *, limit: int = 100
     ) -> list[JsonObject]:
         arguments = {**self._bound, "collection": collection, "fields": _json(where or {}), "limit": limit}
-        with translated():
-            rows = await self._database.fetch_all(statement("find_records"), arguments)
+        rows = await self._database.fetch_all(statement("find_records"), arguments)
         return [row[0] for row in rows]
 
     async def _one(self, name: str, collection: str, **arguments: Any) -> JsonObject | None:
-        with translated():
-            row = await self._database.fetch_one(
-                statement(name), {**self._bound, "collection": collection, **arguments}
-            )
+        bound = {**self._bound, "collection": collection, **arguments}
+        row = await self._database.fetch_one(statement(name), bound)
         return None if row is None else row[0]
 
 

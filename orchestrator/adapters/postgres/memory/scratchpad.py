@@ -5,7 +5,6 @@ from __future__ import annotations
 import orjson
 from sqlalchemy import delete
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import scratchpad_entries
@@ -30,20 +29,17 @@ class PostgresScratchpadArchive:
             "tenant_id": tenant_id,
             "entries": orjson.dumps([entry.to_json() for entry in entries]).decode(),
         }
-        with translated():
-            await self._database.fetch_one(statement("save_notes"), arguments)
+        await self._database.fetch_one(statement("save_notes"), arguments)
 
     async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
         """The least recently saved first, at most `CAPACITY`."""
         arguments = {"session_id": session_id, "tenant_id": tenant_id, "capacity": CAPACITY}
-        with translated():
-            rows = await self._database.fetch_all(statement("load_notes"), arguments)
+        rows = await self._database.fetch_all(statement("load_notes"), arguments)
         return [Entry.from_json(body) for (body,) in reversed(rows)]
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
         arguments = {"session_id": session_id, "tenant_id": tenant_id, "entry_ids": list(entry_ids)}
-        with translated():
-            await self._database.fetch_all(statement("drop_notes"), arguments)
+        await self._database.fetch_all(statement("drop_notes"), arguments)
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
         async with self._database.transaction() as connection:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.adapters.postgres.pool import HotTransaction, dump_json
+from orchestrator.adapters.postgres.hot_connections import HotConnection
+from orchestrator.adapters.postgres.pool import dump_json
 from orchestrator.adapters.postgres.runs.starting import GRACE_S, start_again, to_hints
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.runs.records import Hint
 from orchestrator.ports.runs.status import SUCCEEDED, OnFailure, RedoStatus, RunStatus
 from orchestrator.ports.runs.work import RunEnd
@@ -18,7 +20,7 @@ from orchestrator.types import TenantId, new_id
 
 
 async def end_run(
-    transaction: HotTransaction,
+    transaction: HotConnection,
     run_id: str,
     end: RunEnd,
     *,
@@ -30,7 +32,7 @@ async def end_run(
     Without a `token` it is ended for its holder, who is fenced. None: the claim is no longer current, or the run has
     ended; nothing was written.
     """
-    row = await transaction.fetch_one("end_run", _arguments(run_id, end, token, tenant_id))
+    row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, end, token, tenant_id))
     if row is None:
         return None
     flow, successors, on_failure, flight_key, again = row[:5]
@@ -42,17 +44,19 @@ async def end_run(
         hints, again = (hint,), None  # the next run of the chain has it
     elif end.status in SUCCEEDED or on_failure == OnFailure.RELEASE:
         released = {"run_ids": successors, "grace_s": GRACE_S}
-        hints = to_hints(await transaction.fetch_all("release_runs", released)) if successors else ()
+        hints = (
+            to_hints(await transaction.fetch_all(statement("release_runs"), released)) if successors else ()
+        )
     elif successors:
         hints = await _block(transaction, successors, f"{flow} is {end.status}", end.status)
-    await transaction.execute("log_run", {"run_id": run_id})
+    await transaction.execute(statement("log_run"), {"run_id": run_id})
     if again is not None and end.status is not RunStatus.CANCELLED:
         hints += await start_again(transaction, run_id, again)
     return hints
 
 
 async def add_rerun(
-    transaction: HotTransaction,
+    transaction: HotConnection,
     run_id: str,
     *,
     redo_count: int | None,
@@ -68,19 +72,21 @@ async def add_rerun(
         "after_s": after_s,
         "grace_s": GRACE_S,
     }
-    [hint] = to_hints(await transaction.fetch_all("rerun", arguments), after_s)
+    [hint] = to_hints(await transaction.fetch_all(statement("rerun"), arguments), after_s)
     return hint
 
 
 async def _block(
-    transaction: HotTransaction, successors: list[str], reason: str, cause: RunStatus
+    transaction: HotConnection, successors: list[str], reason: str, cause: RunStatus
 ) -> tuple[Hint, ...]:
     """Leave everything unrun that depends on a failed run, directly or through others; hints of what starts again."""
     hints: tuple[Hint, ...] = ()
-    for run_id, why in await transaction.fetch_all("block_runs", {"run_ids": successors, "reason": reason}):
+    for run_id, why in await transaction.fetch_all(
+        statement("block_runs"), {"run_ids": successors, "reason": reason}
+    ):
         blocked = RunEnd(RunStatus.BLOCKED, reason=why)
-        row = await transaction.fetch_one("end_run", _arguments(run_id, blocked))
-        await transaction.execute("log_run", {"run_id": run_id})
+        row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, blocked))
+        await transaction.execute(statement("log_run"), {"run_id": run_id})
         if row is not None and row[4] is not None and cause is not RunStatus.CANCELLED:
             hints += await start_again(transaction, run_id, row[4])
     return hints

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 from sqlalchemy import ColumnElement, Select, desc, func, select
 
-from orchestrator.adapters.postgres.pool import Database, HotTransaction
-from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.hot_connections import HotConnection
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.ending import add_rerun, end_run
 from orchestrator.adapters.postgres.runs.starting import (
     ATTEMPTS,
@@ -23,7 +23,7 @@ from orchestrator.adapters.postgres.runs.starting import (
     store_graph,
 )
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import internal_items, internal_runs
+from orchestrator.adapters.postgres.tables import internal_items, internal_runs, record_of
 from orchestrator.errors import NotFound, Refused, Unavailable
 from orchestrator.ports.runs.records import Hint, ItemRecord, NewRun, Progress, RunRecord, Started
 from orchestrator.ports.runs.status import (
@@ -87,7 +87,7 @@ class PostgresRuns:
         firing = {"tenant_id": DEFAULT_TENANT, "job": job, "due_at": due_at, "next_due_at": next_due_at}
         try:
             async with self._database.hot_transaction() as transaction:
-                if await transaction.fetch_one("claim_firing", firing) is None:
+                if await transaction.fetch_one(statement("claim_firing"), firing) is None:
                     return False
                 await store_graph(transaction, runs, graph_id, ids)
         except psycopg.errors.UniqueViolation:
@@ -192,12 +192,12 @@ class PostgresRuns:
         return [record_of(RunRecord, row, progress=progress.get(row.run_id, Progress())) for row in rows]
 
 
-async def _redo(transaction: HotTransaction, record: RunRecord) -> Hint:
+async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
     """Add a run to an ended chain, and let what the chain's failure left unrun wait for it.
 
     The chain's last run hands its successors over, so that each is released, and held back, by one run of a chain.
     """
-    rows = await transaction.fetch_all("lock_graph", {"graph_id": record.graph_id})
+    rows = await transaction.fetch_all(statement("lock_graph"), {"graph_id": record.graph_id})
     chain = [
         (run_id, RunStatus(status), count)
         for run_id, status, _, _, chain_id, count in rows
@@ -213,7 +213,7 @@ async def _redo(transaction: HotTransaction, record: RunRecord) -> Hint:
     nodes[last] = replace(nodes[last], status=RunStatus.READY)
     for run_id, open_predecessors in unblock(nodes, last).items():
         unblocked = {"run_id": run_id, "open_predecessors": open_predecessors}
-        await transaction.execute("unblock_run", unblocked)
+        await transaction.execute(statement("unblock_run"), unblocked)
     return await add_rerun(
         transaction,
         last,

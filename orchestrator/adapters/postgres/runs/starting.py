@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from psycopg.rows import TupleRow
 
-from orchestrator.adapters.postgres.pool import HotTransaction, dump_json
+from orchestrator.adapters.postgres.hot_connections import HotConnection
+from orchestrator.adapters.postgres.pool import dump_json
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.runs.records import Hint, NewRun
 from orchestrator.ports.runs.status import OnFailure, Phase, RunStatus, Urgency, find_waves
 from orchestrator.types import JsonObject, new_id
@@ -31,7 +33,7 @@ def identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, 
 
 
 async def store_graph(
-    transaction: HotTransaction,
+    transaction: HotConnection,
     runs: tuple[NewRun, ...],
     graph_id: str,
     ids: dict[str, str],
@@ -54,7 +56,7 @@ async def store_graph(
             | {"run_id": ids[run.flow], "open_predecessors": open_predecessors, "successors": successors}
         )
     arguments = {"graph_id": graph_id, "nodes": dump_json(nodes), "grace_s": GRACE_S}
-    return to_hints(await transaction.fetch_all("start_graph", arguments))
+    return to_hints(await transaction.fetch_all(statement("start_graph"), arguments))
 
 
 def find_graph_waves(runs: tuple[NewRun, ...], ids: dict[str, str]) -> tuple[tuple[Hint, ...], ...]:
@@ -66,14 +68,14 @@ def find_graph_waves(runs: tuple[NewRun, ...], ids: dict[str, str]) -> tuple[tup
     )
 
 
-async def _follow(transaction: HotTransaction, run: NewRun, earlier: str, run_id: str) -> bool:
+async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id: str) -> bool:
     """Enter a new run with one that it waits for; False when that has ended."""
     arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
-    return await transaction.fetch_one("follow_run", arguments) is not None
+    return await transaction.fetch_one(statement("follow_run"), arguments) is not None
 
 
 async def find_present(
-    transaction: HotTransaction, runs: tuple[NewRun, ...], ids: Mapping[str, str]
+    transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
     """Runs by flow that are there in place of new ones, and whether what they do may miss what is asked for now.
 
@@ -84,7 +86,7 @@ async def find_present(
         "flight_keys": [run.flight_key for run in runs if run.flight_key is not None],
         "run_ids": list(ids.values()),
     }
-    rows = await transaction.fetch_all("find_flights", arguments)
+    rows = await transaction.fetch_all(statement("find_flights"), arguments)
     same = any(run_id in arguments["run_ids"] for _, run_id, _ in rows)
     begun = any(status == RunStatus.RUNNING for *_, status in rows)
     present = {flow: run_id for flow, run_id, _ in rows}
@@ -93,15 +95,15 @@ async def find_present(
 
 
 async def remember_again(
-    transaction: HotTransaction, runs: tuple[NewRun, ...], ids: Mapping[str, str]
+    transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> bool:
     """Have the graph started once more at the end of its last node; False when that has ended meanwhile."""
     nodes = [{column.name: getattr(run, column.name) for column in fields(run)} for run in runs]
     arguments = {"run_id": ids[runs[-1].flow], "again": dump_json(nodes)}
-    return await transaction.fetch_one("remember_again", arguments) is not None
+    return await transaction.fetch_one(statement("remember_again"), arguments) is not None
 
 
-async def start_again(transaction: HotTransaction, run_id: str, nodes: list[JsonObject]) -> tuple[Hint, ...]:
+async def start_again(transaction: HotConnection, run_id: str, nodes: list[JsonObject]) -> tuple[Hint, ...]:
     """Start a graph that was remembered; what is at work of it by now is joined."""
     runs = tuple(_read_node(node) for node in nodes)
     graph_id, ids = identify(runs, f"again:{run_id}")

@@ -89,7 +89,9 @@ class PostgresRunWork:
         `waited_s`: as in `claim`; items of housekeeping that waited long enough are taken one by one.
         """
         async with self._database.hot_transaction() as transaction:
-            run = await transaction.fetch_one("lock_items_run", {"run_id": run_id, "waited_s": waited_s})
+            run = await transaction.fetch_one(
+                statement("lock_items_run"), {"run_id": run_id, "waited_s": waited_s}
+            )
             if run is None:
                 return None
             facts = _facts(run_id, run)
@@ -100,9 +102,9 @@ class PostgresRunWork:
                 "at_most": 1 if slowly else MAX_ITEMS_PER_CLAIM,
                 **self._held.owner(),
             }
-            rows = await transaction.fetch_all("claim_items", arguments)
+            rows = await transaction.fetch_all(statement("claim_items"), arguments)
             if not rows:
-                await transaction.execute("close_items", {"run_id": run_id, "grace_s": GRACE_S})
+                await transaction.execute(statement("close_items"), {"run_id": run_id, "grace_s": GRACE_S})
                 return None
         token = rows[0][0]
         self._held.keep(token, HeldClaim(token))
@@ -115,13 +117,15 @@ class PostgresRunWork:
             self.give_up(claim.token)
         async with self._database.hot_transaction() as transaction:
             if last:  # runs are locked before their claims
-                await transaction.execute("lock_items_run", {"run_id": run_id, "waited_s": 0.0})
+                await transaction.execute(statement("lock_items_run"), {"run_id": run_id, "waited_s": 0.0})
             arguments = {"run_id": run_id, "token": claim.token, "ends": dump_json(ends), "last": last}
-            if await transaction.fetch_one("record_items", arguments) is None:
+            if await transaction.fetch_one(statement("record_items"), arguments) is None:
                 return Recorded.LOST
             if not last:
                 return Recorded.MORE
-            closed = await transaction.fetch_one("close_items", {"run_id": run_id, "grace_s": GRACE_S})
+            closed = await transaction.fetch_one(
+                statement("close_items"), {"run_id": run_id, "grace_s": GRACE_S}
+            )
         return Recorded.MORE if closed is None else Recorded.ALL
 
     async def finish(self, claim: RunClaim, end: RunEnd) -> tuple[Hint, ...] | None:

@@ -8,8 +8,7 @@ from sqlalchemy import desc, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import NOW, approvals
+from orchestrator.adapters.postgres.tables import NOW, approvals, record_of
 from orchestrator.errors import NotFound, Refused
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix, tell_refusal
 from orchestrator.types import SessionId, TenantId

@@ -8,11 +8,9 @@ from typing import Any
 from sqlalchemy import Row, Select, desc, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import events, frames, journal, sessions, turns
+from orchestrator.adapters.postgres.tables import events, frames, journal, record_of, sessions, turns
 from orchestrator.adapters.postgres.tables import feedback as table
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
@@ -125,8 +123,7 @@ class PostgresEventLog:
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]
     ) -> Mapping[SessionId, int]:
         arguments = {"tenant_id": tenant_id, "session_ids": list(session_ids)}
-        with translated():
-            rows = await self._database.fetch_all(statement("last_events"), arguments)
+        rows = await self._database.fetch_all(statement("last_events"), arguments)
         return {SessionId(session_id): number for session_id, number in rows}
 
 

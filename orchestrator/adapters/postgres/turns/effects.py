@@ -8,11 +8,9 @@ from __future__ import annotations
 from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import NOW, effects, lanes, sessions
+from orchestrator.adapters.postgres.tables import NOW, effects, lanes, record_of, sessions
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
@@ -40,10 +38,9 @@ class PostgresEffects:
 
 
 async def find_effect(database: Database, session_id: SessionId, fingerprint: str) -> LedgerEntry | None:
-    with translated():
-        row = await database.fetch_one(
-            statement("find_effect"), {"session_id": session_id, "fingerprint": fingerprint}
-        )
+    row = await database.fetch_one(
+        statement("find_effect"), {"session_id": session_id, "fingerprint": fingerprint}
+    )
     if row is None:
         return None
     turn_id, step_key, key, flow_id, tool_id, arguments, slots, status, *ended = row

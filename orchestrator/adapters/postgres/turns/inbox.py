@@ -5,14 +5,15 @@ Knows nothing of wake-ups: who submits wakes the workers after this has returned
 
 from __future__ import annotations
 
+import time
 from typing import Any
+from uuid import uuid4
 
 import orjson
 import psycopg
 from sqlalchemy import Row, desc, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.lane_lock import (
     append_event,
     end_turn,
@@ -21,10 +22,9 @@ from orchestrator.adapters.postgres.lane_lock import (
     unfinished,
 )
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import NOW, lanes, turns
+from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, turns
 from orchestrator.adapters.postgres.turns.inbox_bound import InboxBound
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.telemetry.traces import note_accepted
@@ -32,6 +32,7 @@ from orchestrator.turns.turn import (
     IfBusy,
     Receipt,
     Submission,
+    TurnInput,
     TurnKind,
     TurnRecord,
     TurnStatus,
@@ -59,10 +60,9 @@ class PostgresInbox:
 
     async def submit(self, submission: Submission) -> Receipt:
         await self._total.admit()
-        turn_id = new_turn_id()
+        turn_id = _new_turn_id()
         try:
-            with translated():
-                row = await self._database.fetch_one(self._submit, self._arguments(submission, turn_id))
+            row = await self._database.fetch_one(self._submit, self._arguments(submission, turn_id))
         except psycopg.errors.UniqueViolation as violation:
             return await self._already_there(submission, violation)
         if row is not None:
@@ -129,7 +129,7 @@ class PostgresInbox:
             return await _receipt(connection, earlier, repeated=True)
         rule = submission.if_busy or IfBusy(lane.if_busy)
         queue = await connection.execute(unfinished(lane.session_id, lane.done_seq))
-        waiting = [turn_record(row) for row in queue]
+        waiting = [_turn_record(row) for row in queue]
         of_users = [turn for turn in waiting if turn.input.kind is TurnKind.USER]
         require_room(
             rule,
@@ -152,7 +152,7 @@ class PostgresInbox:
         row = await self._database.read_one(query)
         if row is None:
             raise NotFound("turn", turn_id)
-        return turn_record(row)
+        return _turn_record(row)
 
     async def turns(
         self,
@@ -174,13 +174,13 @@ class PostgresInbox:
             query = query.where(turns.c.quarantined_at.is_not(None))
         elif status is not None:
             query = query.where(turns.c.status == status.value)
-        return [turn_record(row) for row in await self._database.read_all(query)]
+        return [_turn_record(row) for row in await self._database.read_all(query)]
 
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
             if turn.status == TurnStatus.QUEUED:
-                require_own(turn_record(turn))
+                require_own(_turn_record(turn))
                 await end_turn(connection, lane, turn, TurnStatus.CANCELLED, "cancelled before it ran")
             elif turn.status == TurnStatus.RUNNING:
                 await _ask_to_stop(connection, turn_id, forget=False)
@@ -189,14 +189,14 @@ class PostgresInbox:
     async def retry(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
-            require_retriable(turn_record(turn))
+            require_retriable(_turn_record(turn))
             await _queue_again(connection, lane, turn)
         return await self.turn(tenant_id, turn_id)
 
     async def drop(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
-            require_droppable(turn_record(turn))
+            require_droppable(_turn_record(turn))
             await end_turn(
                 connection, lane, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator"
             )
@@ -325,3 +325,17 @@ async def _enqueue(
         )
     )
     await append_event(connection, lane.session_id, turn_id, "accepted", {"seq": lane.next_seq})
+
+
+def _new_turn_id() -> TurnId:
+    """An identifier that begins with its time: neighbours in time are neighbours in the index."""
+    return TurnId(f"turn_{time.time_ns() // 1_000_000:012x}{uuid4().hex[:20]}")
+
+
+def _turn_record(row: Row[Any]) -> TurnRecord:
+    return record_of(
+        TurnRecord,
+        row,
+        input=record_of(TurnInput, row),
+        cancel_requested=row.cancel_requested_at is not None,
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.postgres.errors import translated
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.outbox import OutboxMessage
@@ -20,8 +19,7 @@ class PostgresOutbox:
     ) -> list[OutboxMessage]:
         """See `Outbox`."""
         arguments = {"kinds": list(kinds), "again_after_s": again_after_s, "limit": limit}
-        with translated():
-            rows = await self._database.fetch_all(statement("take_outbox"), arguments)
+        rows = await self._database.fetch_all(statement("take_outbox"), arguments)
         return [
             OutboxMessage(
                 id=row[0],
@@ -36,5 +34,4 @@ class PostgresOutbox:
 
     async def acknowledge(self, ids: list[int]) -> None:
         """See `Outbox`."""
-        with translated():
-            await self._database.fetch_all(statement("acknowledge_outbox"), {"ids": ids})
+        await self._database.fetch_all(statement("acknowledge_outbox"), {"ids": ids})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
+from orchestrator.domain.services import Service, ServiceContext, ToolCall
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import JsonObject
 
 OFFERS = {

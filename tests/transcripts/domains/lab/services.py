@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolFailure
+from orchestrator.domain.services import Service, ServiceContext
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import Json, JsonObject
 
 PARTS = [{"name": "bolt", "stock": 7, "price": 2}, {"name": "lens", "stock": 0, "price": 90}]

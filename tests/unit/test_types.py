@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from orchestrator.dialogue.json_values import drop_nul, holds_nul
+from orchestrator.types import drop_nul, holds_nul
 
 WITH = ["a\0b", "\0", "\0\0", "\\\0", "\\\\\0x"]
 WITHOUT = ["", "ab", "\\u0000", "\\\\u0000", "u0000", "\x01"]

@@ -1,0 +1,17 @@
+-- Count how often a user gave each value in tasks that were completed, without those from before they were forgotten.
+--
+-- Arguments: tenant_id, session_id (of the user's sessions any one)
+-- Effect:    one row (dact, slot, value, times) for each value; together by task and slot, the most frequent first.
+SELECT archive.dact, slot.key, slot.value -> 'value', count(*)
+FROM flows_archive AS archive
+JOIN sessions USING (session_id)
+JOIN sessions AS asking ON asking.tenant_id = sessions.tenant_id AND asking.user_id = sessions.user_id
+CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot
+WHERE asking.tenant_id = %(tenant_id)s AND asking.session_id = %(session_id)s
+  AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'
+  AND NOT EXISTS (
+      SELECT FROM forgotten_preferences AS gone
+      WHERE gone.tenant_id = asking.tenant_id AND gone.user_id = asking.user_id AND gone.at >= archive.at
+        AND gone.key IN ('*', '*.' || slot.key, archive.dact || '.' || slot.key, 'playbook.' || archive.dact))
+GROUP BY 1, 2, 3
+ORDER BY 1, 2, 4 DESC

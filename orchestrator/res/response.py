@@ -1,0 +1,35 @@
+"""What the steps of RES work on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol
+
+from orchestrator.context import Answer, TurnContext
+from orchestrator.models.calling import CallContext
+from orchestrator.res.templates import Templates
+from orchestrator.types import Json
+
+
+class Writer(Protocol):
+    """What is asked of the Prompt Engineer."""
+
+    def can_answer(self, prompt_id: str | None) -> bool: ...
+
+    async def text(
+        self,
+        prompt_id: str,
+        variables: dict[str, Json],
+        call: CallContext,
+        *,
+        publish: Callable[[str], Awaitable[None]] | None = None,
+    ) -> str: ...
+
+
+class Response(NamedTuple):
+    """`writer`: a model that puts the templates' words into speech, if any."""
+
+    context: TurnContext
+    answer: Answer
+    templates: Templates
+    writer: Writer | None = None

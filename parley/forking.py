@@ -1,0 +1,134 @@
+"""Runs a Python program in a fork of this process, which has imported what the program needs.
+
+It starts in a fraction of the time that a new interpreter takes, and shares the memory of all that was imported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import runpy
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_NAME: Final = 15
+_FIRST_OWN_FD: Final = 3
+_LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+class ForkedProcess(psutil.Process):
+    """A child of this process."""
+
+    def poll(self) -> int | None:
+        """Reap it if it has ended; its exit code, or None while it runs."""
+        try:
+            return int(self.wait(0) or 0)
+        except psutil.TimeoutExpired:
+            return None
+
+
+def can_fork() -> bool:
+    """Decide if a fork would be sound: it has this thread alone, and may need what another one holds."""
+    return _LIBC is not None and threading.active_count() == 1
+
+
+def fork_program(
+    arguments: Sequence[str],
+    *,
+    name: str,
+    environment: Mapping[str, str],
+    streams: tuple[int, int, int],
+    dies_by: signal.Signals,
+    folder: Path | None = None,
+    umask: int = -1,
+) -> ForkedProcess:
+    """Run ``python ARGUMENTS``, which begin with ``-m``, in a session of its own.
+
+    `name`: what ``top`` shows; ``ps`` shows the arguments of this process. `streams`: its input, output and errors,
+    beside which nothing is open. `dies_by`: the signal that the kernel sends it when this process ends. `umask`: -1
+    for the one of this process.
+    """
+    parent, here = os.getpid(), folder or Path.cwd()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return ForkedProcess(pid)
+    code = 1
+    try:
+        die_with(parent, dies_by)
+        if _LIBC is not None:
+            _LIBC.prctl(_PR_SET_NAME, name.encode())
+        if umask >= 0:
+            os.umask(umask)
+        _stand_apart(streams)
+        _settle(arguments, environment, here)
+        code = _run(arguments[1])
+    finally:
+        # Whatever happens, it must not go on as the process that it was forked from, nor do what that does at its end.
+        os._exit(code)
+
+
+def die_with(parent: int, dies_by: signal.Signals) -> None:
+    """Have the kernel send this process a signal when its parent ends; if that has ended by now, end at once."""
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def _stand_apart(streams: tuple[int, int, int]) -> None:
+    """Keep nothing of the parent but its code: no session, signal handler or open file."""
+    gc.freeze()  # what is here is never looked through, so that its memory stays shared
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(_FIRST_OWN_FD, os.sysconf("SC_OPEN_MAX"))
+
+
+def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    """Have what a new interpreter would find."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    tempfile.tempdir = None  # as it is before it is looked for in the environment
+    sys.argv = list(arguments[1:])
+    sys.path[:0] = [str(folder), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    sys.excepthook = sys.__excepthook__
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    gc.enable()
+
+
+def _run(module: str) -> int:
+    """Run the module to the end of its last thread; the exit code."""
+    code = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+    except BaseException:  # noqa: BLE001 - as the interpreter would
+        sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
+        code = 1
+    threading._shutdown()  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue]
+    sys.stdout.flush()
+    return code
