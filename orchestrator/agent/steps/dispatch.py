@@ -122,12 +122,11 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     if entry is None or flow is None or entry.flow_id != flow.flow_id:
         return False
     match understood.kind:
-        case MessageKind.TASK | MessageKind.DENIAL | MessageKind.CANCELLATION if (
-            understood.by_model_alone and only_agrees(understood.text)
-        ):
-            alike = not understood.slots  # the words ask for nothing, and refuse nothing
         case MessageKind.TASK:
             alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
+        case MessageKind.DENIAL | MessageKind.CANCELLATION:
+            # a model has heard a no, and the words refuse nothing
+            alike = understood.by_model_alone and not understood.slots and only_agrees(understood.text)
         case MessageKind.UNKNOWN | MessageKind.CORRECTION:
             # "make it so", and not "make it" with what was offered
             alike = not understood.slots and is_plain_yes(understood.text, "")

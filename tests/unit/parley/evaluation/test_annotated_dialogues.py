@@ -280,9 +280,6 @@ async def test_what_a_model_leaves_open_that_finds_references_itself_is_asked_fo
     assert (figures["made_annotated"], figures["annotated_calls"]) == (1.0, 3)
 
 
-HOTEL = {"dact": "find_hotel_hotels_1", "score": 0.97}
-
-
 @pytest.mark.parametrize(
     ("turn", "mistake"),
     [
@@ -290,9 +287,8 @@ HOTEL = {"dact": "find_hotel_hotels_1", "score": 0.97}
         (1, {"slots": {"city": "Fjord Hotel", "cuisine": "Greek"}}),
         (1, {"slots": {"city": "Greek", "cuisine": "Oslo"}}),
         (6, {"kind": "denial"}),
-        (6, {"kind": "task", "flows": [HOTEL]}),
     ],
-    ids=["no request", "nobody's value", "exchanged", "no yes", "another task"],
+    ids=["no request", "nobody's value", "exchanged", "no yes"],
 )
 async def test_what_a_model_gets_wrong_is_mended_by_the_words(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int, mistake: dict[str, Any]
