@@ -30,9 +30,10 @@ test: $(VENV)/.installed-dev
 test-times: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) --note-times
 
-# What needs no stores and no processes.
+# What needs no stores and no processes, so that one process for each core keeps all of them busy.
+UNIT_ARGUMENTS ?= --numprocesses $(shell nproc)
 test-unit: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) tests/shape tests/unit
+	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) tests/shape tests/unit
 
 # Conversations of users with goals, in the held-out wordings: how many of each domain with each reader, from which
 # seed on, and the folder where they are written down. An interrupted run goes on with what is missing there.
@@ -67,11 +68,11 @@ imports: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.turns
 
 # A closed loop and a drain in short, for CI: it fails when the whole agent costs far more than the hand-written task.
 bench-ratio: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks --rounds 3 --turns 24 --queued 2 --only "by hand" travel --bar 4
+	$(BIN)/python -m benchmarks.turns --rounds 3 --turns 24 --queued 2 --only "by hand" travel --bar 4
 
 bench-peers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.peers

@@ -3,8 +3,6 @@
 No lease, no journal, no takeover: what a careful engineer writes in an afternoon.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 ``celery -A benchmarks.echo worker``. Sessions of the domain `waiting` wait as turns wait for a model.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import orjson

@@ -1,12 +1,10 @@
 """The ground of every benchmark: throw-away stores, worker processes and servers, and how a command ends."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,8 @@ import psycopg
 from psycopg import sql
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
+from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings, read_settings
 from parley.embedded import Stores, stores
 from parley.output import print_json, print_table
@@ -46,6 +46,14 @@ def own_stores(running: Stores, number: int) -> Stores:
 
 def settings_of(running: Stores) -> Settings:
     return read_settings(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
+
+
+@asynccontextmanager
+async def open_lanes(running: Stores) -> AsyncGenerator[tuple[Ports, LaneRunner]]:
+    """The real path in this one process: the ports, and what runs lanes over them."""
+    async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
+        agents = AgentCatalogue(build_agent, ports)
+        yield ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
 
 
 @contextmanager

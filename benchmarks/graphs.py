@@ -3,8 +3,6 @@
 Prints, per random graph, time to finish over critical path, and what a node costs beyond its own work.
 """
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import sys

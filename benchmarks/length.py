@@ -5,8 +5,6 @@ of turns is measured at several places of the conversation, as CPU time of this 
 turn beside a young session, so that a machine that has other work as well slows down both.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import statistics
@@ -18,8 +16,8 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from benchmarks.environment import Report, open_stores, parse, settings_of
-from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
+from benchmarks.environment import Report, open_lanes, open_stores, parse
+from orchestrator.bootstrap import Ports
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
@@ -115,9 +113,7 @@ async def main() -> int:
         turns=(PLACES[-1], "how long the conversations become"),
     )
     with open_stores() as (running, _):
-        async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
-            agents = AgentCatalogue(build_agent, ports)
-            runner = LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
+        async with open_lanes(running) as (ports, runner):
             with progress("turns of each session") as counted:
                 results = await _measure(Bench(ports, runner), arguments.sessions, arguments.turns, counted)
     return _report(results, Report("length", as_json=arguments.json))

@@ -4,8 +4,6 @@ A session's turns wait in a Redis list; a flag says that a task is on its way, w
 back through a list of the session, and a counter says how many there were. Needs no package.
 """
 
-from __future__ import annotations
-
 QUEUE = "by_hand"
 TASK = "by_hand.run"
 DONE = "hand:done"

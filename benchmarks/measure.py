@@ -1,7 +1,5 @@
 """The cost of a set of processes: CPU seconds of workers, PostgreSQL and Redis, and wall time."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from dataclasses import dataclass, field

@@ -11,21 +11,18 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 import uvloop
 
-from benchmarks.environment import Report, open_stores, parse, settings_of
+from benchmarks.environment import Report, open_lanes, open_stores, parse
 from benchmarks.turns import BOOKING
-from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
+from orchestrator.bootstrap import Ports
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
-from parley.embedded import Stores
 from workers.loop import collect_seldom
 
 SAMPLE_EVERY_S = 0.001
@@ -75,7 +72,7 @@ async def main() -> None:
         lines=(0, "places in the code to list that take the most"),
     )
     with open_stores() as (running, _):
-        async with _open_lanes(running) as (ports, lanes):
+        async with open_lanes(running) as (ports, lanes):
             talk = Talk(ports, lanes, arguments.sessions)
             await talk.take(len(BOOKING))
             collect_seldom()
@@ -88,15 +85,6 @@ async def main() -> None:
     counted = {**calls.of_one(arguments.sessions * len(BOOKING)), WAL_BYTES: logged}
     report.rows("counts", [{"counted": name, "a turn": count} for name, count in counted.items()])
     report.end()
-
-
-@asynccontextmanager
-async def _open_lanes(running: Stores) -> AsyncIterator[tuple[Ports, LaneRunner]]:
-    async with AsyncExitStack() as stack:
-        ports = await stack.enter_async_context(open_ports(settings_of(running)))
-        lane = await stack.enter_async_context(open_lane(ports))
-        agents = AgentCatalogue(build_agent, ports)
-        yield ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
 
 
 @dataclass

@@ -4,8 +4,6 @@ Closed loop: 16 sessions, each submits its next turn when the last is answered. 
 queued while the workers are frozen, then they run. Rounds are interleaved; ratios are medians.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys
@@ -39,7 +37,7 @@ SAID = {"by hand": PLAIN, "echo": PLAIN, "travel": BOOKING}
 
 async def main() -> int:
     arguments = parse(
-        "benchmarks",
+        "benchmarks.turns",
         __doc__,
         rounds=(3, "each of a closed loop and a drain"),
         turns=(200, "turns of each session in the closed loop"),

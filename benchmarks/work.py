@@ -1,7 +1,5 @@
 """The work of one turn that every candidate does: the same 8 KB state, the same change to it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -4,8 +4,6 @@ Turns are queued while the workers are frozen, then they run. Twice: turns that 
 lanes per process, so that only more processes help; and turns that compute, which the machine's cores bound.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The gateway application: routes, limits and errors around the ports."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -1,7 +1,5 @@
 """The dependencies of the routes: the ports in groups, bound once per process, and the caller of a request."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Awaitable, Callable

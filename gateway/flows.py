@@ -1,7 +1,5 @@
 """Which Internal flows may be started over HTTP: known here by name, run by workers."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from internal_flows.catalogue import Catalogue, flows_among

@@ -3,8 +3,6 @@
 Works for HTTP and for WebSockets. A WebSocket that is refused gets the reason with its close code.
 """
 
-from __future__ import annotations
-
 from fastapi import WebSocketException, status
 from starlette.requests import HTTPConnection
 

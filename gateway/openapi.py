@@ -1,7 +1,5 @@
 """The OpenAPI document: FastAPI's, with every error as the problem document that it is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fastapi import FastAPI

@@ -1,7 +1,5 @@
 """Query and path parameters that several routes have."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import Query

@@ -1,7 +1,5 @@
 """Errors over HTTP: problem details (RFC 9457) with the stable `code` of the error family (RT-23)."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 import orjson

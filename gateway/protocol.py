@@ -1,7 +1,5 @@
 """The server's side of a connection: a bound on the time for a request's headers, and who may connect at all."""
 
-from __future__ import annotations
-
 import asyncio
 
 import h11

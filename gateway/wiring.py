@@ -1,7 +1,5 @@
 """The routes' dependencies over the real stores."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The flows that a process knows, the graphs that they form by `depends_on` (IF-9), and their configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ They are values, never exceptions, and are recognised in the plain JSON form in 
 ``{"_aipack_": {"kind": "Skip", "reason": "…"}}``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,19 +36,19 @@ NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Skip the run (from `before_all`) or the item (from `data`, `output`)."""
+    """Skip the run (from `before_all`) or the item (from `data`, `output`), and go on with the next."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RedoRun:
-    """Run the flow again, once this run has ended."""
+    """Run the flow again, once this run has ended; only from `before_all` or `after_all`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeAllResponse:
-    """Overrides of the whole run."""
+    """Overrides of the whole run; `data` is what later stages find in `run.data`."""
 
     inputs: list[Json] | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -59,7 +57,7 @@ class BeforeAllResponse:
 
 @dataclass(frozen=True, slots=True)
 class DataResponse:
-    """Overrides of one item; without `data` the stage of work gets the input."""
+    """Overrides of one item; `data` is what `work` gets, without it the input."""
 
     input: Json | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -69,34 +67,9 @@ class DataResponse:
 Directive: TypeAlias = Skip | RedoRun | BeforeAllResponse | DataResponse
 
 
-def skip(reason: str | None = None) -> Skip:
-    """Stop here and go on with the next."""
-    return Skip(reason)
-
-
-def redo_run() -> RedoRun:
-    """Ask for another run after this one; only from `before_all` or `after_all`."""
-    return RedoRun()
-
-
-def before_all_response(
-    *,
-    inputs: list[Json] | NotGiven = NOT_GIVEN,
-    options: JsonObject | NotGiven = NOT_GIVEN,
-    data: Json = None,
-) -> BeforeAllResponse:
-    """Override the inputs or the options of the run; `data` is what later stages find in `run.data`."""
-    return BeforeAllResponse(inputs, options, data)
-
-
-def data_response(
-    *,
-    input: Json | NotGiven = NOT_GIVEN,  # noqa: A002  # the directive's own word
-    options: JsonObject | NotGiven = NOT_GIVEN,
-    data: Json | NotGiven = NOT_GIVEN,
-) -> DataResponse:
-    """Override the input or the options of this item; `data` is what `work` gets."""
-    return DataResponse(input, options, data)
+# As a flow returns them: by the words of the directives' own language.
+skip, redo_run = Skip, RedoRun
+before_all_response, data_response = BeforeAllResponse, DataResponse
 
 
 STAGES: Final[tuple[tuple[Stage, tuple[type[Directive], ...]], ...]] = (

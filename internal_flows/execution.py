@@ -4,8 +4,6 @@ Both runners, in process and on workers, go through here: what a directive means
 and redoing happen elsewhere.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """When scheduled jobs are due. A due time is the same wherever it is worked out, so that it can be claimed (IF-15)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

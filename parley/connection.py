@@ -1,7 +1,5 @@
 """Which gateway a command talks to: ``--url``, ``PARLEY_URL``, or the `parley up` of the data folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from orchestrator.client import Client

@@ -1,7 +1,5 @@
 """The command ``parley``: lists the commands, loads the one that is called, and turns errors into one line."""
 
-from __future__ import annotations
-
 import os
 import sys
 import traceback

@@ -1,7 +1,5 @@
 """How commands speak: results on standard output, everything about the run on standard error."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

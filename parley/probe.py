@@ -4,8 +4,6 @@
 that it keeps rewriting (`workers.heartbeat`).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

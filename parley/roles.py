@@ -3,8 +3,6 @@
 What a role needs from its surroundings (stores, secrets) is in its environment, never in its command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -3,8 +3,6 @@
 What a setting is for stands where it is declared; nothing is described here.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys

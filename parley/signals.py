@@ -1,7 +1,5 @@
 """Turns signals of the operator into an orderly stop of this process."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Keeps started children alive."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The Celery application: queues, routes and settings, and the life of a worker's process."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from celery import Celery, signals

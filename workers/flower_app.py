@@ -4,8 +4,6 @@ Whoever consumes from Redis also looks after what others took and did not finish
 events, so it keeps that book apart from the workers', which its account may not open.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ The server is itself forked while this process has opened nothing and started no
 those it has forked do not.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -4,8 +4,6 @@ Probes read it with `parley health`; `waiting` says that the stores do not answe
 would mend.
 """
 
-from __future__ import annotations
-
 import os
 from enum import StrEnum
 from pathlib import Path

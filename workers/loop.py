@@ -3,8 +3,6 @@
 A loop that stands still for long is ended with its process: its leases run out and others go on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import faulthandler
 import gc

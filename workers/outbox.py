@@ -1,7 +1,5 @@
 """Send what commits left in the outbox, after the commit and again until it is acknowledged (RT-4)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -1,7 +1,5 @@
 """Repeat the periodic work of a worker process: one list of it, and a loop for each entry."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Celery's threads call `run_session` and `submit_turn`; everything else happens on the loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext

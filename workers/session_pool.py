@@ -4,8 +4,6 @@ A Celery task makes the process take sessions and stays until there was nothing 
 that a steady flow of turns costs no Celery message.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

@@ -3,8 +3,6 @@
 A sender that wants the answer gets it when it is there; no thread waits for that.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace

@@ -4,8 +4,6 @@ All but those of outside senders are hints: one that is lost is replaced by the 
 finds nothing to do (RT-1, IF-8, IF-9).
 """
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ Each feed is delivered by a task of its own, so that a receiver that is slow or 
 itself; of one host only a few are delivered at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Open and close the worker's process at the right moments of Celery's life."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

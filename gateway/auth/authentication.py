@@ -5,8 +5,6 @@ WebSocket, a ticket comes in the query: it opens nothing else, and lives for a m
 the key or token that it was given for. So no lasting secret stands in an address.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A caller that is one user gets nothing that is not named here: a new route is closed to users until it is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Where the gateway may listen: other machines may reach it only when it authenticates callers (RT-22)."""
 
-from __future__ import annotations
-
 import ipaddress
 
 from orchestrator.errors import ConfigurationError, Problem

@@ -1,7 +1,5 @@
 """How often a caller may ask: requests are counted per caller, per tenant and, for turns, per session (RT-22)."""
 
-from __future__ import annotations
-
 import math
 import time
 

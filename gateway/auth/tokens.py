@@ -1,7 +1,5 @@
 """JSON Web Tokens: from a signed token to a caller. The algorithm is the settings', never the token's (RT-22)."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

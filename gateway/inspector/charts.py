@@ -3,8 +3,6 @@
 Making it takes a JavaScript engine and two seconds, so it is done once, in a process of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import sys

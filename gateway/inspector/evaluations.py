@@ -1,7 +1,5 @@
 """Shows what `parley eval` has kept, to operators: the runs of each domain, and all that came of one."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Serves the inspector: its page, its files, the chart script, and the few facts it needs to begin."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The bounds on a request's body: its type, its size while it is read, its depth, and how long it takes to come."""
 
-from __future__ import annotations
-
 import asyncio
 
 from starlette.datastructures import Headers

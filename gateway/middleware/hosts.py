@@ -4,8 +4,6 @@ Such a gateway listens on loopback, where any web page can reach it: there the `
 machine's own name, and a page's `Origin` (scheme, host and port) the gateway's own or one that is allowed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Measures requests by their route's template and status; never by their path, which names sessions."""
 
-from __future__ import annotations
-
 import time
 from typing import Final
 

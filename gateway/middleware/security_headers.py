@@ -1,7 +1,5 @@
 """Security headers of every answer, also of one to a fault, and the bound on the headers of a request."""
 
-from __future__ import annotations
-
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

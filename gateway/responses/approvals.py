@@ -1,7 +1,5 @@
 """Answers about approvals."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from gateway.responses.common import JsonMap, ResponseModel, Timestamp

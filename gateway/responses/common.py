@@ -1,7 +1,5 @@
 """The base of all response models, and types that they share."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Answers about documents and preferences."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field

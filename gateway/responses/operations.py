@@ -1,7 +1,5 @@
 """Answers about the gateway itself: problems, health, who the caller is."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Answers about runs of Internal flows."""
 
-from __future__ import annotations
-
 from pydantic import Field, JsonValue
 
 from gateway.responses.common import ResponseModel, Timestamp

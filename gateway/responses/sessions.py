@@ -1,7 +1,5 @@
 """Answers about sessions, and what their turns have left behind."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue

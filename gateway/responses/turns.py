@@ -1,7 +1,5 @@
 """Answers about turns: receipts, results, journals, feedback."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AliasPath, BeforeValidator, Field

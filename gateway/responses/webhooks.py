@@ -1,7 +1,5 @@
 """Answers about webhooks and what fails of them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 

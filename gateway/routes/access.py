@@ -1,7 +1,5 @@
 """Who the caller is, and tickets for where no header can be sent."""
 
-from __future__ import annotations
-
 import math
 import time
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Approvals: list what waits, decide. The flow goes on in a turn of its session (PX-17)."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 
 from gateway.dependencies import TheApprovals, TheCaller, TheTenant, TheTurns

@@ -1,7 +1,5 @@
 """The API's description for people at `/docs`: Swagger UI from an installed package, under a policy of its own."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import Final

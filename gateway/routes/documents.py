@@ -1,7 +1,5 @@
 """Business context: upload, list, read, search and delete documents (CO-4)."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from http import HTTPStatus
 from typing import Annotated

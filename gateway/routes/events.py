@@ -1,7 +1,5 @@
 """A session's events as server-sent events: the log from any number on, then live (RT-15)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Feedback on turns: thumbs, words, and what would have been right."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from fastapi import APIRouter

@@ -1,7 +1,5 @@
 """Live: the process answers. Ready: what it needs answers as well (RT-24)."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Response
 
 from gateway.dependencies import TheOperations

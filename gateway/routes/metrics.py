@@ -1,7 +1,5 @@
 """``/metrics``: what this process counted, and the figures of the whole system, for Prometheus (RT-24)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """Preferences of a user: read and replace them (CO-4)."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter
 
 from gateway.dependencies import TheMemory, TheTenant

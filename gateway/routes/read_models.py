@@ -1,7 +1,5 @@
 """Read models of what turns have left behind: frames and their pages, scratchpad, journal, turns with their times."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from datetime import datetime

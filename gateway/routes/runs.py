@@ -1,7 +1,5 @@
 """Runs of Internal flows: start, list, read item by item, cancel, redo (IF-16)."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Sessions: create, list, read, close, step back."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 What it sends follows the event log, so that a client that comes back with `after` misses no answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import aclosing, suppress

@@ -1,7 +1,5 @@
 """Turns: submit, wait, read, cancel, retry, drop."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated
 

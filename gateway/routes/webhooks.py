@@ -1,7 +1,5 @@
 """Webhooks: where events are sent, what fails, and the secret that deliveries are signed with (RT-16)."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from fastapi import APIRouter

@@ -1,7 +1,5 @@
 """The flows that come with the system."""
 
-from __future__ import annotations
-
 from internal_flows.housekeeping import maintenance, session
 
 FLOWS = (*session.FLOWS, *maintenance.FLOWS)

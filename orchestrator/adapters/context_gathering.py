@@ -1,7 +1,5 @@
 """Has Internal flows look for context: a run per question, started and awaited over the store (PX-16)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 

@@ -4,8 +4,6 @@ Live messages are hints: a missing number, or a look at the log's end once a sec
 Redis may be lost at any moment. Belongs to one event loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """Finds out which account of this machine is at the other end of a connection on loopback."""
 
-from __future__ import annotations
-
 import os
 import sys
 from ipaddress import IPv4Address, IPv6Address, ip_address

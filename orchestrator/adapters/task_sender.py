@@ -3,8 +3,6 @@
 A failed send may have arrived all the same, so receivers are idempotent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 A domain's code may fill asyncio's default threads with calls that hang; messages and agents go on.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import os

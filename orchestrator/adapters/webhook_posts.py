@@ -4,8 +4,6 @@ Redirects are not followed, and the environment's proxies are not used: the addr
 the one that is spoken to.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """The asynchronous client."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import suppress

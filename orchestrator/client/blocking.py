@@ -1,7 +1,5 @@
 """The blocking client."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A call of the gateway as a value, and the errors its answers stand for. No network here."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A session's events as clients read them: lines to events, and where to go on after an interruption. No network."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The gateway's calls as methods, written once for both clients. How a call is sent is theirs."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 

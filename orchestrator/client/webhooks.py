@@ -1,7 +1,5 @@
 """For receivers of webhooks: is this delivery genuine?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import orjson

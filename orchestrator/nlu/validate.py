@@ -171,11 +171,10 @@ class Validation:
 
         Several that fit become candidates, none makes the value invalid.
         """
-        gazetteer = self._extractor.gazetteer
-        said = str(mention.value)
-        kind = entity_kind(slot.entity or "")
-        if gazetteer.is_value(kind, mention.value):
+        gazetteer, entity = self._extractor.gazetteer, slot.entity or ""
+        if gazetteer.is_entity(entity, mention.value):
             return mention
+        said, kind = str(mention.value), entity_kind(entity)
         values = gazetteer.lookup(kind, said)
         if not values and slot.open:
             return mention

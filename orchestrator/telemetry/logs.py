@@ -1,7 +1,5 @@
 """Logs: messages are sentences, facts are fields; one line of JSON each, to standard error."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -4,8 +4,6 @@ Names and labels are a contract with the alerts and the dashboard in `deploy/`. 
 sets: flows, tools, models, prompts, checks; never from what users say.
 """
 
-from __future__ import annotations
-
 from prometheus_client import Counter, Gauge, Histogram
 
 from orchestrator.telemetry.signals import Signal, SignalType

@@ -1,7 +1,5 @@
 """The inbox in memory: the rules of `adapters.postgres.turns.inbox` over a `MemoryStore`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from orchestrator.errors import InvalidInput

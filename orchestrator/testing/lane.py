@@ -1,7 +1,5 @@
 """The lane in memory: the rules of `adapters.postgres.lane` over a `MemoryStore`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Wake-ups and live events in memory, between tasks of one event loop."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """What outlives a session, in memory, with the rules of the real stores: documents, preferences, records, notes."""
 
-from __future__ import annotations
-
 import builtins
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Holds data and the rules on it, as the tables and their statements do; one event loop, so no locks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """`parley bench`: the benchmarks of a checkout, by name."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

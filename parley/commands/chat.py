@@ -1,7 +1,5 @@
 """`parley chat`: a conversation through the queue, in a terminal or through a pipe."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

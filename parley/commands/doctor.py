@@ -1,7 +1,5 @@
 """`parley doctor`: checks everything a run or a deployment needs, and says what to do about what is wrong."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`parley domain`: check a domain folder, scaffold a new one."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`parley explain`: show how a sentence is understood, by which reader, and why."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`parley keys`: make, list and revoke the keys of the gateway's callers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta

@@ -1,8 +1,7 @@
-"""`parley serve ROLE` becomes one role in the foreground, as containers start it; `parley health ROLE` checks it."""
-
-from __future__ import annotations
+"""`parley serve ROLE` is one role in the foreground, as containers start it; `parley health ROLE` checks it."""
 
 import os
+import runpy
 import sys
 from typing import Annotated
 
@@ -35,10 +34,11 @@ def serve(
 ) -> None:
     """Run one role until SIGTERM. Stores and secrets are read from the environment."""
     seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
-    environment = make_environment(role, seat)
-    command = (sys.executable, *command_of(role, seat))
-    sys.stdout.flush()
-    os.execve(command[0], command, environment)  # noqa: S606  # so that signals reach the role itself
+    os.environ.update(make_environment(role, seat))
+    _, module, *arguments = command_of(role, seat)
+    sys.argv = [module, *arguments]
+    # In this process, so that signals reach the role itself, and what is imported by now is not imported again.
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """`parley soak`: does it survive? For as long as one likes, with real faults, on stores of its own."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """`parley migrate` brings the database to the newest schema; `parley redis-acl` prints access rules for Redis."""
 
-from __future__ import annotations
-
 import secrets
 import sys
 import time

@@ -1,7 +1,5 @@
 """`parley up`: everything in the foreground of one machine."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Examines PostgreSQL: does it answer, is it writable, at our schema, and are tenants separated?"""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any, LiteralString

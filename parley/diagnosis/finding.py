@@ -1,7 +1,5 @@
 """The result of one check, and the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Examines Redis, the broker if it is another, and which processes take messages from the queues."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Examines what is around the stores: settings, folders, models; nothing here needs a running system."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

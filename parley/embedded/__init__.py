@@ -6,8 +6,6 @@
 `DATABASE_URL` and `REDIS_URL` are not read here; see `parley.stack`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Free ports on the loopback interface."""
 
-from __future__ import annotations
-
 import socket
 
 

@@ -1,7 +1,5 @@
 """A real Valkey (a maintained Redis) behind a Unix socket, from its wheel or from the PATH."""
 
-from __future__ import annotations
-
 import importlib.util
 import secrets
 import shutil

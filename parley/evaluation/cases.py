@@ -1,7 +1,5 @@
 """Make cases of what people said of answers: the conversation up to the turn, and what should have come of it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

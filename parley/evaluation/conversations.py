@@ -3,8 +3,6 @@
 Each conversation has stores in memory of its own. What is measured of the outcomes is `scores`' business.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Evaluate a domain: find its conversations, run them with and without models, keep and report what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

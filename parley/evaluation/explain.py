@@ -1,7 +1,5 @@
 """Show how NLU comes to its understanding of one sentence: what each reader says, and what is made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 It takes many messages of users, which a domain has not: its System 1 finds names by their capitals alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Write the report of an evaluation as one HTML page that needs nothing from elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

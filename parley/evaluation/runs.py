@@ -1,7 +1,5 @@
 """Keep the runs of evaluations, compare them, and hold them to bounds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ Only what is expected counts: a turn that expects no slots says nothing about sl
 0 and 1; one that nothing was expected for is None.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Each has a user of its own, so that a booking made twice shows in what the assistant itself says.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import re

@@ -3,8 +3,6 @@
 It trusts nothing but the accepted turns that the submitters noted. Knows no domain.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet

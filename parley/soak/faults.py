@@ -1,7 +1,5 @@
 """The faults of a soak. Each leaves the stack able to recover by itself."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

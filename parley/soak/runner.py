@@ -1,7 +1,5 @@
 """Runs a soak: the load on a thread of its own, the faults on the main one, the checks at the end."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import threading

@@ -1,7 +1,5 @@
 """The commands that begin with a slash. Other lines of that form are messages: a domain may know them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts in text: bars for bars and histograms, a line of blocks for lines. Others are named, not drawn."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

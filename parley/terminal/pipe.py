@@ -1,7 +1,5 @@
 """A conversation through a pipe: each line is one turn, each answer is printed as text or as JSON."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import BinaryIO

@@ -1,7 +1,5 @@
 """A turn as a terminal shows it: words, tables, charts, cards, forms, and suggested replies with numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

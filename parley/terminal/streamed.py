@@ -2,8 +2,6 @@
 went on by itself. Words that turn out not to be the answer are followed by the answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The interactive conversation: prompt with history, streamed answers, a status line, commands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from prompt_toolkit import PromptSession

@@ -1,7 +1,5 @@
 """Text as a terminal may print it. What others wrote must not move the cursor or change the colours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from orchestrator.res.markup import to_plain

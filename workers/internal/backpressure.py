@@ -1,7 +1,5 @@
 """Defer housekeeping while turns wait (IF-14), and never for longer than it may be."""
 
-from __future__ import annotations
-
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.telemetry import get_logger
 

@@ -4,8 +4,6 @@ A domain keeps its own in `internal_flows.py`, and the configuration of any of t
 `internal_flows.yaml`, which is read anew for every run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Let workers know of runs that have something to do; without a broker, carry them out here (IF-9)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 

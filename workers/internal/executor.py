@@ -3,8 +3,6 @@
 Messages come in here and truth is in the store: what cannot be claimed is not done (IF-8 … IF-11).
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager

@@ -1,7 +1,5 @@
 """Models for Internal flows: each domain's own, or the one that a run's options name."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 

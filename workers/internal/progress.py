@@ -1,7 +1,5 @@
 """Publish to sessions how far their runs have come, now and then while items are at work (RT-15, IF-16)."""
 
-from __future__ import annotations
-
 import time
 
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork

@@ -4,8 +4,6 @@ Any number of beats may run: none leads, so none is missed. A firing is a row an
 starts, in one transaction; no message is needed, since workers look for runs that are ready.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import AsyncExitStack

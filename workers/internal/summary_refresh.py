@@ -1,7 +1,5 @@
 """Renew summaries and memories for a turn that needs them: urgent runs, by other workers or right here (IF-13)."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from typing import Final

@@ -1,7 +1,5 @@
 """The tools that Internal flows may declare, over this process's ports (IF-2)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

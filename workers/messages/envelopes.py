@@ -4,8 +4,6 @@ With Redis as the broker an envelope is JSON that any sender wrote, and a librar
 are ends the worker over a wrong one. What is no envelope is counted and logged without its contents, and gone.
 """
 
-from __future__ import annotations
-
 import base64
 import zlib
 from queue import Empty

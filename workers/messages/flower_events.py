@@ -3,8 +3,6 @@
 Events are collected and sent in batches from a thread; nothing waits for them, nothing depends on them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ text of the result. Both are replaced here, whoever sent the message. What is no
 logged without its body.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

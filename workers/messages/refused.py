@@ -1,7 +1,5 @@
 """Counts, logs and keeps for a look what was dropped from a queue: where and why, never its contents (RT-22)."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

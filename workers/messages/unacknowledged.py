@@ -6,8 +6,6 @@ that was only slow finds some of them done twice, which every receiver of ours r
 RabbitMQ does all this by itself.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from typing import Any, Final

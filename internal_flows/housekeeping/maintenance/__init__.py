@@ -1,7 +1,5 @@
 """Flows that look after stores, over all sessions and tenants (IF-17)."""
 
-from __future__ import annotations
-
 from internal_flows.housekeeping.maintenance.embed_documents import EmbedDocuments
 from internal_flows.housekeeping.maintenance.follow_ups import HandOverContext, SummarizeIdle
 from internal_flows.housekeeping.maintenance.forgetting import EraseForgotten, Forget

@@ -1,7 +1,5 @@
 """`embed_documents`: cut and embed what assistants may look things up in (CO-4)."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pydantic import BaseModel

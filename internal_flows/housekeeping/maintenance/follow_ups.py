@@ -1,7 +1,5 @@
 """`summarize_idle` and `hand_over_context`: have more done for a session, in runs and in its lane."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from internal_flows.housekeeping.session.summarize_session import SummarizeSession

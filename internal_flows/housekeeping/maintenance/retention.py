@@ -1,7 +1,5 @@
 """`expire_sessions`, `prune_archive`, `prune_runtime`: what is old goes."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pydantic import BaseModel

@@ -1,7 +1,5 @@
 """`abandon_flows` and `repair_state`: look through sessions at rest and propose what is to be put right."""
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Final

@@ -1,7 +1,5 @@
 """Flows that work on one session, with what they are given of it and its scratchpad (IF-17)."""
 
-from __future__ import annotations
-
 from internal_flows.housekeeping.session.distil_preferences import DistilPreferences
 from internal_flows.housekeeping.session.gather_context import GatherContext
 from internal_flows.housekeeping.session.promote_context import PromoteContext

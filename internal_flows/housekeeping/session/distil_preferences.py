@@ -1,7 +1,5 @@
 """`distil_preferences`: what is remembered of a user after a conversation: habits, playbooks, and notes (CO-4)."""
 
-from __future__ import annotations
-
 from itertools import groupby
 from typing import Any, ClassVar
 

@@ -3,14 +3,12 @@
 Each source is one item, so that they are looked through side by side; what none of them knows is not made up.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from internal_flows.stages import (
     InternalFlow,
@@ -25,7 +23,7 @@ from orchestrator.errors import ParleyError
 from orchestrator.ports.material import HISTORY, History
 from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.types import FlowId, Json, JsonObject, SessionId, TurnId, UserId, is_object
+from orchestrator.types import Json, JsonObject, SessionId, is_object
 
 MOST_FINDINGS = 8
 LONGEST_TEXT = 500
@@ -38,26 +36,10 @@ _COMMON = frozenset(
     _WORD.findall("the and for you your are was with that this have has can could would which what who")
 )
 
-Search = Callable[[RunContext, "Question"], Awaitable[list[Finding]]]
-
-
-class Question(BaseModel):
-    """`ContextQuestion` as it travels."""
-
-    user_id: str | None = None
-    turn_id: str = ""
-    flow_id: str = ""
-    domain: str = ""
-    dact: str = ""
-    question: str = ""
-    slots: dict[str, str] = {}
-    known: dict[str, Any] = {}
-
-    def words(self) -> frozenset[str]:
-        """The words that a text has to be about."""
-        texts = [self.question, *self.slots, *self.slots.values()]
-        texts += [value for value in self.known.values() if isinstance(value, str)]
-        return find_words(" ".join(texts).replace("_", " "))
+Search = Callable[[RunContext, ContextQuestion], Awaitable[list[Finding]]]
+_QUESTION = TypeAdapter(ContextQuestion)
+_UNASKED = {"user_id": None, **dict.fromkeys(("turn_id", "flow_id", "domain", "dact", "question"), "")}
+"""What a run that no turn has asked for does not say."""
 
 
 class GatherContext(InternalFlow):
@@ -77,7 +59,7 @@ class GatherContext(InternalFlow):
         history: History | None = run.material[HISTORY]
         if history is None:
             return skip("It needs a session.")
-        question = Question.model_validate(run.parameters)
+        question = _read_question(run)
         searched = (
             _search_tasks(history.tasks, question),
             _search_turns(history.turns, question),
@@ -88,7 +70,7 @@ class GatherContext(InternalFlow):
 
     async def work(self, run: RunContext, item: str, data: Json) -> JsonObject:
         """A source that does not answer is named, and the others count."""
-        question = Question.model_validate(run.parameters)
+        question = _read_question(run)
         try:
             found = await _SOURCES[item](run, question)
         except ParleyError as error:
@@ -117,6 +99,20 @@ def best(found: Iterable[Finding]) -> list[Finding]:
     return list(texts.values())[:MOST_FINDINGS]
 
 
+def _read_question(run: RunContext) -> ContextQuestion:
+    asked: JsonObject = {**_UNASKED, **run.parameters}
+    return _QUESTION.validate_python(
+        {**asked, "tenant_id": run.tenant_id, "session_id": run.session_id or SessionId("")}
+    )
+
+
+def _words_of(question: ContextQuestion) -> frozenset[str]:
+    """The words that a text has to be about."""
+    texts = [question.question, *question.slots, *question.slots.values()]
+    texts += [value for value in question.known.values() if isinstance(value, str)]
+    return find_words(" ".join(texts).replace("_", " "))
+
+
 def find_words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORD.findall(text)) - _COMMON
 
@@ -137,7 +133,7 @@ def _note(run: RunContext, place: int, finding: Finding) -> Entry:
 # Where else it looks.
 
 
-async def _search_notes(run: RunContext, question: Question) -> list[Finding]:
+async def _search_notes(run: RunContext, question: ContextQuestion) -> list[Finding]:
     entries = await run.tools["scratchpad"].read(run.tenant_id, run.session_id, touch=False)
     noted = [entry for entry in entries if entry.text and entry.kind is not EntryKind.PROPOSAL]
     return [
@@ -147,7 +143,7 @@ async def _search_notes(run: RunContext, question: Question) -> list[Finding]:
     ]
 
 
-def _search_tasks(tasks: list[JsonObject], question: Question) -> list[Finding]:
+def _search_tasks(tasks: list[JsonObject], question: ContextQuestion) -> list[Finding]:
     """A value that the same slot had in a task before; the newest one counts most."""
     found: list[Finding] = []
     for age, task in enumerate(tasks):
@@ -158,7 +154,7 @@ def _search_tasks(tasks: list[JsonObject], question: Question) -> list[Finding]:
     return found
 
 
-def _search_turns(lines: list[str], question: Question) -> list[Finding]:
+def _search_turns(lines: list[str], question: ContextQuestion) -> list[Finding]:
     return [
         Finding("turns", f"The user said: {line[:LONGEST_TEXT]}", {}, score - age / NEWEST / 10)
         for age, line in enumerate(lines)
@@ -166,7 +162,7 @@ def _search_turns(lines: list[str], question: Question) -> list[Finding]:
     ]
 
 
-async def _search_collections(run: RunContext, question: Question) -> list[Finding]:
+async def _search_collections(run: RunContext, question: ContextQuestion) -> list[Finding]:
     """Rows of the collections that the domain has opened for this."""
     found: list[Finding] = []
     collections: Mapping[str, Any] = run.config.get("collections", {})
@@ -177,20 +173,8 @@ async def _search_collections(run: RunContext, question: Question) -> list[Findi
     return found
 
 
-async def _search_memory(run: RunContext, question: Question) -> list[Finding]:
-    asked = ContextQuestion(
-        tenant_id=run.tenant_id,
-        session_id=run.session_id or SessionId(""),
-        user_id=None if question.user_id is None else UserId(question.user_id),
-        turn_id=TurnId(question.turn_id),
-        flow_id=FlowId(question.flow_id),
-        domain=question.domain,
-        dact=question.dact,
-        question=question.question,
-        slots=question.slots,
-        known=question.known,
-    )
-    return await run.tools["memory"].search(run.tenant_id, asked.user_id, asked, limit=MOST_FINDINGS)
+async def _search_memory(run: RunContext, question: ContextQuestion) -> list[Finding]:
+    return await run.tools["memory"].search(run.tenant_id, question.user_id, question, limit=MOST_FINDINGS)
 
 
 _SOURCES: Final[Mapping[str, Search]] = {
@@ -200,7 +184,7 @@ _SOURCES: Final[Mapping[str, Search]] = {
 }
 
 
-def _from_rows(rows: list[JsonObject], question: Question, labels: tuple[str, ...]) -> list[Finding]:
+def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[str, ...]) -> list[Finding]:
     """Find rows that fit. A value is taken when all that fit best agree on it."""
     fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
@@ -220,16 +204,16 @@ def _from_rows(rows: list[JsonObject], question: Question, labels: tuple[str, ..
     ]
 
 
-def _pick(body: Json, question: Question) -> JsonObject:
+def _pick(body: Json, question: ContextQuestion) -> JsonObject:
     """The values of asked slots."""
     if not is_object(body):
         return {}
     return {name: body[name] for name in question.slots if body.get(name) is not None}
 
 
-def _fit(text: str, question: Question) -> float:
+def _fit(text: str, question: ContextQuestion) -> float:
     """How many of the question's words a text has."""
-    return float(len(question.words() & find_words(text.replace("_", " "))))
+    return float(len(_words_of(question) & find_words(text.replace("_", " "))))
 
 
 def _describe(row: JsonObject) -> str:

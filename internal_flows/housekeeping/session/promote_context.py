@@ -1,7 +1,5 @@
 """`promote_context`: what a session found out and is worth keeping becomes business context (CO-4)."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from internal_flows.housekeeping.session.promotion import (

@@ -4,8 +4,6 @@ A model writes it, and names findings that are worth keeping; without one it is 
 carry most of what the conversation is about.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter

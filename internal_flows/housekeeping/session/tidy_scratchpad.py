@@ -1,7 +1,5 @@
 """`tidy_scratchpad`: order in a session's notes, after what is worth keeping has been promoted."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from internal_flows.housekeeping.session.promotion import PROMOTED, TIMES, data_of, with_data

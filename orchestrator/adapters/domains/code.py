@@ -3,8 +3,6 @@
 A shipped domain is imported as the package it is; any other under a name made from its path.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import sys

@@ -3,8 +3,6 @@
 What the files mean, and what is wrong with them, is said in `domain.compile`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A domain with tables of more than one page has a service with the method of `dom
 tables can be exported one with that of `Exporting`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias

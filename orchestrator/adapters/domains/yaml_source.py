@@ -3,8 +3,6 @@
 Words mean what YAML 1.2 says: ``no`` and ``12:30`` are text, dates stay text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path as FilePath

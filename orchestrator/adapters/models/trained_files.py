@@ -4,8 +4,6 @@ Several processes share the folder; each file appears whole. Where the folder ca
 image, what is in it is used and nothing is added.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import tempfile

@@ -1,7 +1,5 @@
 """Embeddings from an OpenAI-compatible endpoint."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from math import sqrt

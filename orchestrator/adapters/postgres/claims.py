@@ -4,8 +4,6 @@ A claim is a row with a token and a time at which it runs out, in the name of a 
 changes or removes the token, and the statements of its former holder then write nothing (RT-3, IF-9).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Translates what the database's drivers raise into errors of our family, at the edge that meets it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Generator
 from contextlib import contextmanager

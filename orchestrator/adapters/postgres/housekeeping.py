@@ -1,7 +1,5 @@
 """Find what is idle, old or to be forgotten, and remove it, on PostgreSQL. Works in batches; nothing here is urgent."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import parse, statement
 from orchestrator.adapters.postgres.states import DIFFS, read_whole
-from orchestrator.adapters.postgres.tables import lanes, record_of, sessions, states
+from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
@@ -181,8 +179,8 @@ class PostgresHousekeeping:
         return [(TenantId(row.tenant_id), SessionId(row.session_id)) for row in rows]
 
 
-def _ago(seconds: float) -> Any:
-    return func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+def _ago(since_s: float) -> Any:
+    return NOW - seconds(since_s)
 
 
 async def _delete_user(connection: AsyncConnection, tenant_id: TenantId, user_id: UserId) -> None:

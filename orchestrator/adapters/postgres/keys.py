@@ -1,14 +1,11 @@
 """API keys on PostgreSQL. Looking one up needs no right to read the table: a function gives one key."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy import desc, func, insert, select, text, update
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.tables import NOW, api_keys, record_of
-from orchestrator.errors import NotFound
+from orchestrator.adapters.postgres.tables import NOW, api_keys, record_of, required
 from orchestrator.turns.access import ApiKey, Scope, digest, fits, make_key_text, read_key, show_key
 from orchestrator.types import TenantId, UserId
 
@@ -60,10 +57,7 @@ class PostgresKeys:
             .values(revoked_at=func.coalesce(api_keys.c.revoked_at, NOW))
             .returning(api_keys)
         )
-        row = await self._database.read_one(revoking)
-        if row is None:
-            raise NotFound("key", key_id)
-        return record_of(ApiKey, row)
+        return record_of(ApiKey, required(await self._database.read_one(revoking), "key", key_id))
 
     async def find(self, text: str) -> ApiKey | None:
         given = read_key(text)

@@ -3,8 +3,6 @@
 The frequent ones are merged statements in `sql/`. Order of locks everywhere: the lane, then its turns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import Row, Select, and_, insert, or_, select, update

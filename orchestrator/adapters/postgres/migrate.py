@@ -1,7 +1,5 @@
 """Brings a database to the present schema: safe from several processes at once, quick when it is there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import psycopg

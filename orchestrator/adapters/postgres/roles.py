@@ -3,8 +3,6 @@
 What each may do with each table is written in the database itself, by `parley_guard`.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any, Final, LiteralString
 

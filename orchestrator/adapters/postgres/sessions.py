@@ -19,6 +19,8 @@ from orchestrator.adapters.postgres.tables import (
     plan_revisions,
     plans,
     record_of,
+    required,
+    row_object,
     sessions,
     state_history,
     states,
@@ -75,9 +77,7 @@ class PostgresSessions:
             .outerjoin(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("session", session_id)
+        row = required(await self._database.read_one(query), "session", session_id)
         return record_of(
             SessionRecord, row, state=None if row.body is None else read_whole(row.body, row.diffs)
         )
@@ -100,10 +100,7 @@ class PostgresSessions:
         query = select(sessions.c.user_id).where(
             sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id
         )
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("session", session_id)
-        return None if row.user_id is None else UserId(row.user_id)
+        return required(await self._database.read_one(query), "session", session_id).user_id
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         async with self._database.transaction() as connection:
@@ -131,11 +128,10 @@ class PostgresSessions:
         )
         if before is not None:
             newest = newest.where(line.seq < before)
-        async with self._database.transaction() as connection:
-            rows = (await connection.execute(newest)).mappings().all()
+        rows = await self._database.read_all(newest)
         if not rows:
             await self.get(tenant_id, session_id)
-        return [{**row, "at": row["at"].isoformat()} for row in reversed(rows)]
+        return [row_object(row) for row in reversed(rows)]
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
         latest = (
@@ -231,10 +227,7 @@ def _joined() -> Select[*tuple[Any, ...]]:
 
 
 async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId) -> Row[Any]:
-    lane = await lock_lane(connection, session_id, tenant_id)
-    if lane is None:
-        raise NotFound("session", session_id)
-    return lane
+    return required(await lock_lane(connection, session_id, tenant_id), "session", session_id)
 
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:

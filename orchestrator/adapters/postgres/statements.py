@@ -1,13 +1,14 @@
 """Loads the named statements of the hot path from their files. Nothing is generated at run time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, LiteralString, cast
+
+from sqlalchemy import TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 _COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
 _ARGUMENT = re.compile(r"%\((\w+)\)s")
@@ -53,6 +54,21 @@ def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
 def leave_out(written: str, without: frozenset[str]) -> str:
     """Take out of a source text what is there only with these arguments."""
     return _PART.sub(lambda part: "" if part[1] in without else part[2], written)
+
+
+def with_colons(written: str) -> str:
+    """Write a source text with its arguments as SQLAlchemy's `text` names them."""
+    return _ARGUMENT.sub(r":\1", written)
+
+
+def as_text(name: str) -> TextClause:
+    """The statement of `sql/<name>.sql` for SQLAlchemy."""
+    return text(with_colons(source(name)))
+
+
+async def run_named(connection: AsyncConnection, name: str, **arguments: Any) -> Any:
+    """Run the statement of `sql/<name>.sql` in a transaction of SQLAlchemy's."""
+    return await connection.exec_driver_sql(source(name), arguments)
 
 
 @cache

@@ -4,8 +4,6 @@ Whoever reads it gets it whole. A process remembers the states that it wrote or 
 its row, which any change and any restart of the server make another one.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any

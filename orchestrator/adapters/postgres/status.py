@@ -1,7 +1,5 @@
 """The status of the whole system at a moment: how long turns wait, and what is deferred for them (IF-14)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Their columns are read from `schema/*.sql`, which makes them: what a table is st
 path (submit, claim, commit) is in `sql/*.sql`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -19,6 +17,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     DateTime,
     Integer,
     MetaData,
@@ -29,12 +28,21 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from orchestrator.errors import NotFound
+from orchestrator.types import JsonObject
+
 _Record = TypeVar("_Record")
 
 metadata = MetaData()
 
 NOW = func.clock_timestamp()
 """The database's clock, by which leases and deadlines are measured."""
+
+
+def seconds(count: float) -> ColumnElement[Any]:
+    """So many seconds as the database adds them to a time."""
+    return func.make_interval(0, 0, 0, 0, 0, 0, count)
+
 
 _TABLE: Final = re.compile(r"^CREATE TABLE (\w+) \(\n(.*?)^\)", re.MULTILINE | re.DOTALL)
 _COLUMN: Final = re.compile(r"^    ([a-z_]+) +([a-z]+(?:\[\])?)([^\n-]*)", re.MULTILINE)
@@ -101,5 +109,20 @@ def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
 
 def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
     """A dataclass from the columns that are named as its fields; `given`: those that have other values."""
-    stored = row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
-    return _reader(kind).validate_python(stored | given)
+    return _reader(kind).validate_python(_members(row) | given)
+
+
+def row_object(row: Row[Any]) -> JsonObject:
+    """A row as JSON, with its time written out."""
+    return {**_members(row), "at": row.at.isoformat()}
+
+
+def _members(row: Row[Any]) -> JsonObject:
+    return row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
+
+
+def required(found: _Record | None, kind: str, name: str) -> _Record:
+    """The row that was asked for. Raises NotFound when there is none."""
+    if found is None:
+        raise NotFound(kind, name)
+    return found

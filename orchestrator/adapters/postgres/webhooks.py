@@ -19,6 +19,7 @@ from orchestrator.adapters.postgres.tables import (
     events,
     lanes,
     record_of,
+    seconds,
     webhook_feeds,
     webhook_secrets,
     webhooks,
@@ -91,9 +92,7 @@ class PostgresWebhooks:
             .order_by(webhooks.c.created_at.desc())
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            rows = (await connection.execute(query)).all()
-        return [record_of(Webhook, row) for row in rows]
+        return [record_of(Webhook, row) for row in await self._database.read_all(query)]
 
     async def close(self, tenant_id: TenantId, webhook_id: str) -> None:
         """Send it nothing more. Raises NotFound."""
@@ -182,7 +181,7 @@ class PostgresWebhookFeeds:
             attempts=0,
             failing_since=None,
             error=None,
-            held_until=NOW + _seconds(hold_s),
+            held_until=NOW + seconds(hold_s),
         )
 
     async def finish(self, feed: HeldFeed) -> None:
@@ -196,7 +195,7 @@ class PostgresWebhookFeeds:
         """Try again later, or give up what has failed for too long; whether it was given up."""
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)
-        over = since <= NOW - _seconds(give_up_s)
+        over = since <= NOW - seconds(give_up_s)
         changing = (
             _held(feed)
             .values(
@@ -205,7 +204,7 @@ class PostgresWebhookFeeds:
                 failing_since=since,
                 held_until=None,
                 given_up_at=case((over, NOW), else_=None),
-                due_at=case((over, None), else_=NOW + _seconds(again_s)),
+                due_at=case((over, None), else_=NOW + seconds(again_s)),
             )
             .returning(kept.given_up_at)
         )
@@ -232,10 +231,6 @@ def _held(feed: HeldFeed) -> Update:
         kept.session_id == feed.session_id,
         kept.token == feed.token,
     )
-
-
-def _seconds(seconds: float) -> Any:
-    return func.make_interval(0, 0, 0, 0, 0, 0, seconds)
 
 
 async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:

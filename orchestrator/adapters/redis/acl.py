@@ -3,8 +3,6 @@
 One user per kind, in words of Redis 7. None of them can configure, dump, flush or watch the server.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

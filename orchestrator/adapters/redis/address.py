@@ -5,8 +5,6 @@ A socket is written ``unix://user:password@/path?db=0``; sentinels
 forms of its own for both.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit

@@ -3,8 +3,6 @@
 Nothing is decided by these notes, and a lost one does no harm: a breaker belongs to its process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Makes Redis clients that fail soon and never repeat a command by themselves."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager

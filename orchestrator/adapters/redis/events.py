@@ -4,8 +4,6 @@ Kept is only what a running turn has streamed so far, for a short time: `lua/str
 and publishes in one step. Who was not listening reads the log.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -4,8 +4,6 @@ What is written is saved in the archive first, so that Redis may be lost at any 
 that Redis does not know is filled from there at its next use (RT-14).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

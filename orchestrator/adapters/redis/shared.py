@@ -1,7 +1,5 @@
 """What all processes count and keep together for a while: limits, tickets, answers of tools, what models cost."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Sequence

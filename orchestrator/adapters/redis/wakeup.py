@@ -3,8 +3,6 @@
 While runners are awake a turn costs no Celery message: they take from the set.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any

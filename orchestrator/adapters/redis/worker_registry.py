@@ -3,8 +3,6 @@
 Only for people and probes to look at; nothing is decided by it.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Imports the standard library only, and is imported by file: the processes are started without this package.
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

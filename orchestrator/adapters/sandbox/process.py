@@ -1,7 +1,5 @@
 """Starts a sandboxed process, waits for it no longer than allowed, and names how it ended."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -5,8 +5,6 @@ the function, writes one JSON answer and ends. It trusts nothing it was sent: wh
 have checked is not taken for granted here.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -5,8 +5,6 @@ JSON answer and ends. It trusts nothing it was sent: what the guardrails have ch
 granted here. A query finds no file, network or other table, whatever it says.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

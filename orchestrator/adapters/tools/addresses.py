@@ -3,8 +3,6 @@
 The lists stand here, and not with the interpreter, whose own have grown from version to version.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias

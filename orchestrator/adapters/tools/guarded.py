@@ -3,8 +3,6 @@
 The connection then goes to the address that was checked, so that a second look-up cannot change it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import socket

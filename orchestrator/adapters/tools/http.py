@@ -1,7 +1,5 @@
 """Calls tools that are HTTP endpoints, and puts what goes wrong into the categories of PX-8."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 The library wants a session to begin and end in one task, so each has a task of its own.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

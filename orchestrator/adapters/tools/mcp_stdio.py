@@ -3,8 +3,6 @@
 Lines are bounded, which the library's own transport does not do; the process is stopped by its id.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

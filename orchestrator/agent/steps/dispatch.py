@@ -90,8 +90,8 @@ def _read_decision(understood: Understanding) -> str | None:
 
 def _find_named_option(turn: RunningTurn, understood: Understanding) -> Option | None:
     """Find what a model takes the user to have decided about what was done, by the words of the option."""
-    entry = turn.changes.state.ambiguity.current
-    if entry is None or entry.metadata.get("about") != ABOUT_DONE or understood.source is not Source.SYSTEM2:
+    entry = turn.changes.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
+    if entry is None or entry.metadata.get("about") != ABOUT_DONE:
         return None
     return next((option for option in entry.options if option.label == understood.target), None)
 

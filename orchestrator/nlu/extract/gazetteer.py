@@ -108,6 +108,9 @@ class Gazetteer:
         """Tell whether this is a value itself, not only a name of one."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
+    def is_entity(self, entity: str, value: Json) -> bool:
+        return self.is_value(entity_kind(entity), value)
+
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
         """List every folded name of a kind with its values."""
         return self._by_kind.get(kind, {})

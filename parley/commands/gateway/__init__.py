@@ -1,7 +1,5 @@
 """Commands that call the gateway: their common options, the client, and the printing of what they return."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature

@@ -1,7 +1,5 @@
 """`parley documents`: business context: add, list, search, delete (CO-4)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

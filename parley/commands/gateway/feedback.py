@@ -1,7 +1,5 @@
 """`parley feedback`: what people said of answers, and the cases that come of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`parley memory`: what is remembered of a user, with where it is from, and forgetting it (CO-4)."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`parley runs`: Internal flows at work: list, show, start, watch, cancel, redo (IF-16)."""
 
-from __future__ import annotations
-
 import time
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """`parley submit`, `sessions`, `show`, `history`, `rollback`: one turn, the sessions, stepping back."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

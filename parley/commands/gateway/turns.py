@@ -1,7 +1,5 @@
 """`parley turns` and `parley approvals`: operate the lane, decide what waits."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

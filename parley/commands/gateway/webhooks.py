@@ -1,7 +1,5 @@
 """`parley webhooks`: where events are sent, what fails, and the secret that deliveries are signed with."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

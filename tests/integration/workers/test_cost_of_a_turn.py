@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from benchmarks.environment import settings_of
+from benchmarks.environment import open_lanes
 from benchmarks.profile import CALLS, WAL_BYTES, Calls, Talk
 from benchmarks.turns import BOOKING
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.bootstrap import AgentCatalogue, build_agent, open_lane, open_ports
-from orchestrator.runtime.lane import LaneRunner
 from parley.embedded import Stores
 
 BOUNDS = {
@@ -29,9 +27,8 @@ BOUNDS = {
 @pytest.fixture
 async def talk(database_url: str, redis_url: str) -> AsyncIterator[Talk]:
     migrate(database_url)
-    async with open_ports(settings_of(Stores(database_url, redis_url))) as ports, open_lane(ports) as lane:
-        agents = AgentCatalogue(build_agent, ports)
-        yield Talk(ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get), sessions=2)
+    async with open_lanes(Stores(database_url, redis_url)) as (ports, lanes):
+        yield Talk(ports, lanes, sessions=2)
 
 
 async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:

@@ -4,8 +4,6 @@ Under the lane's lock: quarantine turns whose attempts are used up, take the nex
 the lane (RT-5, RT-6); fail turns whose predecessor never came; look up commits whose answer was lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfinished
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.statements import source
-from orchestrator.adapters.postgres.tables import NOW, effects, events, lanes, turns
+from orchestrator.adapters.postgres.statements import run_named
+from orchestrator.adapters.postgres.tables import NOW, effects, events, lanes, seconds, turns
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
@@ -46,7 +44,7 @@ async def take_turn(
         if lane is None or lane.lease_token != token:
             return None
         while True:
-            found = (await _run(connection, "take_turn", session_id=session_id, **limits)).one_or_none()
+            found = (await run_named(connection, "take_turn", session_id=session_id, **limits)).one_or_none()
             if found is None:
                 await _release(connection, lane, gap_timeout_s)
                 return None
@@ -61,7 +59,7 @@ async def take_turn(
             over = crashed and turn.alone and not (acted and turn.attempts <= limits["max_attempts"])
             below = limits["crashes_below"]
             if below is not None and crashes >= below and not over:
-                await _run(
+                await run_named(
                     connection, "leave_lane", session_id=session_id, token=token, left_for_s=LEFT_FOR_S
                 )
                 suspected(session_id, crashes)
@@ -76,7 +74,7 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) ->
         lane = await lock_lane(connection, SessionId(session_id))
         if lane is None or lane.lease_until is not None:
             return
-        found = await _run(
+        found = await run_named(
             connection,
             "find_gap",
             session_id=session_id,
@@ -123,7 +121,7 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
 async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:
     """Free the lane. If turns are left they wait for a predecessor: be looked at when that is over."""
     waiting = unfinished(lane.session_id, lane.done_seq).subquery()
-    wait = func.make_interval(0, 0, 0, 0, 0, 0, gap_timeout_s)
+    wait = seconds(gap_timeout_s)
     gap_at = (await connection.execute(select(func.min(waiting.c.accepted_at) + wait))).scalar_one()
     await connection.execute(
         update(lanes)
@@ -151,8 +149,3 @@ async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
 
 async def _turn(connection: AsyncConnection, turn_id: TurnId) -> Row[Any]:
     return (await connection.execute(select(turns).where(turns.c.turn_id == turn_id))).one()
-
-
-async def _run(connection: AsyncConnection, name: str, **arguments: Any) -> Any:
-    """Run a named statement in a transaction of SQLAlchemy's."""
-    return await connection.exec_driver_sql(source(name), arguments)

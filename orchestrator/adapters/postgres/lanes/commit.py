@@ -1,7 +1,5 @@
 """The commit of a turn: its one statement, and what is done when the answer to it is lost (RT-4, RT-17)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict

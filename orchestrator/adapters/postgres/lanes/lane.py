@@ -4,8 +4,6 @@ What these statements cannot decide from their snapshot (attempts used up, a gap
 that came in between) is decided under the lane's lock by `claim_repair`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

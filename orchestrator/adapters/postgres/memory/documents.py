@@ -5,19 +5,17 @@ indexes. Without the extension only chunks that share a term with the question a
 still counts in the ranking.
 """
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Text, bindparam, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.tables import record_of
+from orchestrator.adapters.postgres.statements import run_named, source, with_colons
+from orchestrator.adapters.postgres.tables import record_of, required
 from orchestrator.errors import NotFound
 from orchestrator.ports.memory.documents import (
     CANDIDATES,
@@ -40,62 +38,16 @@ _RECORD = (
     "document_id, domain, coalesce(title, '') AS title, user_id, coalesce(labels, '[]') AS labels, origin, space,"
     " chunks, length(body) AS characters, extract(epoch FROM updated_at)::float8 AS updated_at"
 )
-_VISIBLE = (
-    "documents.tenant_id = :tenant_id AND (documents.user_id IS NULL OR documents.user_id = :user_id)"
-    " AND (CAST(:domain AS text) IS NULL OR documents.domain IN ('', :domain))"
-)
-_ADD = (
-    "INSERT INTO documents (tenant_id, document_id, domain, title, body, labels, user_id, digest, origin)"
-    " VALUES (:tenant_id, :document_id, :domain, :title, :body, CAST(:labels AS json), :user_id, :digest,"
-    " CAST(:origin AS json)) ON CONFLICT (tenant_id, document_id) DO NOTHING RETURNING 1"
-)
-_JOIN_LABELS = (
-    "UPDATE documents SET labels = (SELECT json_agg(label ORDER BY label) FROM"
-    " (SELECT json_array_elements_text(coalesce(labels, '[]')) UNION SELECT unnest(:labels)) AS joined (label))"
-    " WHERE tenant_id = :tenant_id AND document_id = :document_id"
-)
-_INSERT_CHUNK = (
-    "INSERT INTO document_chunks (tenant_id, document_id, position, text, terms, words, embedding, dimensions)"
-    " VALUES (:tenant_id, :document_id, :position, :text, :terms, to_tsvector('simple', :words),"
-    " CAST(:embedding AS {kind}), :dimensions)"
-)
+_VISIBLE = with_colons(source("parts/visible_documents"))
 _SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
 """Has the index look for as many as are wanted, and go on where the first are others' or of another domain."""
-_NEAREST = (
-    "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
-    " USING (tenant_id, document_id) WHERE {visible} AND documents.space = :space"
-    " AND chunk.dimensions = {dimensions}"
-    " ORDER BY chunk.embedding::{kind}({dimensions}) <=> CAST(:vector AS {kind}({dimensions})) LIMIT :half"
-)
-_SHARING = (
-    "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
-    " USING (tenant_id, document_id) WHERE {visible} AND chunk.words @@ to_tsquery('simple', :asked)"
-    " ORDER BY ts_rank(chunk.words, to_tsquery('simple', :all_asked), 1) DESC,"
-    " chunk.document_id, chunk.position LIMIT :half"
-)
-_COMMON_WORDS = (
-    "SELECT word, share * reltuples AS chunks"
-    " FROM pg_stats JOIN pg_class ON pg_class.oid = 'document_chunks'::regclass,"
-    " unnest(most_common_elems::text::text[], most_common_elem_freqs) AS common (word, share)"
-    " WHERE tablename = 'document_chunks' AND attname = 'words' AND word = ANY(:terms)"
-)
 COMMON = 500
 """A word that more chunks have does not choose candidates, where a rarer one can; it counts in their order."""
 LONGEST_INDEXED = 2000
 """Dimensions of a `vector` that an index takes; longer ones are indexed in half precision."""
-_CANDIDATES = (
-    "SELECT chunk.document_id, chunk.position, chunk.text, chunk.terms,"
-    " CASE WHEN documents.space = :space THEN {likeness} END AS likeness,"
-    " coalesce(documents.title, '') AS title, coalesce(documents.labels, '[]') AS labels, documents.origin,"
-    " extract(epoch FROM documents.updated_at)::float8 AS updated_at"
-    " FROM ({found}) AS found JOIN document_chunks AS chunk USING (document_id, position)"
-    " JOIN documents USING (tenant_id, document_id) WHERE chunk.tenant_id = :tenant_id"
-)
-
-
-_LIKENESS_OF_VECTORS = "1 - (chunk.embedding <=> CAST(:vector AS vector))"
+_LIKENESS_OF_VECTORS = "1 - (chunk.embedding <=> %(vector)s::vector)"
 _LIKENESS_OF_ARRAYS = (
-    "(SELECT sum(one * other) FROM unnest(chunk.embedding, CAST(:vector AS real[])) AS pair (one, other))"
+    "(SELECT sum(one * other) FROM unnest(chunk.embedding, %(vector)s::real[]) AS pair (one, other))"
 )
 
 
@@ -120,10 +72,9 @@ class PostgresDocuments:
             "origin": _json(document.origin),
         }
         async with self._database.transaction() as connection:
-            created = (await connection.execute(text(_ADD), values)).scalar() is not None
+            created = (await run_named(connection, "add_document", **values)).scalar() is not None
             if not created and document.labels:
-                labelled = text(_JOIN_LABELS).bindparams(bindparam("labels", type_=ARRAY(Text)))
-                await connection.execute(labelled, {**names, "labels": list(document.labels)})
+                await run_named(connection, "join_labels", **names, labels=list(document.labels))
         return Added(document_id, created)
 
     async def get(self, owned: Owned, document_id: str) -> Document:
@@ -194,30 +145,28 @@ class PostgresDocuments:
             everything = sorted(set(terms))
             arguments["asked"] = _any_of(await self._choose_terms(connection, everything))
             arguments["all_asked"] = _any_of(everything)
-            ways = [_SHARING.format(visible=_VISIBLE)]
+            ways = [source("sharing_chunks")]
             has_vectors = await self._look_for_vectors(connection)
             if has_vectors:
                 kind = "vector" if len(vector) <= LONGEST_INDEXED else "halfvec"
-                ways.append(_NEAREST.format(visible=_VISIBLE, dimensions=len(vector), kind=kind))
+                ways.append(source("nearest_chunks").format(dimensions=len(vector), kind=kind))
                 await connection.execute(text(_SCAN), {"half": str(arguments["half"])})
             arguments["vector"] = _vector(vector) if has_vectors else _array(vector)
             found = " UNION ".join(f"({way})" for way in ways)
             likeness = _LIKENESS_OF_VECTORS if has_vectors else _LIKENESS_OF_ARRAYS
-            query = text(_CANDIDATES.format(found=found, likeness=likeness))
-            return [record_of(Candidate, row) for row in await connection.execute(query, arguments)]
+            query = source("find_candidates").format(found=found, likeness=likeness)
+            return [record_of(Candidate, row) for row in await connection.exec_driver_sql(query, arguments)]
 
     async def _choose_terms(
         self, connection: AsyncConnection, terms: builtins.list[str]
     ) -> builtins.list[str]:
         """Leave out the words that too many chunks have, as the database's statistics know them; never all."""
-        query = text(_COMMON_WORDS).bindparams(bindparam("terms", type_=ARRAY(Text)))
-        chunks = {row.word: row.chunks for row in await connection.execute(query, {"terms": terms})}
+        chunks = {row.word: row.chunks for row in await run_named(connection, "common_words", terms=terms)}
         rare = [term for term in terms if chunks.get(term, 0.0) <= COMMON]
         return rare or sorted(terms, key=lambda term: chunks[term])[:1]
 
     async def _insert(self, connection: AsyncConnection, names: JsonObject, chunks: Sequence[Chunk]) -> None:
         kind = "vector" if await self._look_for_vectors(connection) else "real[]"
-        statement = text(_INSERT_CHUNK.format(kind=kind)).bindparams(bindparam("terms", type_=ARRAY(Text)))
         write = _vector if kind == "vector" else _array
         rows = [
             {
@@ -231,7 +180,7 @@ class PostgresDocuments:
             }
             for chunk in chunks
         ]
-        await connection.execute(statement, rows)
+        await connection.exec_driver_sql(source("insert_chunk").format(kind=kind), rows)
 
     async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
         """Look, once, whether chunks are kept as vectors."""
@@ -250,9 +199,8 @@ class PostgresDocuments:
         query = (
             f"SELECT {_RECORD}, body, digest FROM documents WHERE {condition} AND document_id = :document_id"  # noqa: S608
         )
-        row = await self._database.read_one(text(query), {**arguments, "document_id": document_id})
-        if row is None:
-            raise NotFound("document", document_id)
+        found = await self._database.read_one(text(query), {**arguments, "document_id": document_id})
+        row = required(found, "document", document_id)
         return Document(record_of(DocumentRecord, row), row.body, row.digest)
 
 

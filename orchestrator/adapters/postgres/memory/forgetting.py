@@ -4,8 +4,6 @@ A session is rewritten under the lock of its lane while nobody is at work on it.
 every member of its JSON stays, so that a state can still be rebuilt from its diffs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import as_text
 from orchestrator.adapters.postgres.states import fold
 from orchestrator.adapters.postgres.tables import (
     forgotten_preferences,
@@ -51,17 +50,9 @@ _FACTS = (sessions, lanes)
 """Tables that hold nothing of what was said."""
 _LEASED = text("SELECT FROM lanes WHERE session_id = :session AND lease_until >= clock_timestamp()")
 _AT_WORK = text("SELECT FROM internal_runs WHERE session_id = :session AND finished_at IS NULL LIMIT 1")
-_OWN_DOCUMENTS = text(
-    "SELECT document_id, concat_ws(E'\\n', title, body) AS words FROM documents WHERE tenant_id = :tenant"
-    " AND (user_id = :owner OR origin ->> 'session_id' = ANY(:sessions))"
-    " AND (CAST(:until AS float8) IS NULL OR updated_at <= to_timestamp(:until))"
-)
+_OWN_DOCUMENTS = as_text("own_documents")
 _DROP_DOCUMENT = text("DELETE FROM documents WHERE tenant_id = :tenant AND document_id = :document")
-_DROP_MARKS = text(
-    "DELETE FROM forgotten_preferences AS mark WHERE tenant_id = :tenant AND user_id = :owner AND erased AND EXISTS"
-    " (SELECT FROM forgotten_preferences AS newer WHERE newer.tenant_id = mark.tenant_id AND newer.erased"
-    " AND newer.user_id = mark.user_id AND newer.key = mark.key AND newer.id > mark.id)"
-)
+_DROP_MARKS = as_text("drop_marks")
 _ROW: ColumnElement[str] = literal_column("ctid::text", Text)
 _HERE = text("ctid = CAST(:row_id AS tid)")
 

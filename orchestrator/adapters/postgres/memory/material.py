@@ -1,7 +1,5 @@
 """Reads what a session holds, for the runs of flows that have no rights to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,14 +1,13 @@
 """Preferences of users, on PostgreSQL (CO-4)."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from sqlalchemy import Delete, delete, func, insert, or_, select, text
+from sqlalchemy import Delete, delete, func, insert, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import as_text
 from orchestrator.adapters.postgres.tables import forgotten_preferences, preferences, record_of
 from orchestrator.ports.memory.preferences import (
     EVERYTHING,
@@ -20,18 +19,8 @@ from orchestrator.ports.memory.preferences import (
 from orchestrator.types import TenantId, UserId
 
 _COLUMNS = preferences.c
-_FORGET = text(
-    "WITH gone AS (DELETE FROM preferences WHERE tenant_id = :tenant_id AND user_id = :user_id"
-    " AND (CAST(:keys AS text[]) IS NULL OR key = ANY(CAST(:keys AS text[])))"
-    " RETURNING tenant_id, user_id, key, kind, value, text, origin)"
-    " INSERT INTO forgotten_preferences (tenant_id, user_id, key, kind, value, text, origin) SELECT * FROM gone"
-)
-"""Without keys: all of a user's."""
-_TRIM = text(
-    "DELETE FROM preferences WHERE tenant_id = :tenant_id AND user_id = :user_id AND key IN"
-    " (SELECT key FROM preferences WHERE tenant_id = :tenant_id AND user_id = :user_id"
-    " ORDER BY source = 'explicit' DESC, updated_at DESC, key OFFSET :most)"
-)
+_FORGET = as_text("forget_preferences")
+_TRIM = as_text("trim_preferences")
 
 
 class PostgresPreferences:

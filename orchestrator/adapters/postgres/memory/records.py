@@ -3,8 +3,6 @@
 Tools use them within a turn: one named statement each (RT-20). Internal flows also look through all tenants.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """The durable copy of scratchpads, on PostgreSQL (RT-14)."""
 
-from __future__ import annotations
-
 import orjson
 from sqlalchemy import delete
 

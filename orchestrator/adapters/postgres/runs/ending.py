@@ -4,8 +4,6 @@ Done, skipped, failed, cancelled and blocked runs end here; so successors are re
 freed, the session's log is written, and what was asked for meanwhile is started in the same transaction, always.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -159,8 +159,8 @@ class PostgresRuns:
             .order_by(internal_items.c.position)
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            return [record_of(ItemRecord, row, output=row.result) for row in await connection.execute(query)]
+        rows = await self._database.read_all(query)
+        return [record_of(ItemRecord, row, output=row.result) for row in rows]
 
     async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
         """End a run that has not ended; its holders are fenced, its successors released or blocked."""

@@ -1,7 +1,5 @@
 """The start of runs: nodes of a graph are stored, join what is at work, or are remembered for its end (IF-11)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import fields

@@ -3,8 +3,6 @@
 Readiness and truth are here; messages are hints (IF-8, IF-9). How a run ends is in `ending`.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import psycopg

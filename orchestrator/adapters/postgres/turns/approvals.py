@@ -1,14 +1,12 @@
 """Approvals on PostgreSQL: one conditional update decides; it holds once (PX-17)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from sqlalchemy import desc, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.tables import NOW, approvals, record_of
+from orchestrator.adapters.postgres.tables import NOW, approvals, record_of, required
 from orchestrator.errors import NotFound, Refused
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix, tell_refusal
 from orchestrator.types import SessionId, TenantId
@@ -48,10 +46,9 @@ class PostgresApprovals:
         query = select(approvals).where(
             approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id
         )
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("approval", approval_id)
-        return record_of(ApprovalRecord, row)
+        return record_of(
+            ApprovalRecord, required(await self._database.read_one(query), "approval", approval_id)
+        )
 
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
         async with self._database.transaction() as connection:

@@ -1,7 +1,5 @@
 """Reads what turns have left behind, on PostgreSQL: frames, journal, signals, events; and what people say of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +8,16 @@ from sqlalchemy.dialects.postgresql import insert
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import events, frames, journal, record_of, sessions, turns
+from orchestrator.adapters.postgres.tables import (
+    events,
+    frames,
+    journal,
+    record_of,
+    required,
+    row_object,
+    sessions,
+    turns,
+)
 from orchestrator.adapters.postgres.tables import feedback as table
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
@@ -56,25 +63,11 @@ class PostgresArchive:
         if turn_id is not None:
             query = query.where(step.turn_id == turn_id)
         rows = await self._of_session(tenant_id, session_id, query)
-        return [
-            {
-                "turn_id": row.turn_id,
-                "key": row.key,
-                "kind": row.kind,
-                "status": row.status,
-                "request_hash": row.request_hash,
-                "duration_ms": row.duration_ms,
-                "at": row.at.isoformat(),
-            }
-            for row in rows
-        ]
+        return [row_object(row) for row in rows]
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
         query = select(turns.c.signals).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("turn", turn_id)
-        return row.signals or []
+        return required(await self._database.read_one(query), "turn", turn_id).signals or []
 
     async def _of_session(
         self, tenant_id: TenantId, session_id: SessionId, query: Select[*tuple[Any, ...]]

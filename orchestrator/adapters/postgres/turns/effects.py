@@ -3,8 +3,6 @@
 Writing it together with the journal is `lane`'s, in `sql/record_effect.sql`.
 """
 
-from __future__ import annotations
-
 from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -38,9 +36,8 @@ class PostgresEffects:
 
 
 async def find_effect(database: Database, session_id: SessionId, fingerprint: str) -> LedgerEntry | None:
-    row = await database.fetch_one(
-        statement("find_effect"), {"session_id": session_id, "fingerprint": fingerprint}
-    )
+    named = {"session_id": session_id, "fingerprint": fingerprint}
+    row = await database.fetch_one(statement("find_effect"), named)
     if row is None:
         return None
     turn_id, step_key, key, flow_id, tool_id, arguments, slots, status, *ended = row

@@ -3,8 +3,6 @@
 Knows nothing of wake-ups: who submits wakes the workers after this has returned.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 from uuid import uuid4
@@ -24,7 +22,7 @@ from orchestrator.adapters.postgres.lane_lock import (
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, turns
+from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, required, turns
 from orchestrator.adapters.postgres.turns.inbox_bound import InboxBound
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.telemetry.traces import note_accepted
@@ -149,10 +147,7 @@ class PostgresInbox:
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         query = _TURNS.where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-        row = await self._database.read_one(query)
-        if row is None:
-            raise NotFound("turn", turn_id)
-        return _turn_record(row)
+        return _turn_record(required(await self._database.read_one(query), "turn", turn_id))
 
     async def turns(
         self,

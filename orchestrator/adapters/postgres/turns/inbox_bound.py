@@ -1,7 +1,5 @@
 """The bound of the whole inbox: unfinished turns of all tenants, counted now and then, and added to in between."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

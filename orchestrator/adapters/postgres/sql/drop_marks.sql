@@ -1,0 +1,10 @@
+-- Drop the marks of what was forgotten and erased where a newer one of the same key says as much (CO-4).
+--
+-- Arguments: tenant, owner
+-- Effect:    no row.
+DELETE FROM forgotten_preferences AS mark
+WHERE tenant_id = %(tenant)s AND user_id = %(owner)s AND erased
+  AND EXISTS (
+      SELECT FROM forgotten_preferences AS newer
+      WHERE newer.tenant_id = mark.tenant_id AND newer.user_id = mark.user_id AND newer.key = mark.key
+        AND newer.erased AND newer.id > mark.id)
