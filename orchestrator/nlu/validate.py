@@ -7,7 +7,7 @@ and entity names repaired or declared partial.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, KeysView, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -233,7 +233,7 @@ def _reconsider(
     return MessageKind.CORRECTION if is_again and is_else else kind
 
 
-def _begins(spec: FlowSpec, named: Set[str], context: NluContext) -> bool:
+def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
     """Say whether a message gives values to a task that nobody works on, whatever kind a model calls it.
 
     The task at work has no place for them: it was begun by mistake, or is to wait.
