@@ -236,10 +236,11 @@ def _reconsider(
 def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
     """Say whether a message gives values to a task that nobody works on, whatever kind a model calls it.
 
-    The task at work has no place for them: it was begun by mistake, or is to wait.
+    The task at work, or the last one, has no place for them: it was begun by mistake, or is to wait.
     """
     at_hand = {flow.dact for flow in context.tasks} | {past.spec.dact for past in context.completed}
-    fits = context.active is not None and named <= context.active.slots.keys()
+    last = context.active or next((past.spec for past in context.completed), None)
+    fits = last is not None and named <= last.slots.keys()
     return spec.dact not in at_hand and not fits and not named.isdisjoint(spec.slots)
 
 
