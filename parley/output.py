@@ -60,6 +60,13 @@ def print_json(value: Any) -> None:
     sys.stdout.flush()
 
 
+def print_prompts(prompts: Mapping[str, Any]) -> None:
+    """Print how often models were asked by each prompt, and the tokens of that; nothing where none was."""
+    if prompts:
+        rows = [[name, use["calls"], use["tokens_a_call"]] for name, use in prompts.items()]
+        print_table(("prompt", "calls", "tokens a call, with the answer"), rows)
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table as wide as the terminal; without a terminal every row is one line.
 

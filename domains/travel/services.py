@@ -39,6 +39,13 @@ class Pair:
     total: float
 
 
+def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
+    """Give the flight that is booked already, where it is one of the route and day of these fares, with its fare."""
+    route = (flight_id or "").rpartition("-")[0]
+    of_that_day = any(one.rpartition("-")[0] == route for one in fares)
+    return {flight_id: fares.get(flight_id, 0.0)} if flight_id and of_that_day else {}
+
+
 def _cheapest(
     outbound: dict[str, float], back: dict[str, float], known: dict[str, JsonObject], passengers: int
 ) -> Pair:
@@ -101,6 +108,8 @@ class Flights(Service):
         *,
         outbound_fares: dict[str, float],
         return_fares: dict[str, float],
+        outbound_id: str | None = None,
+        return_id: str | None = None,
         other_outbound_fares: dict[str, float] | None = None,
         other_return_fares: dict[str, float] | None = None,
         other_date: str | None = None,
@@ -111,23 +120,25 @@ class Flights(Service):
         """Choose the cheapest pair of flights, with what it costs for all passengers.
 
         On other days, if there are such, only where the wanted ones cost more than the budget;
-        `wanted_total` is then what those would have cost.
+        `wanted_total` is then what those would have cost. What is booked already, out or back, is not chosen anew.
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
+        booked = _booked(outbound_fares, outbound_id), _booked(return_fares, return_id)
+        outbound_fares, return_fares = booked[0] or outbound_fares, booked[1] or return_fares
         others = (other_outbound_fares or {}) | (other_return_fares or {})
         known = await self.timetable.flights([*outbound_fares, *return_fares, *others])
         wanted = _cheapest(outbound_fares, return_fares, known, passengers)
         chosen = wanted
         if budget is not None and wanted.total > budget:
-            there = outbound_fares | ((other_outbound_fares or {}) if other_date else {})
-            back = return_fares | ((other_return_fares or {}) if other_return_date else {})
+            there = outbound_fares | ((other_outbound_fares or {}) if other_date and not booked[0] else {})
+            back = return_fares | ((other_return_fares or {}) if other_return_date and not booked[1] else {})
             chosen = _cheapest(there, back, known, passengers)
         return {
             "outbound_id": chosen.there,
             "return_id": chosen.back,
-            "outbound": self._describe(known[chosen.there], chosen.there_price),
-            "return": self._describe(known[chosen.back], chosen.back_price),
+            "outbound": self._describe(known[chosen.there], chosen.there_price) | {"booked": bool(booked[0])},
+            "return": self._describe(known[chosen.back], chosen.back_price) | {"booked": bool(booked[1])},
             "total": chosen.total,
             "wanted_total": wanted.total,
             "over_budget": budget is not None and chosen.total > budget,

@@ -8,6 +8,7 @@ from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.base_flow import Labels, ProblemKind, SlotProblem
+from orchestrator.dialogue.changes.correction import Correction, find_too_early
 from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
@@ -87,6 +88,17 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     turn.carry_on = not ask_about(turn, flow, problems)
 
 
+def turns_too_early_away(turn: RunningTurn, flow: BaseFlow, values: JsonObject) -> bool:
+    """Say of a day why it cannot be: that it is before the one that it may not be before."""
+    found = find_too_early(flow, values)
+    if found is not None:
+        name, first = found
+        day = shown(turn, flow, first, values.get(first, flow.value(first)))
+        why = f"{shown(turn, flow, name, values[name])} is before the {name_slot_of(flow, first)}, {day}."
+        turn.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=name)
+    return found is not None
+
+
 def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
     """Empty what was taken over for other values than these: who wants an evening flight wants another flight."""
     for derived in {derived for name in changed for derived in flow.dependents(name)} - set(said):
@@ -151,3 +163,41 @@ def _value_option(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> 
     listed = turn.changes.state.shown
     row = listed.name(value) if listed is not None and listed.key == slot else None
     return Option(row or str(shown(turn, flow, slot, value)), "fill_slot", payload)
+
+
+def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, declined: bool = False) -> None:
+    """Offer the slots of a flow, and to stop it. `declined`: the user has said no to it as it is."""
+    options = [
+        Option(
+            f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
+        )
+        for name in flow.spec.slots
+        if name in flow.slots and flow.spec.slots[name].description
+    ]
+    turn.changes.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id,
+        options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
+        turn_id=turn.work.turn_id,
+        metadata={"about": "change", "declined": declined},
+    )
+    turn.carry_on = False
+
+
+def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
+    listed = turn.changes.state.shown
+    chosen = None if listed is None else listed.key  # another row is told by what is offered now
+    changes = [
+        {
+            "name": name_slot_of(flow, change.slot),
+            "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
+            "new": shown(turn, flow, change.slot, change.after),
+        }
+        for change in result.changed
+        if change.slot != chosen
+    ]
+    if changes:
+        turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
+    cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
+    if cleared:
+        turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])

@@ -76,6 +76,13 @@ class SlotSpec:
     """A model may only name what somebody has said or displayed."""
     same_as: tuple[str, ...] = ()
     """What other flows call this value: ``slot``, or ``flow.slot`` of one flow alone (FS-7)."""
+    not_before: str | None = None
+    """Of a date: another one that it may not be before, and along with which it is moved (IR-4)."""
+
+    def takes_what(self, other: SlotSpec) -> bool:
+        """Say whether values of another slot are of the kind that this one takes."""
+        alike = (self.type, self.entity, self.counts) == (other.type, other.entity, other.counts)
+        return alike and {*other.values} <= {*self.values}
 
 
 @dataclass(frozen=True, slots=True)

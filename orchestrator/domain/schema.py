@@ -58,7 +58,7 @@ class SlotEntry(Entry):
     `samples`: what fills the slot's place in examples, where no list of values says it. `counts`: people are
     counted when they are named. `part_of_day`: what hours are meant by a time without "am" or "pm".
     `same_as`: what other flows call this value, as ``slot`` or ``flow.slot``. `grounded`: a model may only name
-    what somebody has said or displayed.
+    what somebody has said or displayed. `not_before`: another day, before which this one may not be.
     """
 
     type: str | None = None
@@ -79,6 +79,7 @@ class SlotEntry(Entry):
     depends_on: tuple[str, ...] = ()
     same_as: tuple[str, ...] = ()
     grounded: bool = False
+    not_before: str | None = None
     pattern: Pattern | None = None
 
 

@@ -5,6 +5,7 @@ Also words the request to answer again. Asking again is the caller's work.
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -24,7 +25,9 @@ from orchestrator.types import Json, JsonObject, drop_nul
 Answer = TypeVar("Answer")
 LONGEST_QUOTE = 2_000
 """Characters of an unusable answer, or of a reason, that are shown to the model again."""
-_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+"""What stands between the first and the last brace: models put a fence or words around it."""
+_TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +165,14 @@ def judge_tools(
 
 
 def read_json(text: str) -> Json:
-    """Read JSON, also when it stands alone in a Markdown fence; None when it is none (or null)."""
-    fenced = _FENCED.match(text)
-    try:
-        return orjson.loads(drop_nul(fenced.group(1) if fenced else text))
-    except orjson.JSONDecodeError:
-        return None
+    """Read JSON, else the one object that stands in a text, trailing commas let pass; None when there is none."""
+    text = drop_nul(text)
+    found = _OBJECT.search(text)
+    inside = [found[0], _TRAILING_COMMA.sub("", found[0])] if found else []
+    for tried in (text, *inside):
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(tried)
+    return None
 
 
 def ask_again(reply: ChatReply, reason: str) -> tuple[ChatMessage, ...]:

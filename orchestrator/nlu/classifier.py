@@ -57,13 +57,11 @@ def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
     return np.array(weights) @ model.weights.take(places, axis=0) + total if places else total
 
 
-def probabilities(model: LinearModel, scores: Mapping[str, float]) -> dict[str, float]:
-    """Turn scores by label into probabilities."""
-    values = {label: value * model.sharpness for label, value in scores.items()}
-    highest = max(values.values())
-    powers = {label: math.exp(value - highest) for label, value in values.items()}
-    total = sum(powers.values())
-    return {label: power / total for label, power in powers.items()}
+def pick_best(model: LinearModel, scores: Mapping[str, float]) -> tuple[str, float]:
+    """Choose the best of some labels, by their scores, and say how likely it is among them."""
+    best = max(scores, key=scores.__getitem__)
+    highest = scores[best]
+    return best, 1.0 / sum(math.exp((score - highest) * model.sharpness) for score in scores.values())
 
 
 def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[str]:
@@ -116,13 +114,25 @@ class Classifier:
 
     def __init__(self, model: LinearModel) -> None:
         self.model = model
-        self._zero = np.zeros(len(model.labels))
-        self._words = self._word_rows()
-        self._seen = frozenset(self._words)
+        self.columns = {label: place for place, label in enumerate(model.labels)}
+        self._words: dict[str, int] = {}
+        self._pairs: dict[tuple[str, str], int] = {}
+        for name, place in model.places.items():
+            if name.startswith("w:"):
+                self._words[name[2:]] = place
+            elif name.startswith("b:"):
+                first, _, second = name[2:].partition(" ")
+                self._pairs[first, second] = place
+        self._rows = model.weights.copy()
+        """The weights, a known word's with those of its n-grams."""
+        for word, place in self._words.items():
+            self._rows[place] += self._sum_grams(word)
+        self._unknown: dict[str, Any] = {}
+        """The sums of words that training has not seen, as far as they are kept."""
 
     def knows(self, word: str) -> bool:
         """Tell whether training has seen a word, in singular or plural."""
-        return not self._seen.isdisjoint((word, f"{word}s", word.removesuffix("s")))
+        return not self._words.keys().isdisjoint((word, f"{word}s", word.removesuffix("s")))
 
     def classify(self, tokens: Sequence[str]) -> Opinion:
         """Judge delexicalised tokens."""
@@ -130,44 +140,41 @@ class Classifier:
         for token in tokens[1:-1]:
             if token.isalnum() or (len(token) == 1 and token not in PUNCTUATION):
                 counted += 1
-                seen += token in self._seen
+                seen += token in self._words
             elif token[0] == "<" and token != f"<{NAME}>":
                 counted += 1
                 seen += 1
-        return Opinion(probabilities(self.model, self.score(tokens)), seen / counted if counted else 0.0)
-
-    def score(self, tokens: Sequence[str], besides: Features | None = None) -> dict[str, float]:
-        """Add up the weights of delexicalised tokens, and of features besides, by label."""
-        return dict(zip(self.model.labels, self.add_up(tokens, besides).tolist(), strict=True))
+        scores = self.add_up(tokens) * self.model.sharpness
+        powers = np.exp(scores - scores.max())
+        shares = (powers / powers.sum()).tolist()
+        return Opinion(dict(zip(self.model.labels, shares, strict=True)), seen / counted if counted else 0.0)
 
     def add_up(self, tokens: Sequence[str], besides: Features | None = None) -> Any:
-        """Add up the weights of tokens as `features_of` describes them, in the order of the labels."""
-        places, weights = self.model.places, self.model.weights
-        total = self._zero.copy()
-        for token in tokens[1:-1]:
-            row = self._words.get(token)
-            if row is None:
-                row = self._sum_grams(token)
-                if len(self._words) < len(self._seen) + _UNKNOWN_WORDS_KEPT:
-                    self._words[token] = row
-            total += row
-        for first, second in itertools.pairwise(tokens):
-            pair = places.get(f"b:{first} {second}")
-            if pair is not None:
-                total += weights[pair]
-        total *= 1.0 / math.sqrt(max(1, len(tokens) - 1))
-        total += self.model.bias
+        """Add up the weights of delexicalised tokens, and of features besides, in the order of the labels.
+
+        The tokens count as `features_of` describes them.
+        """
+        words, inner = self._words, tokens[1:-1]
+        places = [place for token in inner if (place := words.get(token)) is not None]
+        is_known = len(places) == len(inner)
+        pairs = map(self._pairs.get, itertools.pairwise(tokens))
+        places += [place for place in pairs if place is not None]
+        total = np.add.reduce(self._rows.take(places, axis=0), axis=0)
+        if not is_known:
+            for token in inner:
+                if token not in words:
+                    total += self._sum_unknown(token)
+        total = total * (1.0 / math.sqrt(max(1, len(tokens) - 1))) + self.model.bias
         return add_up(self.model, besides, total) if besides else total
 
-    def _sum_grams(self, word: str) -> Any:
-        total = self._zero.copy()
-        for gram in grams(word):
-            place = self.model.places.get(gram)
-            if place is not None:
-                total += GRAM_WEIGHT * self.model.weights[place]
-        return total
+    def _sum_unknown(self, word: str) -> Any:
+        row = self._unknown.get(word)
+        if row is None:
+            row = self._sum_grams(word)
+            if len(self._unknown) < _UNKNOWN_WORDS_KEPT:
+                self._unknown[word] = row
+        return row
 
-    def _word_rows(self) -> dict[str, Any]:
-        """Sum a known word's own weights and those of its n-grams, once."""
-        words = ((name[2:], place) for name, place in self.model.places.items() if name.startswith("w:"))
-        return {word: self.model.weights[place] + self._sum_grams(word) for word, place in words}
+    def _sum_grams(self, word: str) -> Any:
+        places = [place for gram in grams(word) if (place := self.model.places.get(gram)) is not None]
+        return GRAM_WEIGHT * np.add.reduce(self.model.weights.take(places, axis=0), axis=0)

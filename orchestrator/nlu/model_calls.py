@@ -6,6 +6,7 @@ decided elsewhere. Every call raises what the Prompt Engineer raises.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from orchestrator.dialogue.flow import BaseFlow
@@ -18,16 +19,18 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
+from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, values_of
 from orchestrator.nlu.protocol import Asker
-from orchestrator.nlu.text import clean
+from orchestrator.nlu.text import clean, tokenize
+from orchestrator.nlu.training.examples import PLACEHOLDER
 from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 
 THINK = "nlu_think"
 CONTEMPLATE = "nlu_contemplate"
 SLOT_FILL = "slot_fill"
-_EXAMPLES = 3
+_EXAMPLES = 2
 _MESSAGES = 7
 
 SCORED_FLOWS: JsonObject = {
@@ -186,16 +189,29 @@ def _describe_flows(flows: Sequence[FlowSpec]) -> list[JsonObject]:
             "intent": flow.intent,
             "description": flow.description,
             "slots": [_describe_slot(slot) for slot in flow.slots.values()],
-            "examples": list(flow.examples[:_EXAMPLES]),
+            "examples": _telling_examples(flow),
         }
         for flow in flows
     ]
 
 
+def _telling_examples(flow: FlowSpec) -> list[str]:
+    """Pick the first examples that say something which neither the flow's description nor one before them says."""
+    said = {*tokenize(f"{flow.dact.replace('_', ' ')} {flow.description}".lower()).words, *STOP_WORDS}
+    telling: list[str] = []
+    for example in flow.examples:
+        words = set(tokenize(PLACEHOLDER.sub(" ", example)).words) - said
+        if words and len(telling) < _EXAMPLES:
+            telling.append(example)
+            said |= words
+    return telling
+
+
 def _describe_slot(slot: SlotSpec) -> JsonObject:
     body: JsonObject = {"name": slot.name, "type": slot.type}
-    if slot.description or slot.prompt:
-        body["description"] = slot.description or slot.prompt
+    description = slot.description or slot.prompt
+    if description.lower().removeprefix("the ") not in {"", slot.name.replace("_", " ")}:
+        body["description"] = description
     if slot.values:
         body["options"] = list(slot.values)
     return body
@@ -211,15 +227,20 @@ def _write_history(context: NluContext) -> list[JsonObject]:
 
 
 def _read_scores(answer: JsonObject) -> tuple[FlowScore, ...]:
-    return tuple(FlowScore(Dact(flow["dact"]), float(flow["score"])) for flow in answer["flows"])
+    return tuple(FlowScore(Dact(_name(flow["dact"])), float(flow["score"])) for flow in answer["flows"])
 
 
 def _read_slots(answer: JsonObject) -> dict[str, Mention]:
     return {
-        str(name): Mention(value, value if isinstance(value, str) else "")
+        _name(name): Mention(value, value if isinstance(value, str) else "")
         for name, value in _clean(answer["slots"]).items()
         if value is not None
     }
+
+
+def _name(written: str) -> str:
+    """Write the name of a flow or slot as it is declared: models write "Book Flight" too."""
+    return re.sub(r"[\s-]+", "_", written.strip()).lower()
 
 
 def _clean(value: Json) -> Json:

@@ -39,6 +39,8 @@ class Validation:
         self._types = types
         self._system1 = system1
         self._extractor = system1.extractor
+        steps = {step.dact for flow in flows.values() for step in flow.recipe}
+        self._only_steps = {dact for dact in steps if dact in flows and not flows[dact].examples}
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
         """Make an understanding fit the domain; also say what had to be dropped or repaired."""
@@ -87,6 +89,8 @@ class Validation:
         for flow in flows:
             if flow.dact not in self._flows:
                 problems.append(f"There is no flow {flow.dact[:60]!r}.")
+            elif flow.dact in self._only_steps:
+                problems.append(f"Nobody asks for {flow.dact!r} by itself: it is a step of plans.")
             elif not math.isfinite(flow.score):
                 problems.append(f"The score of {flow.dact!r} is no number.")
             else:

@@ -90,10 +90,10 @@ def follow_correction(
     stale = [step for step in users if step.flow_id not in acted or step.flow_id in redo]
     at_work = context.changes.state.stack.active
     if at_work is not None and at_work.plan_id == plan.flow_id:
-        for inherited in [
-            name for name, held in at_work.slots.items() if held.source is SlotSource.INHERITED
-        ]:
-            at_work.clear(inherited)
+        corrected = bound_names(plan, at_work, at_work.slots.keys())
+        for name, held in [*at_work.slots.items()]:
+            if held.source is SlotSource.INHERITED or corrected.get(name) in values:
+                at_work.clear(name)
         set_back(context, at_work)
     fresh = [replace(step.carried_out_by(FlowId(new_id("flow")), step.dact), outputs={}) for step in stale]
     add_steps(plan, fresh, after=())
@@ -166,7 +166,9 @@ def ask_what_should_happen(
         later: it was found out after the change that led to it.
     """
     options = [Option("Leave it as it is", KEEP, payload)]
-    if all(note.compensation is not None for note in effects):
+    if payload.get("changes") == {}:  # nothing is wanted otherwise, so nothing is to be done again
+        options += [option for note in effects if (option := _offer_to_undo(context, note)) is not None]
+    elif all(note.compensation is not None for note in effects):
         options.append(Option(f"Undo it{again}", COMPENSATE, payload))
     plan = context.changes.state.stack.plan
     if plan is not None and plan.flow_id == payload["flow_id"]:
@@ -185,3 +187,13 @@ def ask_what_should_happen(
         turn_id=context.ids.turn_id,
         metadata={"about": ABOUT_DONE, "shown": asked},
     )
+
+
+def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
+    """Offer the task that undoes what was done, which asks before it does so."""
+    known = {**note.slots, **note.arguments, **note.result}
+    for dact, flow_type in context.world.domain.flows.items():
+        if any(use.tool_id == note.compensation for use in flow_type.spec.tools):
+            slots: JsonObject = {name: known[name] for name in flow_type.spec.slots if name in known}
+            return Option("Undo it", "choose_flow", {"dact": dact, "slots": slots})
+    return None

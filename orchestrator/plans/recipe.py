@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step
+from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, take_for_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.records import ANSWERED, BOUND, PlanStep
-from orchestrator.dialogue.specification import RecipeStep
+from orchestrator.dialogue.records import ANSWERED, BOUND, EffectNote, PlanStep
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.specification import FlowSpec, Priority, RecipeStep
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.leftovers import unexplained
 from orchestrator.nlu.text import tokenize
-from orchestrator.plans.bindings import holds, resolve
+from orchestrator.plans.bindings import holds, read_bindings, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind
-from orchestrator.types import FlowId, new_id, same_value
+from orchestrator.types import FlowId, JsonObject, new_id, same_value
 
 # The note of a plan whose steps a model chose: what is declared does not join it, and what the model
 # gave up before it was begun is not missed.
@@ -25,6 +26,11 @@ _OTHERWISE = re.compile(
     re.IGNORECASE,
 )
 """Words with which people ask for another order, for less, or for it under a condition."""
+
+BESIDES = re.compile(
+    r"\b(?:another|also|too|as well|more|second|extra|additional(?:ly)?|besides|plus)\b", re.IGNORECASE
+)
+"""How people say that they want one more, and not what was done in another way."""
 
 
 def follows_recipe(plan: PlanFlow) -> bool:
@@ -104,9 +110,63 @@ def _lacking(plan: PlanFlow, name: str) -> str:
 def apply_rules(plan: PlanFlow, context: TurnContext, limit: int) -> list[Change]:
     """Change the plan until no rule says anything more. `limit`: how many sub-flows it may have."""
     changes: list[Change] = []
-    while (change := _prune(plan, context) or _expand(plan, limit)) is not None:
+    while (change := _adopt(plan, context) or _prune(plan, context) or _expand(plan, limit)) is not None:
         changes.append(change)
     return changes
+
+
+def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
+    """Take what was done for good just with the plan's values as a step's, and say so: it is not done twice (PL-7)."""
+    if BESIDES.search(plan.goal):
+        return None
+    for step in plan.steps:
+        done = _find_done(plan, step, context) if step.is_planned else None
+        if done is None:
+            continue
+        flow, note = done
+        take_for_step(context.changes.state.stack, plan, step, flow, context.now)
+        settle(plan, step)
+        _tell_givers(plan, step, context, {**flow.values(), **flow.outputs})
+        context.changes.remark(RemarkKind.STAYS, flow_id=plan.flow_id, done=[note.summary], step=step.label)
+        return Change(ChangeKind.PRUNE, (step.label,), ANSWERED, matters=False)
+    return None
+
+
+def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
+    """Find a completed flow with an effect that stands as it was made, and serves no step of this plan yet."""
+    spec, state = context.world.domain.flows[step.dact].spec, context.changes.state
+    own = {name for name, binding in read_bindings(step).items() if binding.step is None}
+    known = {name: value for name, value in resolve(plan, step).items() if name in own}
+    if not known or not known.keys() >= {
+        name for name, slot in spec.slots.items() if slot.priority is Priority.REQUIRED
+    }:
+        return None
+    done = {flow.flow_id: flow for flow in state.completed}
+    for place, note in reversed([*enumerate(state.effects)]):
+        flow = done.get(note.flow_id)
+        if flow is None or flow.dact != step.dact or not note.is_done or plan.step_of(flow.flow_id):
+            continue
+        since = [one for one in state.effects[place + 1 :] if note.result.items() <= one.arguments.items()]
+        agrees = all(same_value(flow.value(name), value) for name, value in known.items())
+        if agrees and not any(_changes(done.get(one.flow_id), spec) for one in since):
+            return flow, note
+    return None
+
+
+def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
+    """Say whether a task that worked on what another had made may have given it other values: another day, not bags."""
+    slots = later.spec.slots.values() if later is not None else spec.slots.values()
+    return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
+
+
+def _tell_givers(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
+    """Give the steps that would have found a value for what was done already that very value, where they take it."""
+    for slot, binding in read_bindings(step).items():
+        giver = plan.step_named(binding.step) if binding.step is not None else None
+        if giver is None or slot not in values:
+            continue
+        if binding.name in context.world.domain.flows[giver.dact].spec.slots:
+            giver.bind(binding.name, {"value": values[slot]})
 
 
 def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:

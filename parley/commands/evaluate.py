@@ -13,7 +13,7 @@ from orchestrator.types import JsonObject
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.data_folder import EVALUATIONS
 from parley.evaluation.dialogues.telling import By, Measured, Telling
-from parley.output import print_json, print_table, say
+from parley.output import print_json, print_prompts, print_table, say
 from parley.terminal.drawing import WIDTH, bar
 
 if TYPE_CHECKING:
@@ -164,6 +164,8 @@ def _print_report(report: DomainReport, *, as_json: bool) -> None:
         for name in last["figures"]
     ]
     print_table(("figure", *names), rows)
+    for run in report.runs:
+        print_prompts(run["prompts"])
     for confusion in last["confusion"]:
         if confusion["expected"] != confusion["taken"]:
             near = " (edge flows)" if confusion["neighbours"] else ""

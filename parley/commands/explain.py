@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from parley.commands.options import DEFAULT_DOMAIN, AsJson, Domain
-from parley.output import print_json, print_table
+from parley.output import print_json, print_prompts, print_table
 
 app = typer.Typer()
 
@@ -37,3 +37,4 @@ def explain_sentence(
         print(f"  {name} = {value}")
     for line in (*understood["assumed"], *found["problems"]):
         print(f"  {line}")
+    print_prompts(found["prompts"])

@@ -11,12 +11,14 @@ from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
+from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.types import JsonObject
 from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file
 from parley.evaluation.explain import explain
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import Judge
 from parley.evaluation.runs import (
+    PromptUse,
     Variant,
     describe_run,
     find_regressions,
@@ -96,14 +98,15 @@ async def evaluate_domain(
         asked = judging.engineer(config) if judging is not None else None
         judging_by = Judge.of(asked, config) if asked is not None else None
         for variant, laid_over in zip(variants, sections, strict=True):
-            async with open_model(variant.model) as pool:
+            use = PromptUse()
+            async with open_model(variant.model, use.note) as pool:
                 few = variant.examples
                 learnt = system1 if few is None else System1.for_domain(loaded.domain, examples=few)
                 evaluated = Evaluated(loaded, learnt, pool, laid_over, judging_by)
                 with progress(variant.name) as counted:
                     outcomes = await evaluate(files, evaluated, notice, counted)
             _notice_unjudged(outcomes, notice)
-            run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges))
+            run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use)
             runs.append(run)
             if variant.examples is None:
                 keep(run, folder)
@@ -134,7 +137,9 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
 
 
 @asynccontextmanager
-async def open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
+async def open_model(
+    model: str | None, record: RecordSignal = drop_signal
+) -> AsyncGenerator[ModelPool | None]:
     """Open the endpoint that the environment configures. Raises InvalidInput when there is none."""
     if model is None:
         yield None
@@ -142,7 +147,7 @@ async def open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
     endpoints = read_endpoints(read_settings(**NO_STORES))
     if not endpoints:
         raise InvalidInput("A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL.", field="model")
-    pool = ModelPool(endpoints, model=model)
+    pool = ModelPool(endpoints, model=model, record=record)
     try:
         yield pool
     finally:
@@ -152,7 +157,9 @@ async def open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
 async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
     """Show how a domain understands a sentence; see `explain`."""
     loaded = load_domain(domain)
-    async with open_model(model) as pool:
+    use = PromptUse()
+    async with open_model(model, use.note) as pool:
         asker = pool.engineer(loaded.domain.config) if pool is not None else None
         askers = [asker] if asker is not None else []
-        return await explain(sentence, loaded, System1.for_domain(loaded.domain), askers)
+        found = await explain(sentence, loaded, System1.for_domain(loaded.domain), askers)
+    return {**found, "prompts": use.figures}

@@ -1,14 +1,16 @@
 """Keep the runs of evaluations, compare them, and hold them to bounds."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 
 from orchestrator.errors import InvalidInput
+from orchestrator.telemetry import Signal, SignalType
 from orchestrator.types import JsonObject
 from parley.evaluation.conversations import Outcome
 from parley.evaluation.scores import Scores
@@ -46,7 +48,31 @@ class Variant:
         return "".join("-" + re.sub(r"\W", "_", one) for one in parts)
 
 
-def describe_run(domain: str, variant: Variant, outcomes: Sequence[Outcome], scores: Scores) -> JsonObject:
+@dataclass(frozen=True, slots=True)
+class PromptUse:
+    """How often each prompt was asked, and the tokens of its questions and answers together."""
+
+    calls: Counter[str] = field(default_factory=Counter[str])
+    tokens: Counter[str] = field(default_factory=Counter[str])
+
+    def note(self, signal: Signal) -> None:
+        """Count a call of a model."""
+        if signal.type is SignalType.MODEL_CALL:
+            self.calls[signal.payload["prompt_id"]] += 1
+            self.tokens[signal.payload["prompt_id"]] += signal.payload["tokens"]
+
+    @property
+    def figures(self) -> JsonObject:
+        """Give the calls by prompt, and their tokens on average."""
+        return {
+            name: {"calls": calls, "tokens_a_call": round(self.tokens[name] / calls)}
+            for name, calls in sorted(self.calls.items())
+        }
+
+
+def describe_run(
+    domain: str, variant: Variant, outcomes: Sequence[Outcome], scores: Scores, use: PromptUse
+) -> JsonObject:
     """Write a run as it is kept, reported and compared."""
     made = datetime.now(UTC)
     return {
@@ -58,6 +84,7 @@ def describe_run(domain: str, variant: Variant, outcomes: Sequence[Outcome], sco
         "made_at": made.isoformat(timespec="seconds"),
         "conversations": len(outcomes),
         "turns": sum(len(outcome.turns) for outcome in outcomes),
+        "prompts": use.figures,
         "figures": {
             name: None if value is None else round(value, 4) for name, value in scores.figures.items()
         },

@@ -17,20 +17,20 @@ from tests.goals.worlds import WORLDS
 
 # How many conversations, and of these the most with: wrong deed, untrue ending, broken turn, dead end, lost request.
 BOUNDS: Final = {
-    ("travel", Reader.SYSTEM1): (120, (0, 0, 0, 3, 2)),
-    ("travel", Reader.RIGHT): (60, (0, 0, 0, 1, 1)),
-    ("travel", Reader.WRONG): (60, (0, 0, 0, 7, 3)),
-    ("analytics", Reader.SYSTEM1): (80, (0, 0, 0, 2, 0)),
-    ("analytics", Reader.RIGHT): (50, (0, 0, 0, 1, 0)),
-    ("analytics", Reader.WRONG): (40, (0, 0, 0, 3, 0)),
-    ("notes", Reader.SYSTEM1): (40, (0, 0, 0, 1, 0)),
-    ("notes", Reader.RIGHT): (30, (0, 0, 0, 1, 0)),
-    ("notes", Reader.WRONG): (20, (0, 0, 0, 3, 0)),
+    ("travel", Reader.SYSTEM1): (120, (0, 0, 0, 1, 0)),
+    ("travel", Reader.RIGHT): (60, (0, 0, 0, 0, 0)),
+    ("travel", Reader.WRONG): (60, (0, 0, 0, 3, 0)),
+    ("analytics", Reader.SYSTEM1): (80, (0, 0, 0, 0, 0)),
+    ("analytics", Reader.RIGHT): (50, (0, 0, 0, 0, 0)),
+    ("analytics", Reader.WRONG): (40, (0, 0, 0, 2, 0)),
+    ("notes", Reader.SYSTEM1): (40, (0, 0, 0, 0, 0)),
+    ("notes", Reader.RIGHT): (30, (0, 0, 0, 0, 0)),
+    ("notes", Reader.WRONG): (20, (0, 0, 0, 0, 0)),
 }
 
 # Under `auto`, how many conversations, and of their turns the most that System 1 is sure of and takes for something
 # else, and the most for which a model is asked: either alone could be had at the price of the other.
-SURE: Final = {"travel": (60, 11, 50), "analytics": (60, 10, 28), "notes": (40, 3, 52)}
+SURE: Final = {"travel": (60, 9, 53), "analytics": (60, 8, 21), "notes": (40, 1, 49)}
 
 
 @pytest.mark.parametrize(("domain", "reader"), list(BOUNDS), ids=str)

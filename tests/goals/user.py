@@ -33,6 +33,7 @@ class User:
         self._yeses: list[tuple[Values, Mapping[str, Any]]] = []
         self._begun: set[Wish] = set()
         self._kept: set[frozenset[str]] = set()
+        self._seen = Seen("nothing")
 
     @property
     def current(self) -> Wish | None:
@@ -48,7 +49,7 @@ class User:
 
     def answer(self, turn: JsonObject) -> Move | None:
         """What to say next; None when there is nothing more to say."""
-        seen = self.world.read(turn["reply"], turn["actions"])
+        seen = self._seen = self.world.read(turn["reply"], turn["actions"])
         self._turns += 1
         before = [wish.told for wish in self.wishes]
         agreement = self._last.agreement if self._last is not None else None
@@ -80,8 +81,7 @@ class User:
         return move
 
     def _keep_yes(self, seen: Seen) -> None:
-        button = seen.button("confirm")
-        if seen.kind == "offer" and button is not None:
+        if seen.kind == "offer" and (button := seen.button("confirm")) is not None:
             self._yeses.append((dict(seen.values), button))
 
     def _is_stuck(self, seen: Seen) -> bool:
@@ -183,10 +183,9 @@ class User:
             case "stop":
                 return self._stop(wish, leave=True)
             case "hedge":
-                text = self.world.grammar.say("hedge", {}, self._chance).text
-                return Move("hedge", text, meaning=meant("unknown"), cooperates=False)
+                return self._say_only("hedge", "hedge", meant("unknown"))
             case "aside":
-                return self._aside(wish)
+                return self._aside()
             case "switch":
                 return self._switch(wish)
             case "made_up":
@@ -207,10 +206,8 @@ class User:
             return None
         slot = self._chance.choice(slots)
         old, wish.values[slot] = wish.values[slot], self._other(wish, slot)
-        if wish.values[slot] in {
-            old,
-            *(wish.values.get(other) for other in ("origin", "destination") if other != slot),
-        }:
+        taken = [old, *(wish.values.get(other) for other in ("origin", "destination") if other != slot)]
+        if wish.values[slot] in taken:
             wish.values[slot] = old
             return None
         self.world.changed(wish)
@@ -221,14 +218,16 @@ class User:
         return wish.alternatives.pop(slot, None) or self.world.invent(slot, self._chance)
 
     def _correct(self, wish: Wish, slot: str, old: Any, prefix: str = "correct_") -> Move:
-        fields = {} if old is None else {
-            f"old_{name}": text for name, text in self.world.word(slot, old, self._chance).items()
-        }  # fmt: skip
+        before = {} if old is None else self.world.word(slot, old, self._chance)
+        fields = {f"old_{name}": text for name, text in before.items()}
         return self._say(prefix + slot, wish, "correct", fields, self._meaning("correction", wish, [slot]))
 
     def _choose_redo(self, wish: Wish, seen: Seen) -> Move:
-        """Undo what a change of mind has made unwanted; leave everything else as it is."""
+        """Undo what a change of mind has made unwanted, or what is to be cancelled; leave everything else as it is."""
         refs = frozenset(seen.values.get("refs", ()))
+        task = seen.button("choose_flow")
+        if wish.kind == "cancel" and wish.values.get("ref") in refs and task is not None:
+            return Move("ask for", action=task)
         undo = any(refs & one.former.keys() for one in self.wishes)
         once_more = seen.button("repeat_effect") is not None and not wish.outcomes
         name = "compensate_effect" if undo else "repeat_effect" if once_more else "keep_effect"
@@ -241,9 +240,8 @@ class User:
         if button is not None and self._chance.random() < CLICKS:
             return Move(purpose, action=button, agreement=agreement)
         number = next((i for i, action in enumerate(seen.actions, 1) if action["name"] == name), 1)
-        return Move(
-            purpose, str(number), meaning=meant("slot_value", self.world.dact(wish)), agreement=agreement
-        )
+        meaning = meant("slot_value", self.world.dact(wish))
+        return Move(purpose, str(number), meaning=meaning, agreement=agreement)
 
     # What is said at a question
 
@@ -252,12 +250,9 @@ class User:
         if twist == "stop":
             return self._stop(wish, leave=True)
         if twist == "aside":
-            return self._aside(wish)
+            return self._aside()
         if twist == "premature":
-            text = self.world.grammar.say("premature", {}, self._chance).text
-            return Move(
-                "premature yes", text, meaning=meant("confirmation", self.world.dact(wish)), cooperates=False
-            )
+            return self._say_only("premature yes", "premature", meant("confirmation", self.world.dact(wish)))
         if seen.what in wish.values:
             meaning = self._meaning("slot_value", wish, [seen.what])
             return self._say(f"answer_{seen.what}", wish, "answer", {}, meaning)
@@ -267,11 +262,9 @@ class User:
         if twist == "again" and self._yeses and self._chance.random() < 0.5:
             return Move("second click", action=self._yeses[-1][1], cooperates=False)
         if twist == "again":
-            text = self.world.grammar.say("premature", {}, self._chance).text
-            return Move("second yes", text, meaning=meant("confirmation"), cooperates=False)
+            return self._say_only("second yes", "premature", meant("confirmation"))
         if twist == "thanks":
-            return Move("thanks", self.world.grammar.say("thanks", {}, self._chance).text,
-                        meaning=meant("chitchat"), cooperates=False)  # fmt: skip
+            return self._say_only("thanks", "thanks", meant("chitchat"))
         if twist == "correct":
             told, wish.told = wish.told, False
             move = self._change_mind(wish, Deed(wish.kind, {}), yes_but=False)
@@ -294,34 +287,41 @@ class User:
             added = world.grammar.say(tail, values, self._chance)
             text, fields = text + added.text, fields | added.fields
         slots = [
-            slot for slot in wish.values if fields & world.word(slot, wish.values[slot], self._chance).keys()
+            one for one in wish.values if fields & world.word(one, wish.values[one], self._chance).keys()
         ]
         return Move("ask for", self._finish(text), meaning=self._meaning("task", wish, slots))
 
     def _say(self, act: str, wish: Wish, purpose: str, more: Mapping[str, str], meaning: Values) -> Move:
-        said = self.world.grammar.say(
-            act, {**self._fields(wish), **more}, self._chance, typos=self._mistypes()
-        )
+        fields = {**self._fields(wish), **more}
+        said = self.world.grammar.say(act, fields, self._chance, typos=self._mistypes())
         text = said.text if act.endswith("_body") else self._finish(said.text)  # its words are the value
         return Move(purpose, text, meaning=meaning)
 
     def _stop(self, wish: Wish, *, leave: bool) -> Move:
-        """Stop what is going on; `leave`: because the wish is given up, not because it was misunderstood."""
+        """Stop what is going on; `leave`: because the wish is given up, not because it was misunderstood.
+
+        Who was not understood takes the button for it, where there is one.
+        """
         if leave:
             wish.wanted = False
+        button = self._seen.button("cancel_flow") or self._seen.button("deny")
+        if button is not None and self._last_was("stop"):
+            return Move("stop", action=button)
         text = self.world.grammar.say("stop", {}, self._chance).text
         return Move("stop", text, meaning=meant("cancellation", self.world.dact(wish)))
 
-    def _aside(self, wish: Wish) -> Move:
-        text = self.world.grammar.say("aside", {}, self._chance).text
-        meaning = {**meant("digression"), "digression": "question"}
-        return Move("aside", text, meaning=meaning, cooperates=False)
+    def _aside(self) -> Move:
+        return self._say_only("aside", "aside", {**meant("digression"), "digression": "question"})
+
+    def _say_only(self, purpose: str, act: str, meaning: Values) -> Move:
+        """Say something that is not meant to bring a wish forward."""
+        text = self.world.grammar.say(act, {}, self._chance).text
+        return Move(purpose, text, meaning=meaning, cooperates=False)
 
     def _switch(self, wish: Wish) -> Move | None:
         """Turn to the next wish and leave this one open."""
-        later = next(
-            (one for one in self.agenda if one.is_open and one is not wish and one.about is not wish), None
-        )
+        others = (one for one in self.agenda if one.is_open and one is not wish and one.about is not wish)
+        later = next(others, None)
         if later is None:
             return None
         self.agenda.remove(wish)

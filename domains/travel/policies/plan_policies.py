@@ -19,6 +19,8 @@ from orchestrator import (
 
 OTHER_DAYS = ("other_date", "other_return_date")
 """Slots of the days that would do as well."""
+DOUBTED = "doubted"
+"""In a flow's notes: the value that was asked for again last."""
 
 
 class PlanTripPolicy(PlanPolicy):
@@ -31,9 +33,11 @@ class PlanTripPolicy(PlanPolicy):
         if ending is not None:
             return ending
         if run.value("origin") == run.value("destination"):
-            return _ask_again(run, "destination", "You are there already.")
+            return _ask_again(run, ("destination", "origin"), "You are there already.")
         if run.value("return_date") < run.value("date"):
-            return _ask_again(run, "return_date", "That is before you leave.")
+            leave = date.fromisoformat(str(run.value("date")))
+            why = f"That is before you leave, on {leave:%A} {leave.day} {leave:%B}."
+            return _ask_again(run, ("return_date", "date"), why)
         return None
 
 
@@ -78,7 +82,10 @@ def _describe(weekend: Weekend, *, other_days: bool) -> str:
     return f"I take the coming weekend, {show_span(weekend)}{more}; just name another day if you like."
 
 
-def _ask_again(run: Execution, slot: str, why: str) -> NeedsInput:
+def _ask_again(run: Execution, slots: tuple[str, str], why: str) -> NeedsInput:
+    """Ask for one of two values that cannot be together, and in the next round for the other one (AM-4)."""
+    slot = slots[1] if run.flow.notes.get(DOUBTED) == slots[0] else slots[0]
+    run.flow.notes[DOUBTED] = slot
     run.context.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
     run.flow.clear(slot)
     run.context.changes.state.ambiguity.declare(

@@ -7,10 +7,20 @@ from collections.abc import Collection
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown, stop_waiting
+from orchestrator.agent.tasks import (
+    ask_about,
+    ask_what_to_change,
+    drop_stale_candidate,
+    enter,
+    plain_values,
+    shown,
+    stop_waiting,
+    tell_changes,
+    turns_too_early_away,
+)
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.base_flow import Labels
-from orchestrator.dialogue.changes.correction import Correction, apply_changes, correct, find_changes, reopen
+from orchestrator.dialogue.changes.correction import apply_changes, correct, find_changes, move_along, reopen
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.records import EffectNote
@@ -83,7 +93,7 @@ def _ask_what_should_happen(
         effects,
         changes,
         again=f" and do it again with {wished}",
-        once_more=f" with {wished}",
+        once_more=f" with {wished}" if values else "",
     )
     turn.carry_on = False
 
@@ -178,10 +188,17 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
     plan = _plan_of(turn, flow)
     names = bound_names(plan, flow, values) if plan is not None else {}
+    of_plan: JsonObject = {name: values[slot] for slot, name in names.items()}
+    if plan is not None and turns_too_early_away(turn, plan, of_plan):
+        leave_open(turn)
+        return
     is_over = turn.changes.state.stack.get(flow.flow_id) is None
+    moved = {} if plan is None else move_along(plan, of_plan)
     effects = _effects_made_from(turn, flow, values)
-    if plan is not None and len(names) == len(values) and (effects or is_over):  # it concerns the whole plan
-        flow, values = plan, {names[slot]: value for slot, value in values.items()}
+    if (
+        plan is not None and len(names) == len(values) and (effects or is_over or moved)
+    ):  # it concerns all of it
+        flow, values = plan, of_plan | moved
         labels = {**values}
         is_over = turn.changes.state.stack.get(plan.flow_id) is None
     if effects:
@@ -202,44 +219,6 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     held = {name: flow.slots[slot] for slot, name in names.items()}
     if held and follow_correction(turn.context, plan, held):
         turn.carry_on = True
-
-
-def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
-    listed = turn.changes.state.shown
-    chosen = None if listed is None else listed.key  # another row is told by what is offered now
-    changes = [
-        {
-            "name": name_slot_of(flow, change.slot),
-            "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
-            "new": shown(turn, flow, change.slot, change.after),
-        }
-        for change in result.changed
-        if change.slot != chosen
-    ]
-    if changes:
-        turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
-    cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
-    if cleared:
-        turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
-
-
-def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, declined: bool = False) -> None:
-    """Offer the slots of a flow, and to stop it. `declined`: the user has said no to it as it is."""
-    options = [
-        Option(
-            f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
-        )
-        for name in flow.spec.slots
-        if name in flow.slots and flow.spec.slots[name].description
-    ]
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=flow.flow_id,
-        options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
-        turn_id=turn.work.turn_id,
-        metadata={"about": "change", "declined": declined},
-    )
-    turn.carry_on = False
 
 
 def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
@@ -298,7 +277,7 @@ def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | 
     target = understood.target
     stacked, done = turn.changes.state.stack.live(), turn.changes.state.completed
     plan = turn.changes.state.stack.plan_of(active) if active is not None else None
-    if plan is not None and active is not None and _only_fits(plan, active, understood.slots):
+    if plan is not None and active is not None and _concerns(plan, active, understood):
         return plan
     if active is not None and target in {None, active.dact, active.flow_id}:
         return active
@@ -306,12 +285,14 @@ def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | 
     return named or active or turn.changes.state.find_completed()
 
 
-def _only_fits(plan: PlanFlow, flow: BaseFlow, labels: Labels) -> bool:
-    """Say whether the plan has slots for these values, and the flow at work does not."""
+def _concerns(plan: PlanFlow, flow: BaseFlow, understood: Understanding) -> bool:
+    """Say whether values are the plan's: it has slots for them, and is named, or the flow at work has none."""
+    labels = understood.slots.keys()
+    is_named = [score.dact for score in understood.flows[:1]] == [plan.dact]
     return (
         bool(labels)
-        and labels.keys() <= plan.spec.slots.keys()
-        and not labels.keys() <= flow.spec.slots.keys()
+        and labels <= plan.spec.slots.keys()
+        and (is_named or not labels <= flow.spec.slots.keys())
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.correction import ask_what_to_change, correct_flow, decide
+from orchestrator.agent.messages.correction import correct_flow, decide
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import cancel
+from orchestrator.agent.tasks import ask_what_to_change, cancel
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
@@ -17,6 +16,7 @@ from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, O
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Understanding
+from orchestrator.plans.recipe import BESIDES
 from orchestrator.res.wording import name_doing
 from orchestrator.types import Dact, JsonObject
 
@@ -25,10 +25,6 @@ _CORRECTING = re.compile(
     r"|correct|not)\b",
     re.IGNORECASE,
 )
-_BESIDES = re.compile(
-    r"\b(?:another|also|too|as well|more|second|extra|additional(?:ly)?|besides|plus)\b", re.IGNORECASE
-)
-"""How people say that they want one more, and not what was done in another way."""
 
 
 def take_task(turn: RunningTurn, understood: Understanding) -> None:
@@ -41,25 +37,42 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
         ]:
             if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
                 state.ambiguity.resolve(entry)
-        is_one_more = _BESIDES.search(understood.text) is not None
+        is_one_more = BESIDES.search(understood.text) is not None
         is_new = waiting is None and bool(state.effects) and not (understood.is_click or is_one_more)
         done = _find_done(turn, known[0]) if is_new else None
-        if done is not None and done.dact == known[0] and _corrects(done, understood):
+        if done is not None and _corrects(done, understood):
             correct_flow(turn, done, understood.slots)
             return
-        if done is not None and _resembles(turn, known[0], done, understood.slots):
+        if done is not None and _resembles(done, understood.slots):
             turn.changes.remark(RemarkKind.STAYS, flow_id=done.flow_id, done=done_by(turn, done))
-        start_task(turn, known[0], understood.slots)
+        if not _changes_the_offer(turn, known[0], understood.slots):
+            start_task(turn, known[0], understood.slots)
     else:
         be_unsure(turn, understood)
 
 
+def _changes_the_offer(turn: RunningTurn, dact: Dact, labels: Labels) -> bool:
+    """Take a change of "the booking" for one of the booking that is offered, where none that exists is named."""
+    flow = turn.changes.state.stack.active if labels and turn.changes.state.ambiguity.open else None
+    entry = None if flow is None else turn.changes.state.ambiguity.current
+    if flow is None or entry is None or entry.flow_id != flow.flow_id or "candidate" not in entry.metadata:
+        return False
+    slots = turn.context.world.domain.flows[dact].spec.slots
+    made = {name for name, slot in slots.items() if slot.priority is Priority.REQUIRED} & {*flow.spec.outputs}
+    alike = {
+        name: [one.name for one in flow.spec.slots.values() if one.takes_what(slots[name])] for name in labels
+    }
+    if not made or made & labels.keys() or any(len(names) != 1 for names in alike.values()):
+        return False
+    correct_flow(turn, flow, {alike[name][0]: label for name, label in labels.items()})
+    return True
+
+
 def _find_done(turn: RunningTurn, dact: Dact) -> BaseFlow | None:
-    """Find the last task of a type, or of a step of a plan type, that has done something which still stands."""
+    """Find the last task of a type that has done something which still stands."""
     acted = {note.flow_id for note in turn.changes.state.effects if note.is_done}
     done = (flow for flow in turn.changes.state.completed if flow.flow_id in acted)
-    alike = {dact, *(step.dact for step in turn.context.world.domain.flows[dact].spec.recipe)}
-    return next((flow for flow in reversed([*done]) if flow.dact in alike), None)
+    return next((flow for flow in reversed([*done]) if flow.dact == dact), None)
 
 
 def _corrects(done: BaseFlow, understood: Understanding) -> bool:
@@ -74,23 +87,10 @@ def _corrects(done: BaseFlow, understood: Understanding) -> bool:
     return bool(changed & done.slots.keys()) and bool(required - changed)
 
 
-def _resembles(turn: RunningTurn, dact: Dact, done: BaseFlow, said: Labels) -> bool:
+def _resembles(done: BaseFlow, labels: Labels) -> bool:
     """Say whether a request names values of what was done: whether it is to stand as well is said before the yes."""
     required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
-    return any(
-        required & labels.keys() - changed_slots(done, labels)
-        for labels in _as_slots_of(turn, dact, done, said)
-    )
-
-
-def _as_slots_of(turn: RunningTurn, dact: Dact, done: BaseFlow, labels: Labels) -> Iterator[Labels]:
-    """Give the values of a request as slots of what was done: as they are, or as each step of a plan takes them."""
-    if done.dact == dact:
-        yield labels
-    for step in turn.context.world.domain.flows[dact].spec.recipe:
-        if step.dact == done.dact:
-            bound = {slot: one.name for slot, one in step.slots.items() if one.step is None}
-            yield {slot: labels[name] for slot, name in bound.items() if name in labels}
+    return bool(required & labels.keys() - changed_slots(done, labels))
 
 
 def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import date
 
 from orchestrator.dialogue.base_flow import Labels, SlotProblem
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import REOPENED, REPLACED
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
-from orchestrator.types import FlowId, Json, TurnId, same_value
+from orchestrator.types import FlowId, Json, JsonObject, TurnId, same_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,27 @@ def apply_changes(
     for name in in_doubt:
         flow.slots[name].confirmed = False
     return in_doubt, cleared
+
+
+def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
+    """Give the days that a change moves past, each as many days later; who names one of them means it."""
+    moved: JsonObject = {}
+    for name, slot in flow.spec.slots.items():
+        first, held = flow.value(slot.not_before or name), flow.value(name)
+        new = changes.get(slot.not_before or name)
+        if name not in changes and first and held and new and held < new:
+            span = date.fromisoformat(held) - date.fromisoformat(first)
+            moved[name] = (date.fromisoformat(new) + span).isoformat()
+    return moved
+
+
+def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | None:
+    """Name a day that would be before another one that it may not be before, and that one."""
+    for name, slot in flow.spec.slots.items():
+        first = changes.get(slot.not_before or name, flow.value(slot.not_before or name))
+        if slot.not_before and first and changes.get(name) and changes[name] < first:
+            return name, slot.not_before
+    return None
 
 
 def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlow:

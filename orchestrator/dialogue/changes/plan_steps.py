@@ -16,7 +16,7 @@ from orchestrator.dialogue.lifecycle import (
     FlowState,
     FlowStatus,
 )
-from orchestrator.dialogue.records import BOUND, PlanStep
+from orchestrator.dialogue.records import ANSWERED, BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
@@ -151,6 +151,13 @@ def drop_step(
     step.become(status, note)
     plan.revision += 1
     return True
+
+
+def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFlow, now: float) -> None:
+    """Let a completed flow be the one that has carried a planned step out."""
+    drop_step(stack, plan, step, ANSWERED, now)
+    step.flow_id = done.flow_id
+    step.keep_outputs(done.outputs)
 
 
 def order_steps(plan: PlanFlow, names: list[str]) -> bool:

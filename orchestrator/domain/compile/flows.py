@@ -141,6 +141,8 @@ class _FlowCheck:
                 self._add((*path, "open"), "only a slot with an entity can be open")
             for index, other in enumerate(slot.depends_on):
                 self._known((*path, "depends_on", index), other, self.entry.slots, "slot")
+            if slot.not_before is not None:
+                self._known((*path, "not_before"), slot.not_before, self.entry.slots, "slot")
             self._check_values(path, slot)
         self._check_groups()
 
@@ -272,4 +274,5 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         samples=slot.samples,
         same_as=slot.same_as,
         grounded=slot.grounded,
+        not_before=slot.not_before,
     )

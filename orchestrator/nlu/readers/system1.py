@@ -12,14 +12,14 @@ from functools import partial
 from re import Pattern
 
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier
 from orchestrator.nlu.extract.extractor import Extractor, Find
 from orchestrator.nlu.extract.gazetteer import Gazetteer
 from orchestrator.nlu.linear import TrainedModels, key_of, train_once
-from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
+from orchestrator.nlu.message_kind import Decider
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.readers.readings import Case, read
@@ -165,11 +165,6 @@ class System1:
         """Rate how likely each flow is for a cleaned message, among all that a message may be."""
         shares = Case(self, text, context).probabilities
         return {dact: shares.get(flow_label(dact), 0.0) for dact in self.flows}
-
-    def kind_of_part(self, text: str, context: NluContext) -> MessageKind:
-        """Name the likeliest kind of one sentence of a message, from the classifier and the context alone."""
-        weighed = weigh(Case(self, text, context).probabilities, context)
-        return kind_of_label(weighed.label) if weighed.share >= self.likely else MessageKind.UNKNOWN
 
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
         """Find what a cleaned message says for the slots of a given flow."""

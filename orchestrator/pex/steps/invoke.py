@@ -52,6 +52,9 @@ def _output_names(schema: Json) -> set[str]:
     return names
 
 
+NO_MODEL = "model_available"
+
+
 async def invoke(policy: Choices, run: Execution) -> Ending | None:
     """Carry the flow out; None when there are results to go on with."""
     match choose_mode(run, policy.skills):
@@ -60,7 +63,7 @@ async def invoke(policy: Choices, run: Execution) -> Ending | None:
         case None:
             task = run.flow.spec.description or run.flow.title
             message = f"“{task}” needs a language model, and none is available at the moment."
-            return Failed(FailureCategory.SERVER_ERROR, message, check="model_available")
+            return Failed(FailureCategory.SERVER_ERROR, message, check=NO_MODEL)
         case _:
             return await _run_skill(run, policy)
 

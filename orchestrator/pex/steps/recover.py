@@ -14,6 +14,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.consent import drop_candidate
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Recover, Recovery, Rung
+from orchestrator.pex.steps.invoke import NO_MODEL
 from orchestrator.pex.steps.review import ask_for
 from orchestrator.telemetry import SignalType
 
@@ -25,6 +26,8 @@ ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_
 
 async def recover(policy: Choices, run: Execution, failure: Failed) -> Ending:
     """Choose the way out of a failure."""
+    if failure.check == NO_MODEL and run.flow.spec.fallback is not None:
+        return Recover(Recovery.FALLBACK, failure, run.flow.spec.fallback)
     if failure.check is not None:
         return failure
     ending = _choose(run, policy, failure)

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from orchestrator.nlu.classifier import Classifier, Features, LinearModel, probabilities
+from orchestrator.nlu.classifier import Classifier, Features, LinearModel, pick_best
 from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.text import fold
 from parley.evaluation.dialogues.compile import Words
@@ -26,7 +26,8 @@ _NAMED = 2.0
 """What speaks for the intent that there is, whatever is said, and for one that the message names."""
 _LEAST_WISHES = 3
 _SURE = 0.5
-_TAKEN = "taken"
+TAKEN, REFUSED = "taken", "refused"
+_REFUSING = frozenset({"NEGATE", "NEGATE_INTENT", "REQUEST_ALTS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,33 +117,34 @@ class IntentModel:
 
     def decide(self, moment: Moment, text: str, named: Collection[str]) -> tuple[str, float]:
         """The likeliest intent, and how likely it is."""
-        scores = self.said.score(self.words.tokens(text), moment.features(named))
-        possible = moment.possible(text)
-        first = {label: one for label, one in possible.items() if label in scores} or possible
-        shares = probabilities(
-            self.said.model, {label: scores.get(label, 0.0) + first[label] for label in first}
-        )
-        best = max(shares, key=lambda label: (shares[label], label))
-        return best.partition(":")[2] or NO_INTENT, shares[best]
+        added = self.said.add_up(self.words.tokens(text), moment.features(named)).tolist()
+        possible, columns = moment.possible(text), self.said.columns
+        known = {label: one + added[columns[label]] for label, one in possible.items() if label in columns}
+        best, share = pick_best(self.said.model, known or possible)
+        return best.partition(":")[2] or NO_INTENT, share
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptanceModel:
-    """Whether a user's turn takes what a service's assistant offered, or wants to be confirmed."""
+class AnswerModel:
+    """Whether a user's turn takes or refuses what a service's assistant offered, or wants to be confirmed."""
 
     said: Classifier
     words: Words
 
     @classmethod
-    def learn(cls, lessons: Sequence[Lesson], words: Words) -> AcceptanceModel:
+    def learn(cls, lessons: Sequence[Lesson], words: Words) -> AnswerModel:
         rows = [words.features(one.text) | _after(one.moment, one.intent, alone=one.alone) for one in lessons]
-        labels = [_TAKEN if {act.name for act in one.acts} & TAKING else NOTHING for one in lessons]
+        labels = [_answer_of({act.name for act in one.acts}) for one in lessons]
         return cls(Classifier(fit(Examples(rows, labels), _STRENGTH)), words)
 
-    def accepts(self, moment: Moment, text: str, intent: str, *, alone: bool) -> bool:
+    def decide(self, moment: Moment, text: str, intent: str, *, alone: bool) -> str:
         """Decide for a turn after which `intent` is active; `alone`: it is about no other service."""
-        scores = self.said.score(self.words.tokens(text), _after(moment, intent, alone=alone))
-        return scores.get(_TAKEN, 0.0) > scores.get(NOTHING, 0.0)
+        added = self.said.add_up(self.words.tokens(text), _after(moment, intent, alone=alone))
+        return self.said.model.labels[int(added.argmax())]
+
+
+def _answer_of(acts: set[str]) -> str:
+    return TAKEN if acts & TAKING else REFUSED if acts & _REFUSING else NOTHING
 
 
 def _after(moment: Moment, intent: str, *, alone: bool) -> dict[str, float]:

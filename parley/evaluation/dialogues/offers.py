@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.classifier import Classifier, delexicalize, probabilities
+from orchestrator.nlu.classifier import Classifier, delexicalize, pick_best
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.slot_assignment import SlotAssigner
@@ -197,16 +197,14 @@ def _parts(tokens: Sequence[str]) -> Iterator[list[str]]:
 
 def _best(classifier: Classifier, tokens: Sequence[str], among: Collection[str] | None = None) -> str | None:
     """The likeliest label (`among` some of them, or none), if it is likelier than not."""
+    added = classifier.add_up(tokens).tolist()
     scores = {
-        label: score
-        for label, score in classifier.score(tokens).items()
+        label: added[place]
+        for label, place in classifier.columns.items()
         if among is None or label in among or label == NOTHING
     }
-    if max(scores, key=scores.__getitem__, default=NOTHING) == NOTHING:
-        return None
-    shares = probabilities(classifier.model, scores)
-    label = max(shares, key=lambda one: (shares[one], one))
-    return label if shares[label] >= _SURE else None
+    label, share = pick_best(classifier.model, scores or {NOTHING: 0.0})
+    return None if label == NOTHING or share < _SURE else label
 
 
 def _system_frames(dialogues: Iterable[Dialogue]) -> Iterator[tuple[Turn, Frame, str]]:

@@ -7,22 +7,24 @@ do is learnt from annotated dialogues. Annotations are never seen while tracking
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention, MessageKind
-from orchestrator.nlu.classifier import Features, LinearModel, add_up, probabilities
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.classifier import Features, LinearModel, add_up, pick_best
 from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
-from orchestrator.nlu.readers.readings import Case, read
+from orchestrator.nlu.readers.readings import Case
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean, fold
 from parley.evaluation.dialogues.compile import TODAY, Words
 from parley.evaluation.dialogues.dataset import NO_INTENT, Dialogue, Frame, SchemaSlot, Service, Turn
 from parley.evaluation.dialogues.decisions import (
-    AcceptanceModel,
+    TAKEN,
+    AnswerModel,
     IntentModel,
     Moment,
     WishModel,
@@ -30,7 +32,6 @@ from parley.evaluation.dialogues.decisions import (
 from parley.evaluation.dialogues.metrics import Prediction
 from parley.evaluation.dialogues.offers import NOTHING, SystemReader, SystemTurn
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _STRENGTH = 10.0
 _SURE = 0.5
 _GIVEN = frozenset({"OFFER", "INFORM", "CONFIRM"})
@@ -105,19 +106,14 @@ class CarryModel:
     def carry(self, service: Service, text: str, heard: Heard, state: Mapping[str, str]) -> dict[str, str]:
         """Values for slots that have none, from what was said of other services."""
         found: dict[str, str] = {}
-        said = _told(self.words.features(text))
-        by_words = add_up(self.model, said)
+        by_words = add_up(self.model, _told(self.words.tokens(text)))
         for slot in service.tracked:
             places = {} if slot.name in state else heard.elsewhere(service, slot)
-            if not places:
-                continue
             best = _SURE
-            by_slot = add_up(self.model, _told_of(slot.name, said), by_words)
             for place, value in places.items():
-                scores = add_up(self.model, _between(service, slot.name, place), by_slot)
-                labelled = dict(zip(self.model.labels, scores.tolist(), strict=True))
-                share = probabilities(self.model, labelled).get(_CARRIED, 0.0)
-                if share > best:
+                added = add_up(self.model, _between(service.name, slot.name, place), by_words).tolist()
+                label, share = pick_best(self.model, dict(zip(self.model.labels, added, strict=True)))
+                if label == _CARRIED and share > best:
                     found[slot.name], best = value, share
         return found
 
@@ -135,30 +131,26 @@ def _carried(
     assert frame.state is not None
     known = before.state.slot_values if before is not None and before.state is not None else {}
     named = {act.slot for act in frame.acts if act.name == "INFORM"}
-    said = _told(words.features(turn.text))
+    said = _told(words.tokens(turn.text))
     for slot in service.tracked:
         if slot.name in known or slot.name in named:
             continue
         wanted = {fold(value) for value in frame.state.slot_values.get(slot.name, ())}
         for place, value in heard.elsewhere(service, slot).items():
-            features = {**_between(service, slot.name, place), **_told_of(slot.name, said), **said}
-            yield features, fold(value) in wanted
+            yield _between(service.name, slot.name, place) | said, fold(value) in wanted
 
 
-def _told(said: Features) -> dict[str, float]:
-    return {name: _TOLD * weight for name, weight in said.items() if name.startswith("w:")}
+def _told(tokens: Sequence[str]) -> dict[str, float]:
+    return dict.fromkeys((f"w:{token}" for token in tokens[1:-1]), _TOLD / math.sqrt(len(tokens)))
 
 
-def _told_of(slot: str, told: Features) -> dict[str, float]:
-    return {f"{name} {slot}": weight for name, weight in told.items()}
-
-
-def _between(service: Service, slot: str, place: Place) -> dict[str, float]:
+@lru_cache(maxsize=4096)
+def _between(service: str, slot: str, place: Place) -> dict[str, float]:
     """Describe a slot and the place that its value may come from."""
     return {
-        f"to:{service.name} {slot}": 1.0,
+        f"to:{service} {slot}": 1.0,
         f"to:{slot}": 1.0,
-        f"pair:{service.name} {slot} {place[0]} {place[1]}": 1.0,
+        f"pair:{service} {slot} {place[0]} {place[1]}": 1.0,
         f"pair:{slot} {place[1]}": 1.0,
         f"from:{place[1]}": 1.0,
         "same name": float(slot == place[1]),
@@ -176,7 +168,7 @@ class Learnt:
     reader: SystemReader
     intents: IntentModel
     wishes: WishModel
-    acceptance: AcceptanceModel
+    answers: AnswerModel
     carrying: CarryModel
 
 
@@ -226,10 +218,12 @@ class Tracker:
         values = self._values(text)
         self.intent, self.sure = self.learnt.intents.decide(moment, text, values)
         begins = self.intent not in {before, NO_INTENT}
-        if self.offered and self.learnt.acceptance.accepts(moment, text, self.intent, alone=alone):
+        answer = (
+            self.learnt.answers.decide(moment, text, self.intent, alone=alone) if self.offered else NOTHING
+        )
+        if answer == TAKEN:
             self.state |= self.offered
-            self.offered = {}
-        elif self.offered and MessageKind.DENIAL in self._kinds(text):
+        if answer != NOTHING:
             self.offered = {}
         if alone or before == NO_INTENT or begins:
             self.state |= values
@@ -260,21 +254,16 @@ class Tracker:
         asked = self.system.asked if not confirming else None
         return NluContext(TODAY, active, dict(self.state), OpenQuestion(asked, confirming))
 
-    def _kinds(self, text: str) -> set[MessageKind]:
-        """The kinds of a message's sentences, and of the whole."""
-        context, system1 = self._context(), self.learnt.system1
-        parts = [part for part in _SENTENCE.split(text) if part.strip()]
-        return {system1.kind_of_part(part, context) for part in {*parts, text}}
-
     def _mentions(self, text: str) -> dict[str, Mention]:
         context, system1 = self._context(), self.learnt.system1
         if context.active is None:
             return {}
         case = Case(system1, text, context)
-        understanding = read(case).understanding
-        if understanding.kind in {MessageKind.SLOT_VALUE, MessageKind.CORRECTION} and understanding.slots:
-            return dict(understanding.slots)
-        return case.find_slots(context.active)
+        mentions = case.find_slots(context.active)
+        if context.question.slot is None or context.question.slot in mentions:
+            return mentions
+        system1.decider.decide(case.evidence, context)  # adds what answers the question
+        return case.evidence.mentions
 
     def _value(self, name: str, mention: Mention) -> str | None:
         slot = self.service.slots.get(name)

@@ -22,7 +22,7 @@ from parley.evaluation.dialogues.compile import (
     user_examples,
 )
 from parley.evaluation.dialogues.dataset import Dialogue, Service, read_dialogues, read_schema
-from parley.evaluation.dialogues.decisions import AcceptanceModel, IntentModel, WishModel, read_lessons
+from parley.evaluation.dialogues.decisions import AnswerModel, IntentModel, WishModel, read_lessons
 from parley.evaluation.dialogues.metrics import FrameScore, reliability, score_frame, summarize
 from parley.evaluation.dialogues.offers import SystemReader
 from parley.evaluation.dialogues.tracker import CarryModel, DialogueTracker, Learnt
@@ -120,7 +120,7 @@ def learn(services: Mapping[str, Service], dialogues: Sequence[Dialogue]) -> Lea
         SystemReader.train(services, spoken, dialogues, words),
         IntentModel.learn(services, lessons, words),
         WishModel.learn(lessons, words),
-        AcceptanceModel.learn(lessons, words),
+        AnswerModel.learn(lessons, words),
         CarryModel.learn(services, dialogues, words),
     )
 

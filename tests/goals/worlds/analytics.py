@@ -114,7 +114,8 @@ class Analytics:
     def invent(self, slot: str, chance: Random) -> Any:
         table = chance.choice(sorted(DROPPABLE))
         known = {"table": sorted(DROPPABLE), "column": DROPPABLE[table], "order": NUMERIC[table],
-                 "condition": CONDITIONS[table], "new_name": NEW_NAMES, "function": sorted(FUNCTIONS)}  # fmt: skip
+                 "condition": CONDITIONS[table], "new_name": NEW_NAMES, "function": sorted(FUNCTIONS),
+                 "direction": ("ascending", "descending")}  # fmt: skip
         return chance.choice(known[slot])
 
     def changeable(self, wish: Wish) -> Sequence[str]:

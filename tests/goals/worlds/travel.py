@@ -75,9 +75,9 @@ class Travel:
 
     def changeable(self, wish: Wish) -> Sequence[str]:
         """Of a trip that is booked, where it goes: then both of its flights are wanted anew."""
-        if wish.kind == "trip" and len(wish.outcomes) > 1:
-            return ("origin", "destination")
-        return [slot for slot in wish.values if slot not in {"flight_number", "ref"}]
+        is_booked = wish.kind == "trip" and len(wish.outcomes) > 1
+        slots = ("origin", "destination") if is_booked else tuple(wish.values)
+        return [slot for slot in slots if slot in wish.alternatives or slot in {"bags", "seat"}]
 
     def changed(self, wish: Wish) -> None:
         """A flight that was chosen from a list, or booked, is wanted no more; any of the new values will do."""

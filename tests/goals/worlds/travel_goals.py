@@ -85,21 +85,26 @@ _WISHES = {"book": _flight, "pick": _pick, "trip": _trip}
 
 
 async def _alternatives(wish: Wish, chance: Random) -> Values:
-    """Find another value of each slot with which the wish can be met too."""
+    """Find another value of each slot with which the wish can be met too, also when it is the second that changes."""
     found: Values = {}
     for slot in ("origin", "destination", "date", "return_date", "passengers", "cabin", "time_of_day"):
         for _ in range(20 if slot in wish.values else 0):
-            values = {**wish.values, slot: invent(slot, chance)}
-            differs = values[slot] != wish.values[slot] and values["origin"] != values["destination"]
-            ways = [values, way_back(values)] if wish.kind == "trip" else [values]
-            if differs and _in_order(values) and all([await can_be_booked(way) for way in ways]):
-                found[slot] = values[slot]
+            new = {slot: invent(slot, chance)}
+            wanted = [
+                {**wish.values, **other, **new} for other in ({}, *({one: found[one]} for one in found))
+            ]
+            if new[slot] != wish.values[slot] and all([await _can_be_met(wish.kind, one) for one in wanted]):
+                found |= new
                 break
     return found
 
 
-def _in_order(values: Values) -> bool:
-    return values["date"] < values.get("return_date", "9999")
+async def _can_be_met(kind: str, values: Values) -> bool:
+    ways = [values, way_back(values)] if kind == "trip" else [values]
+    is_sound = values["origin"] != values["destination"] and values["date"] < values.get(
+        "return_date", "9999"
+    )
+    return is_sound and all([await can_be_booked(way) for way in ways])
 
 
 async def _booked_and_more(chance: Random) -> list[Wish]:

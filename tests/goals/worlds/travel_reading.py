@@ -58,7 +58,7 @@ def read(text: str, actions: Sequence[Mapping[str, Any]]) -> Seen:
     def seen(kind: str, what: str = "", values: Values | None = None, rows: Sequence[Values] = ()) -> Seen:
         return Seen(kind, what, values or {}, rows, back_to, text, actions)
 
-    if any(action["name"] == "compensate_effect" for action in actions):
+    if any(action["name"] == "keep_effect" for action in actions):
         return seen("redo", values={"refs": re.findall(r"\(([A-Z0-9]{6})\)", text)})
     if _SHALL.search(text):
         return seen("offer", *_read_offer(text))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.simulator import Conversation
+from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.test_never_the_wrong_deed import TRIP, begin, booked
 
 
@@ -104,3 +106,118 @@ async def test_in_a_plan_the_flights_of_the_step_at_work_are_meant() -> None:
     turn = await talk.say("the earliest one")
     assert "DY2992 from Oslo (OSL) to Rome (FCO), Tuesday 1 December" in turn["reply"]
     assert await booked(talk) == []
+
+
+async def test_days_that_a_change_moves_past_move_along() -> None:
+    """IR-4: whoever leaves after the day of coming back stays as long as before; nothing is booked unsaid."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    turn = await talk.say("no, leave on 9 december")
+    assert "the day you leave from Tuesday 1 December to Wednesday 9 December" in turn["reply"]
+    assert "the day you come back from Saturday 5 December to Sunday 13 December" in turn["reply"]
+    await talk.say("yes")
+    offer = await talk.say("no, come back on 2 december")
+    assert "Wednesday 2 December is before the day you leave, Wednesday 9 December." in offer["reply"]
+    assert "Sunday 13 December" in offer["reply"]
+    await talk.say("yes")
+    assert await days(talk) == ["2026-12-09", "2026-12-13"]
+
+
+async def test_the_step_at_work_follows_what_its_plan_has_now() -> None:
+    """PL-7: a value that the step was given before does not stand against a later one of the plan."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+    await talk.say("no, on sunday 6 december")
+    offer = await talk.say("make the return on 7 december")
+    assert offer["reply"].splitlines()[-1].count("Monday 7 December") == 1
+    await talk.say("yes")
+    assert await days(talk) == ["2026-12-01", "2026-12-07"]
+
+
+async def test_the_booking_that_is_offered_is_the_one_that_is_changed() -> None:
+    """Another one is meant only where its reference is said."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    first = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
+    offer = await talk.say("change the booking to 7 december")
+    assert "I have changed the day of travel from Saturday 5 December to Monday 7 December" in offer["reply"]
+    other = await talk.say(f"change booking {first} to 2 december")
+    assert f"Booking {first}, Oslo (OSL) to Rome (FCO)" in other["reply"]
+    assert await days(talk) == ["2026-12-01"]
+
+
+@pytest.mark.parametrize(
+    ("flight", "step", "left"),
+    [
+        ("oslo to rome on 1 december in the evening", "book the outbound flight", "FCO"),
+        ("rome to oslo on 5 december", "book the return flight", "OSL"),
+    ],
+)
+async def test_what_was_booked_by_itself_serves_the_trip(flight: str, step: str, left: str) -> None:
+    """PL-7: it is told, chosen again, and never booked twice; the plan names it at its end."""
+    talk = begin()
+    await talk.say(f"book a flight from {flight}")
+    booking = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
+    offer = await talk.say(TRIP.format("rome"))
+    assert f"already booked your flight ({booking}); I take that for “{step}”." in offer["reply"]
+    assert "booked already" in offer["reply"]
+    assert f"{step[0].upper()}{step[1:]}" not in offer["reply"]
+    assert f"from {'Rome' if left == 'FCO' else 'Oslo'}" in offer["reply"].splitlines()[-1]
+    end = await talk.say("yes")
+    assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
+    assert f": {booking}." in end["reply"].splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "asked"),
+    [
+        ("on 2 december", "plan a trip from oslo to rome on 1 december, back on 5 december"),
+        ("on 1 december for two people", "plan a trip from oslo to rome on 1 december, back on 5 december"),
+        ("on 1 december", "plan another trip from oslo to rome on 1 december, back on 5 december"),
+    ],
+)
+async def test_what_has_other_values_or_is_wanted_besides_serves_no_trip(before: str, asked: str) -> None:
+    talk = begin()
+    await talk.say(f"book a flight from oslo to rome {before}")
+    await talk.say("yes")
+    offer = await talk.say(asked)
+    assert "Book the outbound flight" in offer["reply"]
+    assert "I take that" not in offer["reply"]
+
+
+async def test_what_was_changed_or_cancelled_since_serves_no_trip() -> None:
+    """The booking stands, and is none of that day any more; the other one stands no more."""
+    for words, left in (("change booking {} to 3 december", 1), ("cancel booking {}", 0)):
+        talk = begin()
+        await talk.say("book a flight from oslo to rome on 1 december")
+        booking = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
+        await talk.say(words.format(booking))
+        await talk.say("yes")
+        offer = await talk.say(TRIP.format("rome"))
+        assert "I take that" not in offer["reply"]
+        assert len(await days(talk)) == left
+
+
+async def test_of_two_days_that_cannot_be_together_the_other_one_is_asked_for_next() -> None:
+    """AM-4: who named the wrong day of leaving is not asked for the day of coming back for ever."""
+    talk = begin()
+    for said in ("plan a trip from oslo to rome", "9 december"):
+        await talk.say(said)
+    assert "before you leave, on Wednesday 9 December" in (await talk.say("5 december"))["reply"]
+    assert (await talk.say("5 december"))["reply"].endswith("On which day would you like to leave?")
+    assert "Saturday 5 December" in (await talk.say("1 december"))["reply"]
+
+
+async def test_without_a_model_a_trip_is_planned_where_advice_was_asked_for() -> None:
+    talk = begin()
+    turn = await talk.say("advise me on a trip from oslo to rome on 1 december")
+    assert "needs a language model" in turn["reply"]
+    assert "come back?" in turn["reply"]
+    assert "Saturday 5 December" in (await talk.say("5 december"))["reply"]
+
+
+async def days(talk: Conversation) -> list[str]:
+    """The days of what is booked, as the store has them."""
+    records = talk.simulator.records[DEFAULT_TENANT]
+    return sorted(one["day"] for one in await records.find("bookings", {"status": "confirmed"}, limit=100))

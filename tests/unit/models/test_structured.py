@@ -43,7 +43,15 @@ def reply(text: str = "", finish: FinishReason = FinishReason.STOP, *calls: Tool
     return ChatReply(text, finish, "small", calls)
 
 
-@pytest.mark.parametrize("text", ['{"kind": "task"}', '```json\n{"kind": "task"}\n```', ' {"kind":"task"}\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "task"}',
+        '```json\n{"kind": "task"}\n```',
+        ' {"kind":"task"}\n',
+        'Here it is:\n```\n{"kind": "task",}\n```\nAnything else?',
+    ],
+)
 def test_one_object_that_fits_is_usable_fenced_or_not(text):
     assert judge_object(reply(text), SHAPE) == Usable({"kind": "task"})
 

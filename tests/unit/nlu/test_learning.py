@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.classifier import Features, LinearModel, add_up, probabilities
+from orchestrator.nlu.classifier import Features, LinearModel, add_up, pick_best
 from orchestrator.nlu.linear import Examples, fit
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import tokenize
@@ -58,9 +58,10 @@ def test_values_do_not_decide() -> None:
     assert one == two
 
 
-def test_probabilities_sum_to_one() -> None:
+def test_the_best_of_some_labels_is_as_likely_as_its_distance_from_the_others() -> None:
     model = system1().classifier.model
-    assert abs(sum(probabilities(model, {"a": 3000.0, "b": 1.0, "c": -900.0}).values()) - 1) < 1e-9
+    assert pick_best(model, {"a": 3000.0, "b": 1.0, "c": -900.0}) == ("a", 1.0)
+    assert pick_best(model, {"a": 5.0, "b": 5.0}) == ("a", 0.5)
 
 
 def test_a_model_of_one_label_or_none_can_be_asked() -> None:

@@ -148,6 +148,19 @@ def test_a_sentence_is_explained_reader_by_reader(capsys: pytest.CaptureFixture[
     assert found["understanding"]["slots"] == {"origin": "OSL", "destination": "MAD"}
 
 
+def test_what_a_model_was_asked_is_told_in_tokens(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meant = {"kind": "chitchat", "flows": [], "slots": {}}
+    with ScriptedModel(Script(default=Answer(json=meant))) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        assert run(["explain", "the frobnicator wobbles a little", "--model", "small", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["decided_by"] == "system2"
+    assert found["prompts"]["nlu_think"]["calls"] == 1
+    assert 1_000 < found["prompts"]["nlu_think"]["tokens_a_call"] < 2_500
+
+
 def test_what_a_domain_does_not_take_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "cars heavier than 4000", "--domain", "analytics"]) == 0
 
@@ -165,7 +178,7 @@ def test_models_are_measured_side_by_side(
 
     printed = capsys.readouterr().out
     assert code == 0
-    assert all(name in printed for name in ("small", "large", "flow accuracy"))
+    assert all(name in printed for name in ("small", "large", "flow accuracy", "nlu_think", "tokens a call"))
     kept = sorted(path.stem for path in (tmp_path / "evaluations" / "trips").glob("*.json"))
     assert [name.rpartition("-")[2] for name in kept] in (["large", "small"], ["small", "large"])
 

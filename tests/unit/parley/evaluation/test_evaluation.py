@@ -207,7 +207,7 @@ def test_calibration_compares_what_was_held_likely_with_what_came_true() -> None
     assert expected_calibration_error([]) is None
 
 
-MOST_CALLS = 900
+MOST_CALLS = 400
 """Of a tracked turn that begins a task: whatever the machine, they grow with what is looked at twice."""
 
 
