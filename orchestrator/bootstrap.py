@@ -1,7 +1,5 @@
 """Wires adapters into an Agent and its runtime: the only place that knows every part."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -5,8 +5,6 @@ before the commit. `TurnLog` says what happened, and stays whatever becomes of t
 makes of them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol

@@ -38,8 +38,6 @@ Every class has a stable `code`; its message can be shown to a user. Errors of l
 translated at the edge that met them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Names the extra that brings a module which is not installed, from what the package says of itself."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires

@@ -4,8 +4,6 @@ Every line of a log, and every error that a command prints, passes `hide_secrets
 not recognised here: contents are kept out by not being written at all (`telemetry.logs`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode

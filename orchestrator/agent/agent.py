@@ -4,8 +4,6 @@ It writes nothing itself; journal steps and tools' effects happen on the way. An
 becomes a safe answer, a full record, and an intact state (AG-4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

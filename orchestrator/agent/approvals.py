@@ -1,7 +1,5 @@
 """Take decisions on calls that wait for an approval: granted, denied, or expired, which is a no (PX-17)."""
 
-from __future__ import annotations
-
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn

@@ -1,7 +1,5 @@
 """Puts an Agent together from a loaded domain. Pure: who loads the domain and makes services is `bootstrap`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from orchestrator.agent.agent import Agent

@@ -3,8 +3,6 @@
 A turn waits a little itself; after that it ends, the flow is parked, and a system turn brings the findings.
 """
 
-from __future__ import annotations
-
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow

@@ -1,7 +1,5 @@
 """Failure, tier 2: no usable result came out of PEX (AG-6). Re-route, skip within a plan, or ask the user."""
 
-from __future__ import annotations
-
 from orchestrator.agent.context_wait import gather
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import OPEN

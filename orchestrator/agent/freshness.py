@@ -1,7 +1,5 @@
 """Before a flow is carried out: what it needs to know of the conversation is new enough, or it is said (IF-13)."""
 
-from __future__ import annotations
-
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow

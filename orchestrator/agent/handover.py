@@ -3,8 +3,6 @@
 The assistant stays at the user's service meanwhile; what the person says is told in the session.
 """
 
-from __future__ import annotations
-
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind

@@ -1,7 +1,5 @@
 """Keep, close or leave the open question when a message does not answer it."""
 
-from __future__ import annotations
-
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.remark import RemarkKind

@@ -1,7 +1,5 @@
 """One turn on its way through the Agent's steps: what came in, what it would change, and how far it has come."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias

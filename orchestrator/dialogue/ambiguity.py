@@ -3,8 +3,6 @@
 One home for every question the session waits on; how it is worded is RES's business.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Data and its check; who changes a flow, and when, is the business of the stack.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple
 

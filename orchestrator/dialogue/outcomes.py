@@ -1,7 +1,5 @@
 """How an operation of the stack can end: closed sets of records, and the depth limit (FS-12)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias

@@ -3,8 +3,6 @@
 A remark names a template and gives its values; the words are chosen in RES.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

@@ -4,8 +4,6 @@ Twelve types every domain has, five more it may take among its own four. Each sa
 what the checks share is in `validation`.
 """
 
-from __future__ import annotations
-
 import re
 from calendar import monthrange
 from collections.abc import Mapping

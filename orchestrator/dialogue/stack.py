@@ -4,8 +4,6 @@ It moves flows and changes their status; when to do so is the Agent's decision. 
 there by `changes.plan_steps`. Flows that left are handed out by `pop_finished`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

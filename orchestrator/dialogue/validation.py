@@ -3,8 +3,6 @@
 Single types are in `universal` and `library`; which types there are is said in `slots`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -4,8 +4,6 @@ The defaults themselves are in ``defaults.yaml`` beside this file and nowhere el
 files hands both parts over as plain data.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The shape of a domain's `evaluations/*.yaml`: conversations with what must come of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Paths of exports: signed, and good for one export for a while, without any other credentials."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -3,8 +3,6 @@
 Declarations only; judging code is the business of the guardrails in PEX.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ Records only. `compile` makes one from the checked YAML; policies and services a
 `bootstrap`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

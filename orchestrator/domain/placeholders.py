@@ -3,8 +3,6 @@
 Only finds and fills them; where they are allowed is said in `check_outside`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

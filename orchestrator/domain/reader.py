@@ -4,8 +4,6 @@ Public to domains. A reader knows what examples cannot teach: the names of a cat
 requests about them. It is asked before what was learnt, and leaves to it whatever it does not read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date

@@ -4,8 +4,6 @@ Public to domains. Which tool calls which method is said in the manifest; runnin
 schemas, time-outs and retries, is the business of PEX.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """What each flow of a domain may do: its tools and their tags, for people who review a domain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Cut documents into chunks that stand for themselves, embed them, and search them (CO-4)."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

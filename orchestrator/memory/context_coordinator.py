@@ -4,8 +4,6 @@ Reads the working state: its messages, and the rolling summary of those before t
 entry of the system. The whole history is in the store.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from orchestrator.dialogue.records import History, Message

@@ -5,8 +5,6 @@ order and form they stand. Where no words of people stand, names and bare values
 nothing of the user.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

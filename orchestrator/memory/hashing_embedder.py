@@ -4,8 +4,6 @@ The same text gives the same vector in every process. It knows spelling and word
 scikit-learn's hashing would save six of these lines and cost every worker 100 MB and seconds at its first use.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Answer a question with the words of the passages that were found for it, and say where they stand (CO-4)."""
 
-from __future__ import annotations
-
 import re
 
 from orchestrator.memory.tokenizer import find_terms

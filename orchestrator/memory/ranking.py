@@ -6,8 +6,6 @@ and variety.
 The weights were chosen on the evaluation in `tests/unit/memory/test_retrieval_quality.py`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Search preferences and documents for a flow that cannot go on (PX-16)."""
 
-from __future__ import annotations
-
 from orchestrator.ports.memory.context import ContextQuestion, Finding
 from orchestrator.ports.memory.documents import ContextSearch, Owned
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, PreferenceStore

@@ -1,7 +1,5 @@
 """Find the words of a text as they are looked up: folded, without endings and without words that say nothing."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

@@ -3,8 +3,6 @@
 A sentence is kept as a note in the user's words; where it names a value of a slot, a rule is kept with it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Sequence

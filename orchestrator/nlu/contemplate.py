@@ -4,8 +4,6 @@ The flow that failed is excluded; its fallback and edge flows come first, then i
 the ambiguity and the failure are known by is the evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast

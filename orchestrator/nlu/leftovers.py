@@ -3,8 +3,6 @@
 Whoever reads a message without a model is sure only of what is explained; the rest is for a model, or is named.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache

@@ -3,8 +3,6 @@
 `read_nlu_context` takes it from the dialogue state; evaluations make their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime

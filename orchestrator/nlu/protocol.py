@@ -1,7 +1,5 @@
 """What every reader of messages takes and gives; the readers and their order are in `readers`."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -3,8 +3,6 @@
 Does not interpret anything else; offsets always refer to the cleaned text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left

@@ -3,8 +3,6 @@
 Knows votes, not models: each voter is a function that understands the message or fails.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence

@@ -4,8 +4,6 @@ Without a model the best passage is quoted. With one the flow's skill writes the
 what comes to nothing there leaves the quotation.
 """
 
-from __future__ import annotations
-
 from orchestrator.memory.quoting import find_unfounded_numbers, quote, share_of
 from orchestrator.pex.calls.guarded_call import call_in_order
 from orchestrator.pex.execution import Ending, Execution, Failed

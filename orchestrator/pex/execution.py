@@ -1,7 +1,5 @@
 """Keeps what the steps of a policy hand to each other, and names the ways in which they end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Public to domains: subclass, override one step or choice. A policy holds no state of a turn; the execution does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

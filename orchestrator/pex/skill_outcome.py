@@ -1,7 +1,5 @@
 """Reads how a skill ends: once, with success, failure or uncertain, in a form that a schema enforces (PX-6)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 

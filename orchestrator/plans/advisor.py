@@ -3,8 +3,6 @@
 A model that fails is None here, and noted: the rules decide then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import chain, repeat

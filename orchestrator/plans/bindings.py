@@ -1,7 +1,5 @@
 """The values of a plan: what its slots and earlier steps give a step, and where steps hold other ones (FS-7, PL-1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Changes of plans: what a replanning check can decide (PL-2), how it is made, kept on record and put on the stack."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum

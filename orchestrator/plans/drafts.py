@@ -1,7 +1,5 @@
 """Judges decompositions that a model wrote: fits them to the catalogue, or refuses them with reasons (PL-1)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Only the scratchpad is read here; what a finding changes is the planner's business.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from orchestrator.context import TurnContext

@@ -4,8 +4,6 @@ Declared recipes and rules decide where they can, a model where it is wanted and
 are the business of the policy and the Agent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

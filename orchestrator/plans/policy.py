@@ -3,8 +3,6 @@
 Public to domains, as `BasePolicy` is.
 """
 
-from __future__ import annotations
-
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import add_steps
 from orchestrator.dialogue.flow import PlanFlow

@@ -1,7 +1,5 @@
 """Between RES and the next PEX: what a plan's steps have found, and what that changes (AG-2, PL-2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from orchestrator.context import TurnContext

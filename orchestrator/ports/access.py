@@ -1,7 +1,5 @@
 """Keys of callers, short-lived tickets, and how often each may ask (RT-22, RT-23)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass

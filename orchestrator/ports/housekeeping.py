@@ -1,7 +1,5 @@
 """Records that the flows of housekeeping get of the store."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId

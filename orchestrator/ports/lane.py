@@ -1,7 +1,5 @@
 """The lane: one holder per session, turns in order, commits fenced by token and epoch (RT-2 … RT-4)."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from orchestrator.turns.approval import ApprovalRecord, Decision

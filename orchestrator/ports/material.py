@@ -1,7 +1,5 @@
 """What a run is given of its session when it begins: its flow has no rights to look for itself (IF-17)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol

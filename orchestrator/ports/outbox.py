@@ -1,7 +1,5 @@
 """The outbox: what commits left to be sent, until it is acknowledged (RT-4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

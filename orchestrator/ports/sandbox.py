@@ -4,8 +4,6 @@ Which code is fit to be sent there is decided by the guardrails before. There is
 memory: one that ran the code in this process would be what the ports exist to prevent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Summaries and memories that a turn cannot do without (IF-13)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Protocol
 

@@ -1,7 +1,5 @@
 """Names of the Celery tasks and queues: the queue contract that senders and workers share."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from orchestrator.ports.runs.status import Urgency

@@ -1,7 +1,5 @@
 """Port: what tool calls need from outside: transports to other systems, shared rate limits, a shared cache."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from orchestrator.domain.model import ToolSpec

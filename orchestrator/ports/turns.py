@@ -1,7 +1,5 @@
 """Turns as seen from outside: submit, operate, follow and read them, decide and comment (RT-1, RT-5, RT-15)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Wake-ups: hints that a session has work. Lost, late or doubled ones change latency only (RT-1)."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from orchestrator.types import SessionId

@@ -4,8 +4,6 @@ A specification comes from a tool or a model, so it may hold only what draws: no
 expressions or settings of the page that shows it. How rows are found is the domain's business.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ a backslash before a character that is meant as it is. There are no links, image
 tables or HTML: whatever looks like them is text.
 """
 
-from __future__ import annotations
-
 import re
 
 _BACKSLASH = re.compile(r"\\([\\`*_{}\[\]()#+\-.!<>~|\d])")

@@ -1,7 +1,5 @@
 """RES: answers from what happened in the turn, whichever policy ran (RS-1 … RS-7)."""
 
-from __future__ import annotations
-
 from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.lifecycle import FlowState, Reason
 from orchestrator.dialogue.remark import RemarkKind

@@ -1,7 +1,5 @@
 """What the steps of RES work on."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 

@@ -1,7 +1,5 @@
 """What a model wrote as part of a message: no markup but its paragraphs and list items (RS-7)."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

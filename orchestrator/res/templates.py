@@ -4,8 +4,6 @@ A domain's own template of a name goes before the base one. What is said when, i
 wrong with a template is found when its domain is loaded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import partial

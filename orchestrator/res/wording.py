@@ -1,7 +1,5 @@
 """How values look to people: names instead of codes, dates with their weekday, amounts with their currency."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """How an attempt at a turn ends: a closed set, and what is written for a turn that was stopped."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 

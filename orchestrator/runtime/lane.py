@@ -3,8 +3,6 @@
 What a turn does is the Agent's matter; who may commit is decided in the store.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -3,8 +3,6 @@
 A domain's own configuration is in its folder; secrets are only here, or in files that are named here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Variables of the environment and the files that stand in for them: ``DATABASE_URL_FILE`` holds a ``DATABASE_URL``."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The forms and units of settings, and the roles that they mean something to."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from dataclasses import dataclass

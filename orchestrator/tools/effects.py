@@ -1,7 +1,5 @@
 """Describes what a call that is not idempotent is about to do, for the journal and the ledger (RT-9, RT-10)."""
 
-from __future__ import annotations
-
 from orchestrator.context import TurnContext
 from orchestrator.tools.toolbox import Tool, ToolError, read_envelope
 from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect

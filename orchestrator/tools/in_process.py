@@ -1,7 +1,5 @@
 """Rate limits and cache of one process: what is used when no shared store is configured, or it is away."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable

@@ -3,8 +3,6 @@
 The input is checked, and the journal asked, before any of it (`runner`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import math

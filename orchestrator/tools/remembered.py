@@ -1,7 +1,5 @@
 """What is remembered of the user, as prompts are given it: little, each with where it is from (CO-4)."""
 
-from __future__ import annotations
-
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.records import Label
 from orchestrator.memory.user_memory import say_where_from

@@ -1,7 +1,5 @@
 """Calls tools: once, through the journal, whatever implements them (PX-7 to PX-9)."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Runs tools' plain methods in threads. They are bounded: where there are too many, callers wait."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import contextvars

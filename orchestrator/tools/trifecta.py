@@ -5,8 +5,6 @@ turn or tool brought them in, immediately before each call (PX-19). Asking for t
 `pex/calls/consent.py`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

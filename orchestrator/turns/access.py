@@ -3,8 +3,6 @@
 Records and rules only. How callers authenticate is up to each interface.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -1,7 +1,5 @@
 """Approvals as they are kept for good: what was asked, who decided, what became of it (PX-17). Records only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum

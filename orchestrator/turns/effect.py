@@ -1,7 +1,5 @@
 """What tools did to the world, as the session's ledger keeps it (RT-10, RT-12). Records and their states only."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections.abc import Callable, Mapping

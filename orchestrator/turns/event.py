@@ -1,7 +1,5 @@
 """One entry of a session's ordered event log (RT-15)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 

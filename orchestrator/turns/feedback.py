@@ -1,7 +1,5 @@
 """What people think of an answer: thumbs, words, and what would have been right. Records only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What the holder of a lane has in hand, and what it gives back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from orchestrator.dialogue.storage.serialization import Outline

@@ -1,7 +1,5 @@
 """Plans as they are kept: the plan as it stands, and each of its revisions (PL-6). Records, and how they are shown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from orchestrator.types import JsonObject

@@ -1,7 +1,5 @@
 """A journaled step of a turn: a model call or a tool call whose result must not be had twice (RT-8)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

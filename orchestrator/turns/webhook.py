@@ -3,8 +3,6 @@
 Signed as Standard Webhooks says. Pure: sending is a worker's business, keeping an adapter's.
 """
 
-from __future__ import annotations
-
 import base64
 import random
 import secrets

@@ -1,7 +1,5 @@
 """Connections that are at hand between the statements of the hot path, with what those have prepared."""
 
-from __future__ import annotations
-
 import asyncio
 import select
 import time

@@ -3,8 +3,6 @@
 Understanding a message is NLU's business; carrying out what follows from it is PEX's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

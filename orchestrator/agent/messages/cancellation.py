@@ -1,7 +1,5 @@
 """Give up the task that the user means (IR-1)."""
 
-from __future__ import annotations
-
 import re
 
 from orchestrator.agent.messages.correction import decide

@@ -1,7 +1,5 @@
 """Answer small talk."""
 
-from __future__ import annotations
-
 import re
 
 from orchestrator.agent.open_question import find_answer, leave_open

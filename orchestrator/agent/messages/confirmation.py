@@ -1,7 +1,5 @@
 """Take a yes: what it means depends on the open question."""
 
-from __future__ import annotations
-
 from orchestrator.agent.messages.correction import PROPOSED, changed_slots, correct_flow, decide
 from orchestrator.agent.messages.displayed_rows import choose_row, tell_asked_fields
 from orchestrator.agent.messages.task import start_task

@@ -1,7 +1,5 @@
 """Answer a question, a request for help or for the status; nothing on the stack changes (IR-3)."""
 
-from __future__ import annotations
-
 from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open

@@ -1,7 +1,5 @@
 """Ask again, or offer the likeliest tasks, when a message was not understood."""
 
-from __future__ import annotations
-
 from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, leave_open

@@ -1,7 +1,5 @@
 """Change a plan as the user asks: skip a step, bring one forward (PL-2)."""
 
-from __future__ import annotations
-
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.changes.plan_steps import drop_step, order_steps

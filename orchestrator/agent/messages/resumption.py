@@ -1,7 +1,5 @@
 """Come back to an interrupted task: which one is meant by "go back to the booking" (IR-2)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

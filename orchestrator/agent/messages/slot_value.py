@@ -1,7 +1,5 @@
 """Fill slots of the task at work."""
 
-from __future__ import annotations
-
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn

@@ -3,8 +3,6 @@
 An unexpected error in one of them becomes a safe answer (`agent.agent`).
 """
 
-from __future__ import annotations
-
 from orchestrator.agent.running import Step
 from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out

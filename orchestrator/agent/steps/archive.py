@@ -1,7 +1,5 @@
 """What left the stack is kept as history, and what grows is cut back (ST-3, FS-9). Nothing is stored here."""
 
-from __future__ import annotations
-
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow

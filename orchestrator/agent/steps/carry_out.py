@@ -1,7 +1,5 @@
 """The `keep_going` loop: PEX carries out, RES clears the stack, until only the user can go on (AG-1)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from orchestrator.agent.approvals import DECIDING

@@ -1,7 +1,5 @@
 """Begin a turn: decode its state, or make one for a new session, and put its context together."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Before that, flows that wait for context go on with what was found for them.
 """
 
-from __future__ import annotations
-
 from orchestrator.agent.context_wait import look_after_waiting
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill

@@ -3,8 +3,6 @@
 It works on the JSON form, so that whoever looks through many sessions needs none of their domains.
 """
 
-from __future__ import annotations
-
 from orchestrator.types import Json, JsonObject, copy_json
 
 

@@ -7,8 +7,6 @@ results share unchanged parts with their inputs. What a record means, and how it
 of `state` and `upgrade`.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

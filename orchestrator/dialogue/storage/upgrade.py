@@ -4,8 +4,6 @@ A step takes the document as that version wrote it and returns the next version'
 changed once released.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from orchestrator.dialogue.records import LabelSource, add_source

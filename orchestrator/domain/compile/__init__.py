@@ -3,8 +3,6 @@
 Pure: who reads files and imports code is `adapters.domains.folder`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath

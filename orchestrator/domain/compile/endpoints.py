@@ -3,8 +3,6 @@
 Nothing is contacted here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """From an ontology's entities, answers and own slot types to the records that modules use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 

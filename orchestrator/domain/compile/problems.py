@@ -3,8 +3,6 @@
 A broken part of an entry is reported and left out, so that the rest of the entry is still checked.
 """
 
-from __future__ import annotations
-
 import copy
 import types
 import typing

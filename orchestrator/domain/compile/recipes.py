@@ -3,8 +3,6 @@
 A step refers to earlier ones only, so that no plan goes round in circles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

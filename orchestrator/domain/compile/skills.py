@@ -1,7 +1,5 @@
 """From the SKILL.md files to skills (PX-5): front matter checked against the flow and the manifest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """From the manifest to tool specifications (PX-8): schemas, implementations, compensations."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Whole answers are read when no extractor found a value; wishes are "with wifi", "no smoking".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import date

@@ -4,8 +4,6 @@ Cheap patterns find the spans; rare wordings that fit none go to dateparser, and
 open question is about a date.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Finding the days of a message together: those that share a month, and a weekday that comes after another."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from datetime import date, timedelta

@@ -3,8 +3,6 @@
 An extractor is made once from the domain; it runs only what finds kinds that some slot takes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date

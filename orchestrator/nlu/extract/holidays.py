@@ -1,7 +1,5 @@
 """The holidays that everybody means the same day by, and when each is kept."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, timedelta
 

@@ -1,7 +1,5 @@
 """Finds open vocabulary: names nobody listed, recognised by capitals, and quoted text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Finding times of day: "7:30 pm", "19:30", "half past six", "noon", "5 in the evening". Value: HH:MM."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

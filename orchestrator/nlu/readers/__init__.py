@@ -3,8 +3,6 @@
 A reader that a domain has no use for is left out when the list is made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from orchestrator.nlu.protocol import Reader, ReaderSetup

@@ -3,8 +3,6 @@
 For actions `target` is the identifier of the flow that the payload names, or else its dact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast

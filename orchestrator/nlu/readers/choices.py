@@ -1,7 +1,5 @@
 """Reads answers to a choice among shown candidates: "the second one", "2", or the name of one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Asks a domain's own reader: shows it the message in its context, and takes what it read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from orchestrator.dialogue.specification import FlowSpec

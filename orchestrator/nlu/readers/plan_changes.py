@@ -3,8 +3,6 @@
 Only words that name a step of the plan, or the plan, count; everything else is left to the usual understanding.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

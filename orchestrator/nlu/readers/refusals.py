@@ -3,8 +3,6 @@
 The guard of languages is no identification: short and unclear texts pass. Languages are ISO 639-1 codes.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

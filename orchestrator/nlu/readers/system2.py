@@ -1,7 +1,5 @@
 """System 2: asks a model, or lets several vote, where System 1 is unsure (NL-2, NL-3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

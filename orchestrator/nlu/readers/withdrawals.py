@@ -3,8 +3,6 @@
 What is withdrawn is a value, a task in progress, or something that was done; then the flow that undoes it is meant.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -3,8 +3,6 @@
 What an example is, and how many are made of one line. Learning is elsewhere.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

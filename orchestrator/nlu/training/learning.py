@@ -1,7 +1,5 @@
 """Learning from examples: what a message wants (`classifier`), and which value fills which slot (`slot_assignment`)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date

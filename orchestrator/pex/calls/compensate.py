@@ -3,8 +3,6 @@
 A compensation is a call like any other: what needs an approval waits for one.
 """
 
-from __future__ import annotations
-
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import EffectNote

@@ -4,8 +4,6 @@ A candidate is the call as it was displayed; an approval waits for a decision. B
 that they name: tool, arguments, flow and the plan's revision. They live in the flow's notes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import orjson

@@ -1,7 +1,5 @@
 """Remembers what calls have done (RT-12), and finds out about one that may have had its effect (RT-9)."""
 
-from __future__ import annotations
-
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.remark import RemarkKind

@@ -2,8 +2,6 @@
 user's yes, an approval (PX-10, PX-17).
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from orchestrator.dialogue.ambiguity import Level, Option

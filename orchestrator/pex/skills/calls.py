@@ -3,8 +3,6 @@
 Whatever goes wrong with a call is reported to the skill; it is never an error of the turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Each gives out copies as JSON. Nothing here changes the state, the stack, a fram
 one thing a skill can write is a note.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from orchestrator.context import TurnContext

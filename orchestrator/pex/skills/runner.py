@@ -3,8 +3,6 @@
 The policy decides what its end means for the flow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 

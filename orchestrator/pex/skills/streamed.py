@@ -1,7 +1,5 @@
 """Tells the text of a skill's result while the model writes it: a string within the arguments of `finish` (RS-4)."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Limits the time that a skill has: its tools' time-outs plus overhead, and never more than the turn (PX-9)."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator

@@ -1,7 +1,5 @@
 """Makes the checks before anything is spent on a flow (PX-2); those on slots come after their review."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from orchestrator.context import TurnContext

@@ -1,7 +1,5 @@
 """Completes a flow that did what it is for: outputs kept, state set, flags set (PX-14)."""
 
-from __future__ import annotations
-
 from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution

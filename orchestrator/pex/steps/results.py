@@ -1,7 +1,5 @@
 """Turns what the tools returned into something to show: a frame for the domain's own families (PX-12)."""
 
-from __future__ import annotations
-
 from orchestrator.dialogue.specification import Family
 from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices

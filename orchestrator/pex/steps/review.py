@@ -1,7 +1,5 @@
 """Reviews the slots (PX-4): fills what can be filled without asking, then asks for the first that is missing."""
 
-from __future__ import annotations
-
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource

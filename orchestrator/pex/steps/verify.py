@@ -4,8 +4,6 @@ Results that are not right start recovery (PX-16), unless something was done for
 fault is recorded and flagged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from orchestrator.dialogue.lifecycle import FlowState

@@ -1,7 +1,5 @@
 """Preferences: what is remembered of a user beyond a session, with where it came from (CO-4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol

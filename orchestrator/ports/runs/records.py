@@ -5,8 +5,6 @@ have ended is decided in the store and nowhere else; messages are hints (IF-8, I
 takes a run up is in `work`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 

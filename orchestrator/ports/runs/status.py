@@ -3,8 +3,6 @@
 Rules over statuses alone; where they are stored is behind the ports `runs` and `run_work`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -4,8 +4,6 @@ A claim is the right to carry a part of a run out while its token is current; wh
 nothing any more (IF-9).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 

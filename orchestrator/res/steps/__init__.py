@@ -4,8 +4,6 @@ Before them, after each flow that PEX carries out, `clear_stack` takes what is f
 last word has the check of the whole (RS-6). Both are in `module`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 

@@ -4,8 +4,6 @@ A block says how the frame's `data` is shown; it holds no copy of them. What can
 meant is shown as something simpler, and says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum

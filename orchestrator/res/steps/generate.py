@@ -3,8 +3,6 @@
 One template per flow type, else the family's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from jinja2 import TemplateError

@@ -3,8 +3,6 @@
 Judges words only; what is done about a fault is `naturalize`'s business.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """Suggested replies besides those of an open question: steps of a plan, and what often comes next (RS-7)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from orchestrator.context import TurnContext

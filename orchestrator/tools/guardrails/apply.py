@@ -1,7 +1,5 @@
 """Judges code that a model wrote, and runs it: the one way from an answer to a result (PX-10)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Nothing is judged here but whether there is code at all, and whether it is what 
 what is left out is never run.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable

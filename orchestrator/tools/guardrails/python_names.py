@@ -3,8 +3,6 @@
 Names are allowed by lists; whatever is on none of them and not bound by the code itself is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import importlib

@@ -5,8 +5,6 @@ then read and judged again: the text that is run is the text that was judged. It
 the first is the process in which it runs (`ports.sandbox.SqlSandbox`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

@@ -4,8 +4,6 @@ Tables exactly, for they decide what can be reached: a name is a table unless a 
 something else just there. Columns by name, for the sake of a sentence that repairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """Holds the verdicts of the guardrails on code, a closed set of records, and what SQL is judged by."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
