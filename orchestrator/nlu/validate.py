@@ -72,7 +72,8 @@ class Validation:
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, text: str
     ) -> dict[str, Mention]:
         """Find in the words of a message the values that a model has got wrong."""
-        wrong = {name for name, one in slots.items() if one.value is None and not one.candidates}
+        grounded = {name for name, slot in spec.slots.items() if slot.grounded}
+        wrong = {name for name in grounded & slots.keys() if slots[name].value is None}
         said = self._system1.slots_for(text, spec, context) if wrong else {}
         found = {name: one for name, one in said.items() if name in wrong and one.value is not None}
         return self._check_slots(found, spec, context, [])
