@@ -70,6 +70,14 @@ TABLES: Mapping[str, BaseTable] = {
 VALUES: Mapping[str, Mapping[str, list[str]]] = _declared["values"]
 """The values that people name, by `table.column`; with what else people call each."""
 
+EXTREMES: Mapping[str, str] = {
+    word: f"{extreme} {column}"
+    for extreme, columns in _declared["extremes"].items()
+    for column, words in columns.items()
+    for word in words
+}
+"""What adjectives say of a column: the “heaviest” has the “highest weight”."""
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:

@@ -7,6 +7,9 @@ request about tables is left to what was learnt from examples.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+
+from rapidfuzz.distance import OSA
 
 from domains.analytics.language.forms import CONTINUATIONS, FORMS, KNOWN_WORDS, matches
 from domains.analytics.language.message import FILLERS, Message, read_message
@@ -16,6 +19,7 @@ from domains.analytics.language.written import is_plain_answer, read_answer, rea
 from domains.analytics.store.sheet import suggest
 from orchestrator import Dact, Heard, Mention, Read
 
+_SHORTEST_MISSPELT = 5
 LONGEST = 400
 """Characters; what is longer is no simple request."""
 NEAR = 85.0
@@ -44,7 +48,6 @@ _CORRECTING = re.compile(
     r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant|(?:change|set|make) the condition to)\b[ ,.:]*)+",
     re.IGNORECASE,
 )
-_NOTHING_BUT = re.compile(rf"(?:{_CORRECTING.pattern})[ .!?]*", re.IGNORECASE)
 _BARE_CORRECTION = re.compile(r"(?:not [TCVN]\d+ ,? ?)?(?:(?:by|column|table) )*[TCVN]\d+(?: instead)?")
 """A name or number alone, or in place of another: which slot it is for is not for this reader to say."""
 _PLACE = re.compile(
@@ -73,7 +76,7 @@ def read(heard: Heard) -> Read | None:
         return _refuse(f"I take requests of at most {LONGEST} characters.")
     if _PLACE.fullmatch(heard.text) and heard.asked is None:
         return _refuse("Say which rows you mean by their values, like “where year is 1982”.")
-    corrected = None if _NOTHING_BUT.fullmatch(heard.text) else _CORRECTING.match(heard.text)
+    corrected = _CORRECTING.match(heard.text)
     text = heard.text[corrected.end() :] if corrected else heard.text
     names = names_for(heard.own)
     message = read_message(text, names)
@@ -94,8 +97,10 @@ def read(heard: Heard) -> Read | None:
 
 def _read_request(heard: Heard, message: Message, names: Names) -> Read | None:
     """Read a request by its form; refuse it where it has none."""
+    if not message.line:
+        return None
     reasons: list[str] = []
-    for candidate in (message, _with_unknown_table(message)):
+    for candidate in (message, _with_unknown_table(message), _respell(message, names)):
         if candidate is None:
             continue
         try:
@@ -103,6 +108,8 @@ def _read_request(heard: Heard, message: Message, names: Names) -> Read | None:
         except Unfit as unfit:
             reasons.append(str(unfit))
             continue
+        if found is not None and candidate is not None and candidate.text != message.text:
+            return replace(found, assumed=(*found.assumed, f"I took that for “{candidate.text}”."))
         if found is not None:
             return found
     if not reasons and not message.names and not _ASKS.search(message.line):
@@ -138,6 +145,16 @@ def _with_unknown_table(message: Message) -> Message | None:
     if not after_verb and words[max(place - 1, 0)] not in {"of", "in", "from", "on", "about", "table"}:
         return None
     return message.with_table(words[place])
+
+
+def _respell(message: Message, names: Names) -> Message | None:
+    """Spell the one word that nothing knows as the word of a form that is nearest to it, if one is near."""
+    strange = [word for word in message.line.split() if _is_strange(word)]
+    if len(strange) != 1 or len(strange[0]) < _SHORTEST_MISSPELT:
+        return None
+    near = [word for word in sorted(KNOWN_WORDS) if OSA.distance(word, strange[0], score_cutoff=1) <= 1]
+    said = message.as_said(strange[0])
+    return read_message(message.text.replace(said, near[0]), names) if len(near) == 1 else None
 
 
 def _is_strange(word: str) -> bool:

@@ -192,6 +192,9 @@ class Decider:
         whatever other flow such values remind of.
         """
         assert context.active is not None
+        unlikely = not evidence.mentions and evidence.weighed.flows[0].score < self.likely
+        if unlikely and context.question.confirming:
+            return MessageKind.UNKNOWN  # an offer is left for no less than a likely task
         slot_words = frozenset(word for name in context.active.slots for word in name.split("_"))
         if evidence.mentions and _own_coverage(evidence, _CORRECTING | slot_words) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE

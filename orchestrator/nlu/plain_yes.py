@@ -59,7 +59,8 @@ _ELSE = re.compile(
 )
 """What a question asks for that wants something else than was offered: "How about tomorrow?"."""
 _FIXED = re.compile(
-    r"\b(?:(?:that|it)(?:'s| is|s) (?:better|about it|what i want(?:ed)?)|you(?:'| a)re right"
+    r"\b(?:(?:yes|yeah|sure|ok|okay|well),? why not(?=\W*$)"
+    r"|(?:that|it)(?:'s| is|s) (?:better|about it|what i want(?:ed)?)|you(?:'| a)re right"
     r"|fits? (?:in|into|with)? ?my schedule"
     r"|i(?:'| wi)ll (?:change|switch|move) (?:it )?to (?:that|this|it)(?= *(?:[.!;]|$)))\b"
 )

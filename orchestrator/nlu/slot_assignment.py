@@ -24,7 +24,7 @@ from orchestrator.nlu.extract.extractor import (
     value_kind,
 )
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.numbers import count_people
+from orchestrator.nlu.extract.numbers import count_people, count_single
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
@@ -62,18 +62,21 @@ _AFTER_NAME = word_set("to be should is must as not a the : = in for")
 
 @dataclass(frozen=True, slots=True)
 class FlowSlots:
-    """What slots take: `kinds`, and `own`, that of its own values; `lists`, `booleans`: several values, yes and no."""
+    """What slots take: `kinds`, `own` ones, `lists`, `booleans`; `things`: slots by what they count."""
 
     kinds: Mapping[str, tuple[str, ...]]
     own: Mapping[str, str]
     lists: frozenset[str]
     booleans: Mapping[str, SlotSpec]
+    things: Mapping[str, str]
 
     @classmethod
     def of(cls, flow: FlowSpec) -> FlowSlots:
+        kinds = kinds_by_slot(flow.slots)
         lists = frozenset(slot.name for slot in flow.slots.values() if type_name(slot) in LISTS)
         own = {name: value_kind(name) for name in flow.slots}
-        return cls(kinds_by_slot(flow.slots), own, lists, boolean_slots(flow.slots))
+        things = {name[:-1]: name for name in flow.slots if name[-1] == "s" and NUMBER in kinds[name]}
+        return cls(kinds, own, lists, boolean_slots(flow.slots), things)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +170,11 @@ class SlotAssigner:
         if active is None or flow.dact != active.dact:
             asked = None
         mentions = self.assign(utterance, candidates, flow, asked)
+        things = self.know(flow).things
+        if not things.keys().isdisjoint(utterance.words):
+            mentions = count_single(utterance, things) | mentions
         named = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
-        people = None if named is None else count_people(utterance)
-        if named is not None and people is not None:
+        if named is not None and (people := count_people(utterance)) is not None:
             mentions[named] = Mention(*people)
         yes_or_no = self.know(flow).booleans
         if yes_or_no:
@@ -191,9 +196,8 @@ class SlotAssigner:
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
         """Give each slot of the flow its likeliest value; each value fills one slot at most."""
-        slots = self.know(flow)
+        slots, guesses = self.know(flow), list[Guess]()
         kinds = slots.kinds
-        guesses: list[Guess] = []
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
                 possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
@@ -311,14 +315,13 @@ def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
     mentions = [mention for _, mention in sorted(parts, key=lambda part: part[0])]
     if len(mentions) == 1:
         (mention,) = mentions
-        return mention if mention.value is None else replace(mention, value=_values_of(mention))
-    values = [value for mention in mentions for value in _values_of(mention)]
+        return mention if mention.value is None else replace(mention, value=_values_of(mention.value))
+    values = [value for mention in mentions for value in _values_of(mention.value)]
     text = ", ".join(mention.text for mention in mentions)
     return Mention(values, text, invalid=next((m.invalid for m in mentions if m.invalid), None))
 
 
-def _values_of(mention: Mention) -> list[Json]:
-    held: Json = mention.value
+def _values_of(held: Json) -> list[Json]:
     return cast("list[Json]", held) if type(held) is list else [held]
 
 

@@ -16,7 +16,10 @@ from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request
 
 
 class Author(System1):
-    """A trained System 1 that writes down what it understands; a choice alone is its own to say."""
+    """A trained System 1 that writes down what it understands.
+
+    A choice is its own to say, and so is what the protocol has no form for.
+    """
 
     def __init__(self, trained: System1) -> None:
         for name, value in vars(trained).items():
@@ -27,6 +30,8 @@ class Author(System1):
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         reading = self.think(message.text, context)
         self.understood[message.text] = reading.understanding
+        if not all(map(can_be_written, reading.understanding.slots.values())):
+            reading = replace(reading, is_final=True)
         self.chose = self.chose or reading.is_final
         return replace(reading, confidence=0.0)
 
@@ -57,6 +62,11 @@ def write(understood: Understanding | None) -> Any:
         "target": understood.target,
         "digression": None if understood.digression is None else understood.digression.value,
     }
+
+
+def can_be_written(mention: Mention) -> bool:
+    """Values and words can; a slot that is left open, and a stretch of days, cannot: its words are its last day's."""
+    return not mention.is_open and len(mention.candidates) < 3
 
 
 def write_value(mention: Mention) -> Any:

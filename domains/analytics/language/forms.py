@@ -22,7 +22,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 }
 """What is said for the values of slots."""
 WORDS_OF_CLAUSES: Mapping[str, Mapping[str, str]] = {
-    "direction": {**WORDS["direction"], **WORDS["top"]},
+    "direction": {**WORDS["direction"], **WORDS["top"], **WORDS["extreme"]},
     "every": {**WORDS["every"], **WORDS["weekday"]},
 }
 """Slots that several kinds of words are said for."""
@@ -47,8 +47,8 @@ _PATTERNS: Mapping[str, str] = {
     "at": r"\d\d:\d\d",
 }
 _SLOTS: Mapping[str, str] = {
-    "named_table": "table", "split_by": "by", "top": "direction", "weekday": "every", "day": "every",
-    "said_columns": "columns", "parts": "columns", "measure": "column",
+    "named_table": "table", "split_by": "by", "top": "direction", "extreme": "direction", "weekday": "every",
+    "day": "every", "said_columns": "columns", "parts": "columns", "measure": "column",
 }  # fmt: skip
 """Slots whose values are said in several ways."""
 _SIGNS: Mapping[str, str] = {"[": "(?:", "]": ")?", "(": "(?:", ")": ")", "|": "|"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from domains.analytics.catalogue import EXTREMES
 from domains.analytics.language.names import LONGEST, Meaning, Names
 from domains.analytics.statements.parts import words
 
@@ -18,15 +19,25 @@ _TOKEN = re.compile(
 )
 FILLERS = words(
     "the a an please kindly me our your can could would will you i i'd want like need let let's hey ok okay "
-    "well some all any give we we'd us pls plz plase pleas plese pleae pleaes pleese plaese pelase pleasee pleaze"
+    "well some all any give we we'd us pls plz plase pleas plese pleae pleaes pleese plaese pelase pleasee pleaze "
+    "thank thanks"
 )
 """Words that carry nothing; forms never see them."""
 _IT = words("it this that them they these")
 _WHOLE = {"what's": "what is", "what’s": "what is", "whats": "what is"}
 _SILENT = frozenset(".?!;:'’“”\"")
-_OPENERS = frozenset({"where", "whose", "with", "having"})
+_OPENERS = frozenset({"where", "whose", "with", "having", "have", "has", "had"})
 _ENDS = words("sorted ordered sort order grouped group by per as top limit please stay remain should must")
 """Words that end a condition; inside of one they have to stand in quotes."""
+_WHICH = re.compile(r"\W*(?:and |so )?which\b", re.IGNORECASE)
+_EXTREME = re.compile(rf"\b(?:{'|'.join(EXTREMES)})\b", re.IGNORECASE)
+_AMOUNT_FIRST = re.compile(
+    r"\b(?:have|has|had|having|with) "
+    r"(?P<operator>over|above|under|below|(?:more|less|fewer|greater) than|at (?:least|most)) "
+    r"(?P<amount>\d[\d,.]*\d|\d) (?P<column>[a-z_]+(?: [a-z_]+)??)(?=$|[.?!,]| (?:in|of|from|and|by)\b)",
+    re.IGNORECASE,
+)
+"""A condition that names its column last: "with over 15 mpg"."""
 _BEFORE_TABLE = frozenset({"in", "of", "from", "for"})
 _AFTER_COLUMN = words(
     "is are was isn't aren't not over above more greater after under below less fewer before at between contains "
@@ -107,6 +118,9 @@ class Message:
 
 def read_message(text: str, names: Names) -> Message:
     """Write a message as a line."""
+    if _WHICH.match(text):
+        text = _EXTREME.sub(lambda one: EXTREMES[one[0].lower()], text)
+    text = _AMOUNT_FIRST.sub(r"where \g<column> is \g<operator> \g<amount>", text)
     tokens = _join(text, [Token(one[0], one.start(), one.end()) for one in _TOKEN.finditer(text)], names)
     first, last = _find_condition(tokens)
     condition = None

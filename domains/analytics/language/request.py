@@ -68,6 +68,11 @@ class Request:
         elif self.flow in _TAKES_PART and not self.parts.get("table", "").startswith("T"):
             slots |= self._take_part(slots)
         column = sheet.find(str(slots["column"])) if sheet and slots.get("column") else None
+        if slots.get("function") == "count" and column is not None and column.is_time:
+            slots["column"] = None  # so many days are so many rows
+        extreme = self.message.said(self.parts.get("direction", "")).casefold()
+        if self.flow == "aggregate" and not slots.get("function") and extreme in WORDS["measured"]:
+            slots["function"] = WORDS["measured"][extreme]
         if self.flow == "aggregate" and not slots.get("function") and sheet is not None:
             slots["function"] = "average" if column is not None and column.is_number else "count"
         if self.flow == "chart" and not slots.get("kind") and slots.get("by"):
@@ -97,7 +102,8 @@ class Request:
             if said.casefold() not in _WORDS[name]:
                 raise _not_taken(said)
             weekday = {"weekday": said.casefold()} if said.casefold() in WORDS["weekday"] else {}
-            return {name: _WORDS[name][said.casefold()], **weekday}
+            of_one = {"limit": 1} if name == "direction" and said.casefold() in WORDS["extreme"] else {}
+            return {name: _WORDS[name][said.casefold()], **weekday, **of_one}
         if name in NUMBERS:
             number = self.message.token(part).number or 0
             return {name: int(number) if float(number).is_integer() else number}

@@ -9,6 +9,7 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.nlu.nlu_context import find_rows_at_hand
 from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields
+from orchestrator.pex.calls.consent import read_candidate
 from orchestrator.res.wording import name_slot, name_task
 from orchestrator.types import JsonObject
 
@@ -39,14 +40,22 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
 def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
     """Tell the fields of the current row that a message asks for; False when it asks for none."""
     listed = _find_rows_at_hand(turn)
-    if listed is None:
-        return False
-    row = {name: value for name, value in listed.current.items() if value is not None}
+    current = _find_offered(turn) if listed is None else listed.current
+    row = {name: value for name, value in current.items() if value is not None}
     asked = find_asked_fields(text, row)
     if asked:
         fields = _tell({name: row[name] for name in asked})
-        turn.changes.remark(RemarkKind.ROW_FIELDS, row=_name(listed, row), fields=fields)
+        name = "" if listed is None else _name(listed, row)
+        turn.changes.remark(RemarkKind.ROW_FIELDS, row=name, fields=fields)
     return bool(asked)
+
+
+def _find_offered(turn: RunningTurn) -> JsonObject:
+    """Find what a candidate that waits for a yes was offered by: "when does it land?" is asked about that."""
+    state = turn.changes.state
+    candidate = None if state.stack.active is None else read_candidate(state, state.stack.active)
+    data = {} if candidate is None else candidate.data
+    return {name: value for name, value in data.items() if isinstance(value, str | int | float)}
 
 
 def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:

@@ -89,8 +89,10 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
         text = text.upper() if entry.uppercase else text
         if text and pattern.fullmatch(text):
             return Valid(text)
-        wanted = f"; it is {entry.description}" if entry.description else ""
-        return Rejected(f"That is no {spec.name.replace('_', ' ')}{wanted}.")
+        is_told = entry.description in spec.prompt  # it is asked again by that
+        wanted = "" if is_told else f"; it is {entry.description}"
+        name = spec.description.removeprefix("the ") if spec.description.startswith("the ") else spec.name
+        return Rejected(f"That is no {name.replace('_', ' ')}{wanted}.")
 
     return check
 

@@ -104,6 +104,11 @@ class Gazetteer:
             return None
         return reading_of(values) if sure else Reading(candidates=values)
 
+    def is_little_known(self, kind: str, value: Json) -> bool:
+        """Tell whether a domain marks its main values, and this is none of them."""
+        main = self._main.get(kind)
+        return main is not None and (value,) not in main.values()
+
     def is_value(self, kind: str, value: Json) -> bool:
         """Tell whether this is a value itself, not only a name of one."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())

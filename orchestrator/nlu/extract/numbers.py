@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.found import MONEY, NUMBER, RANGE, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
 
@@ -216,6 +218,22 @@ def count_people(utterance: Utterance) -> tuple[int, str] | None:
                 return people + alone, utterance.surface(first, last)
             return None
     return None
+
+
+_ONE = word_set("a an another")
+_ONE_MORE = word_set("extra additional more further checked single")
+
+
+def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, Mention]:
+    """Count the one thing that is asked for without a number: "add a bag". `things`: slots, by what they count."""
+    words = utterance.words
+    counted: dict[str, Mention] = {}
+    for thing in things.keys() & set(words):
+        place = words.index(thing)
+        first = place - 1 if words[place - 1] not in _ONE_MORE else place - 2
+        if first >= 0 and words[first] in _ONE:
+            counted[things[thing]] = Mention(1, utterance.surface(first, place + 1))
+    return counted
 
 
 def _chain(words: list[str], first: int) -> tuple[int, int, bool]:

@@ -35,7 +35,7 @@ from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.plan_changes import read_plan_value
-from orchestrator.nlu.readers.rivals import find_owners, find_rivals
+from orchestrator.nlu.readers.rivals import doubt_little_known, find_owners, find_rivals
 from orchestrator.nlu.text import clean, tokenize
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
@@ -321,6 +321,7 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     mentions = {}
     if context.active is not None:
         mentions = withdrawals.replace_old(case.evidence, context.values, dict(case.evidence.mentions))
+        mentions = doubt_little_known(case.evidence, mentions, case.system1.extractor.gazetteer)
         takes = case.system1.slots.know(context.active).kinds
         either = find_owners(case.evidence, context, takes) if len(mentions) == 1 else ()
         if len(either) > 1:

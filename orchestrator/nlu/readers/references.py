@@ -120,7 +120,8 @@ def list_others(
             continue
         shown = Shown(flow.tools[0].tool_id, flow.dact, spec.key, [{}])
         message = Message(utterance, shown, spec, None)
-        if asks_for_another(utterance.text) or _by_comparison(message) is not None:
+        asks_for_all = "all" in utterance.words and not _nouns(message).isdisjoint(utterance.words)
+        if asks_for_all or asks_for_another(utterance.text) or _by_comparison(message) is not None:
             slots = {name: Mention(context.values[name]) for name in flow.slots if name in context.values}
             scores = (FlowScore(flow.dact, 1.0),)
             return Understanding(MessageKind.TASK, Source.SYSTEM1, utterance.text, flow.intent, scores, slots)

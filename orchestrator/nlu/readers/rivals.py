@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.found import DATE, NAME, NUMBER, QUOTE, RANGE, Candidate
+from orchestrator.nlu.extract.gazetteer import Gazetteer
 from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.slot_assignment import fits, is_negated
@@ -22,6 +24,9 @@ _INSTEAD = re.compile(
 _STRETCHES = [["to"], ["till"], ["until"], ["through"], ["-"], ["–"]]
 _LONGEST_STRETCH = 7
 """Days after the first that are worth offering."""
+_BEFORE_PLACES = word_set(
+    "to from via into in at for towards meant mean and or but not through near of be is"
+)
 _JOINING = [["and"], ["or"], [","], [",", "and"], [",", "or"]]
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
 """Kinds of values that are found where there are none."""
@@ -80,6 +85,25 @@ def _days_between(utterance: Utterance, days: Sequence[Candidate]) -> tuple[str,
     return tuple(
         str(first + timedelta(days=day)) for day in range(min((last - first).days, _LONGEST_STRETCH) + 1)
     )
+
+
+def doubt_little_known(
+    evidence: Evidence, mentions: Mapping[str, Mention], gazetteer: Gazetteer
+) -> dict[str, Mention]:
+    """Have it asked whether a little-known place is meant where no preposition says so: "I'd rather fly Iberia"."""
+    words = evidence.utterance.words
+    loose = {
+        one.text
+        for one in evidence.candidates
+        if one.first and words[one.first - 1].isalpha() and words[one.first - 1] not in _BEFORE_PLACES
+        if gazetteer.is_little_known(one.kind, one.readings[one.kind].value)
+    }
+    return {
+        name: replace(said, value=None, candidates=(said.value,))
+        if said.value and said.text in loose
+        else said
+        for name, said in mentions.items()
+    }
 
 
 def find_owners(

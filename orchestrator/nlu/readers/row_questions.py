@@ -37,6 +37,9 @@ _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     ),
     (word_set("address location station street"), word_set("where located address street location")),
     (word_set("phone contact"), word_set("phone number telephone contact call reach")),
+    (word_set("arrives"), word_set("land lands landing arrive arrives there")),
+    (word_set("departs departure"), word_set("depart departs leave leaves takeoff")),
+    (word_set("minutes duration"), word_set("long duration")),
     (
         word_set("time departs arrives leaving departure arrival"),
         word_set("when time start starts leave leaves"),
@@ -81,6 +84,8 @@ def find_asked_fields(text: str, fields: Iterable[str]) -> list[str]:
                 name: sum(_is_said(part, words) for part in own) / len(own) for name, own in near.items()
             }
             asked |= {name for name, share in shares.items() if share == max(shares.values())}
+    if len(asked) > 1 and "number" not in words:  # "how long is the flight" asks for no flight number
+        asked = {name for name in asked if not name.endswith("_number")}
     return [name for name in parts if name in asked]
 
 

@@ -191,7 +191,8 @@ def _ask_partial(asking: Asking) -> str:
     if about == "open":
         return templates.render("open", question=entry.metadata["question"])
     if about == "change":
-        return templates.render("choose_change", options=_labels(entry))
+        valued = [option for option in entry.options if "value" in option.payload]
+        return templates.render("choose_change", options=[option.label for option in valued])
     values: dict[str, Json] = {"options": _labels(entry), "slot": _name_asked(asking)}
     if flow is None:
         return templates.render("choose", **values)
