@@ -258,6 +258,23 @@ async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path,
     assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 7)
 
 
+FEWER = {"destination": "Mill Lane 3", "riders": "1"}
+CHANGED = [
+    *REFERRING["turns"][:16],
+    user("Actually could I have one rider", "CallTaxi", FEWER, act("INFORM", "riders", "1"), service="Taxis_1"),
+    system("To Mill Lane 3 for one?", act("CONFIRM", "riders", "1"), service="Taxis_1"),
+    user("Yes please.", "CallTaxi", FEWER, act("AFFIRM"), service="Taxis_1"),
+    system("It comes.", act("NOTIFY_SUCCESS"), call=("CallTaxi", FEWER), rows=[FEWER], service="Taxis_1"),
+]  # fmt: skip
+
+
+async def test_a_listed_number_is_changed_before_the_yes(data: Path, tmp_path: Path) -> None:
+    """PX-18: a turn that breaks there would leave the old number to be agreed to."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": CHANGED}))
+    figures = await measure(data, tmp_path)
+    assert (figures["misses"], figures["unfounded_transactions"]) == ([], 0)
+
+
 @pytest.mark.parametrize("is_planted", [False, True])
 async def test_a_wrong_understanding_books_nothing_unasked(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_planted: bool
