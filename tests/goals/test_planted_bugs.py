@@ -18,7 +18,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.nlu.readers import references
 from orchestrator.pex.calls import consent
-from orchestrator.plans import changes, edits, replanning
+from orchestrator.plans import changes, edits, recipe, replanning
 from orchestrator.plans.policy import PlanPolicy
 from tests.goals.conversations import Fault, Figures, converse_all
 from tests.goals.goal import Wish
@@ -120,6 +120,11 @@ def adopt_whatever_waits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(changes, "agrees", lambda plan, step, flow: True)
 
 
+def take_whatever_is_done(patch: pytest.MonkeyPatch) -> None:
+    """What was booked by itself serves a plan, with whatever values it has."""
+    patch.setattr(recipe, "same_value", lambda one, other: True)
+
+
 def trust_what_is_done(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks whether what steps have done agrees with the plan."""
     patch.setattr(edits, "find_outdated", lambda plan, effects: {})
@@ -214,6 +219,12 @@ BUGS = (
         adopt_whatever_waits,
         Fault.UNTRUE,
         (("offer", "switch"),),
+        kinds=("book", "trip"),
+    ),
+    Planted(
+        "what is done serves a plan it agrees with",
+        take_whatever_is_done,
+        Fault.DEAD_END,
         kinds=("book", "trip"),
     ),
     Planted(

@@ -148,3 +148,20 @@ async def test_a_change_that_a_model_takes_for_something_else_is_not_passed_over
             turn = await talk.say(later)
         assert "3 December" in turn["reply"], turn["reply"]
         assert turn["ambiguity"]["level"] == "confirmation"
+
+
+async def test_a_step_of_plans_is_not_begun_by_itself() -> None:
+    """Nobody can say the fares that it takes: asked for at an offer, they are not asked back."""
+    ask = "what are the outbound fares"
+    meanings = {
+        "fly me from oslo to rome on 3 december": as_task(
+            "book_flight", origin="Oslo", destination="Rome", date="3 december"
+        ),
+        ask: as_task("compare_fares"),
+    }
+    async with misled(meanings, "travel") as talk:
+        await talk.say("fly me from oslo to rome on 3 december")
+        turn = await talk.say(ask)
+        assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
+        assert turn["tools"] == []
+        assert turn["reply"].endswith("Shall I book it?")

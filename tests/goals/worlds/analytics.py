@@ -51,7 +51,7 @@ _OFFERS = (
     ("drop_column", r"column (?P<column>\w+) would be gone from (?P<table>\w+)"),
     ("filter", r"rows of (?P<table>\w+) would stay (?P<condition>where .*?), and"),
     ("delete_rows", r"rows of (?P<table>\w+) would go (?P<condition>where .*?)\. Shall"),
-    ("undo", r"^Undoing a change"),
+    ("undo", r"(?m)^Undoing a change"),
     ("deduplicate", r"rows of (?P<table>\w+) repeats? (?:an )?earlier ones?(?: in (?P<column>\w+) alone)?"),
     (
         "rename",
@@ -137,7 +137,7 @@ class Analytics:
 
         if any(action["name"] == "compensate_effect" for action in actions):
             return seen("redo")
-        if re.search(r"Shall I [^?]*\?\s*$", text):
+        if re.search(r"Shall I [^?]*\?\s*$", text, re.MULTILINE):
             return seen("offer", *_read_offer(text))
         asked = [line for line in text.split("\n") if "?" in line]
         if asked and "like to change?" in asked[-1]:

@@ -217,6 +217,37 @@ async def test_without_a_model_a_trip_is_planned_where_advice_was_asked_for() ->
     assert "Saturday 5 December" in (await talk.say("5 december"))["reply"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "told", "left"),
+    [
+        (
+            "book a flight from oslo to bergen on 3 december",
+            "book oslo to rome on the 5th",
+            ["from Thursday 3 December to Saturday 5 December", "from Bergen (BGO) to Rome (FCO)"],
+            [("OSL", "FCO")],
+        ),
+        (
+            TRIP.format("rome"),
+            "plan a trip from oslo to athens on 4 december, back on 9 december",
+            ["from Rome (FCO) to Athens (ATH)", "from Saturday 5 December to Wednesday 9 December"],
+            [("OSL", "ATH")],
+        ),
+    ],
+)
+async def test_a_second_request_of_an_open_type_says_each_value_that_it_changes(
+    first: str, second: str, told: list[str], left: list[tuple[str, str]]
+) -> None:
+    talk = begin()
+    old = await talk.say(first)
+    offer = await talk.say(second)
+    assert [one for one in told if f" {one}." not in offer["reply"]] == []
+    assert "flight_book" not in offer["tools"]
+    stale = next(action for action in old["actions"] if action["name"] == "confirm")
+    assert "no longer open" in (await talk.act("confirm", stale["payload"]))["reply"]
+    await talk.say("yes")
+    assert await booked(talk) == left
+
+
 async def days(talk: Conversation) -> list[str]:
     """The days of what is booked, as the store has them."""
     records = talk.simulator.records[DEFAULT_TENANT]

@@ -304,6 +304,23 @@ async def test_what_a_model_gets_wrong_is_mended_by_the_words(
     assert (figures["made_annotated"], figures["reached"]) == (1.0, 1.0)
 
 
+FEWER = {"destination": "Mill Lane 3", "riders": "1"}
+CHANGED = [
+    *REFERRING["turns"][:16],
+    user("Actually could I have one rider", "CallTaxi", FEWER, act("INFORM", "riders", "1"), service="Taxis_1"),
+    system("To Mill Lane 3 for one?", act("CONFIRM", "riders", "1"), service="Taxis_1"),
+    user("Yes please.", "CallTaxi", FEWER, act("AFFIRM"), service="Taxis_1"),
+    system("It comes.", act("NOTIFY_SUCCESS"), call=("CallTaxi", FEWER), rows=[FEWER], service="Taxis_1"),
+]  # fmt: skip
+
+
+async def test_a_listed_number_is_changed_before_the_yes(data: Path, tmp_path: Path) -> None:
+    """PX-18: a turn that breaks there would leave the old number to be agreed to."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": CHANGED}))
+    figures = await measure(data, tmp_path)
+    assert (figures["misses"], figures["unfounded_transactions"]) == ([], 0)
+
+
 @pytest.mark.parametrize("is_planted", [False, True])
 async def test_a_wrong_understanding_books_nothing_unasked(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_planted: bool
