@@ -125,6 +125,8 @@ class Understanding:
     """True when a model was wanted and could not be had."""
     by_model_alone: bool = False
     """A model has understood it so and System 1 has not: what lasts is asked about before it is done."""
+    refers: bool = False
+    """A model has named what an earlier task or a displayed row has, and the message does not name."""
     either: tuple[str, ...] = ()
     """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[str, ...] = ()

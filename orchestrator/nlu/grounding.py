@@ -52,6 +52,13 @@ class Grounding:
             or not (is_name or self._can_be_judged(kinds))
         )
 
+    def refers(self, value: Json, slot: SlotSpec | None) -> bool:
+        """Say whether a name comes from an earlier task or a displayed row, and not from the message itself."""
+        if slot is None or not accepts_names(slot) or self._tells(self._said[0], value, kinds_of(slot)):
+            return False
+        known = any(same_value(value, one) for one in self._known())
+        return known and not _names(self._said[0], value)
+
     def _is_handed_on(self, value: Json, slot: SlotSpec) -> bool:
         """Say whether an earlier task has a value under a name that is declared to mean the same."""
         return any(
@@ -84,10 +91,11 @@ class Grounding:
         )
 
     def _belongs_to_another(self, value: str, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Say whether a value is known for another slot of the flow, and not for this one, which has known ones."""
-        if slot.entity is None or self._is_listed(value, slot):
-            return False
-        return any(self._is_listed(value, other) for other in flow.slots.values() if other.name != slot.name)
+        """Say whether a value is known for another slot of the flow, and not for this one."""
+        others = [other for other in flow.slots.values() if other.name != slot.name]
+        if slot.entity is None:
+            return any(value in other.values for other in others)
+        return not self._is_listed(value, slot) and any(self._is_listed(value, other) for other in others)
 
     def _is_listed(self, value: str, slot: SlotSpec) -> bool:
         kind = value_kind(slot.name) if slot.entity is None else entity_kind(slot.entity)

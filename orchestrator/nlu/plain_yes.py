@@ -116,6 +116,12 @@ def is_plain_yes(text: str, question: str) -> bool:
     )
 
 
+def only_agrees(text: str) -> bool:
+    """Say whether a text agrees and names nothing to do: whoever hears a request or a no in it is wrong."""
+    words = _words_of(text.casefold().replace("’", "'"))
+    return is_plain_yes(text, "") and all(word in _YES or word in _AROUND for word in words)
+
+
 def _agrees(text: str, question: str) -> bool:
     """Say whether every word of a sentence agrees, repeats the question or means nothing."""
     words = _words_of(text)

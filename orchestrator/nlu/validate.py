@@ -7,7 +7,7 @@ and entity names repaired or declared partial.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -15,11 +15,12 @@ from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.extractor import Extractor, kinds_of, value_kind
+from orchestrator.nlu.extract.extractor import kinds_of, value_kind
 from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
@@ -27,15 +28,17 @@ MOST_FLOWS = 3
 _OF_ACTIVE = frozenset(
     {MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION, MessageKind.DENIAL, MessageKind.UNKNOWN}
 )
+_OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
 class Validation:
     """Checks understandings against one domain."""
 
-    def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, extractor: Extractor) -> None:
+    def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, system1: System1) -> None:
         self._flows = flows
         self._types = types
-        self._extractor = extractor
+        self._system1 = system1
+        self._extractor = system1.extractor
         steps = {step.dact for flow in flows.values() for step in flow.recipe}
         self._only_steps = {dact for dact in steps if dact in flows and not flows[dact].examples}
 
@@ -52,6 +55,9 @@ class Validation:
         if understanding.source is Source.SYSTEM2 and spec is not None:
             grounding = Grounding(self._extractor, context, understanding.text)
             slots = _keep_founded(slots, spec, grounding, problems)
+            slots |= self._read_again(slots, spec, context, understanding.text)
+            refers = any(grounding.refers(one.value, spec.slots.get(name)) for name, one in slots.items())
+            understanding = replace(understanding, refers=refers)
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
             slots = {name: one for name, one in slots.items() if name in asked_for or not one.is_open}
             if kind in _OF_ACTIVE and any(mention.is_open for mention in slots.values()):
@@ -61,6 +67,16 @@ class Validation:
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
             checked = replace(checked, target=spec.dact)
         return checked, problems
+
+    def _read_again(
+        self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, text: str
+    ) -> dict[str, Mention]:
+        """Find in the words of a message the values that a model has got wrong."""
+        grounded = {name for name, slot in spec.slots.items() if slot.grounded}
+        wrong = {name for name in grounded & slots.keys() if slots[name].value is None}
+        said = self._system1.slots_for(text, spec, context) if wrong else {}
+        found = {name: one for name, one in said.items() if name in wrong and one.value is not None}
+        return self._check_slots(found, spec, context, [])
 
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
@@ -209,6 +225,8 @@ def _reconsider(
         return MessageKind.CORRECTION  # it is looked up once more, with these values
     if understanding.source is not Source.SYSTEM2:
         return kind
+    if flows and kind not in _OF_NO_TASK and _begins(known[flows[0].dact], named, context):
+        return MessageKind.TASK
     asked = known[flows[0].dact].slots if flows else ()
     is_foreign = kind is MessageKind.TASK and named.isdisjoint(asked)
     if context.active is not None:
@@ -218,6 +236,17 @@ def _reconsider(
     is_again = last is not None and last.family is Family.READ and named <= last.slots.keys()
     is_else = is_foreign or kind is MessageKind.CANCELLATION
     return MessageKind.CORRECTION if is_again and is_else else kind
+
+
+def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
+    """Say whether a message gives values to a task that nobody works on, whatever kind a model calls it.
+
+    The task at work, or the last one, has no place for them: it was begun by mistake, or is to wait.
+    """
+    at_hand = {flow.dact for flow in context.tasks} | {past.spec.dact for past in context.completed}
+    last = context.active or next((past.spec for past in context.completed), None)
+    fits = last is not None and named <= last.slots.keys()
+    return spec.dact not in at_hand and not fits and not named.isdisjoint(spec.slots)
 
 
 def _is_day(value: str) -> bool:

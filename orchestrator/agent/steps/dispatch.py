@@ -13,10 +13,11 @@ from orchestrator.agent.open_question import leave_open, reject, says_yes
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import done_by, put_off
 from orchestrator.dialogue.ambiguity import Ambiguity, Option
+from orchestrator.dialogue.changes.inheritance import REFERRED
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.nlu.leftovers import name_meant
-from orchestrator.nlu.plain_yes import is_plain_yes
+from orchestrator.nlu.plain_yes import is_plain_yes, only_agrees
 from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.plans.edits import ABOUT_DONE, KEEP
 from orchestrator.types import JsonObject, is_object
@@ -77,6 +78,8 @@ def _note_work(turn: RunningTurn, understood: Understanding) -> None:
         follow_row(turn, active)
     if understood.by_model_alone and understood.kind not in CHANGES_NOTHING:
         doubt(active)
+    if understood.refers:
+        active.notes[REFERRED] = True
 
 
 def _read_decision(understood: Understanding) -> str | None:
@@ -121,6 +124,9 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     match understood.kind:
         case MessageKind.TASK:
             alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
+        case MessageKind.DENIAL | MessageKind.CANCELLATION:
+            # a model has heard a no, and the words refuse nothing
+            alike = understood.by_model_alone and not understood.slots and only_agrees(understood.text)
         case MessageKind.UNKNOWN | MessageKind.CORRECTION:
             # "make it so", and not "make it" with what was offered
             alike = not understood.slots and is_plain_yes(understood.text, "")

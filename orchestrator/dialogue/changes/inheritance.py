@@ -7,7 +7,11 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import Mention
 from orchestrator.types import Json, JsonObject
+
+REFERRED = "referred"
+"""The note of a flow for which a model has itself found what the user referred to."""
 
 
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
@@ -31,10 +35,14 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
         giver = _giver_of(state, name)
         if giver is not None and (_contradicts(flow, giver) or _depends_on_another(flow, name, giver)):
             flow.clear(name)
+    left = {name for name, one in said.items() if isinstance(one, Mention) and one.is_open}
     carried = [
-        name for name in flow.spec.slots if name not in said and _take_by_another_name(state, flow, name)
+        name
+        for name in flow.spec.slots
+        if (name not in said or (refers and name in left)) and _take_by_another_name(state, flow, name)
     ]
-    if not (refers or flow.spec.confirm or flow.is_filled()):
+    found_by_model = any(REFERRED in one.notes for one in (*state.stack.flows, *state.completed))
+    if not flow.spec.confirm and (found_by_model or not (refers or flow.is_filled())):
         for name in carried:
             flow.clear(name)
         return []

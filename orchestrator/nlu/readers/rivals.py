@@ -96,7 +96,8 @@ def doubt_little_known(
         one.text
         for one in evidence.candidates
         if one.first and words[one.first - 1].isalpha() and words[one.first - 1] not in _BEFORE_PLACES
-        if gazetteer.is_little_known(one.kind, one.readings[one.kind].value)
+        # what has several readings may be of a kind for which it has none
+        if one.kind in one.readings and gazetteer.is_little_known(one.kind, one.readings[one.kind].value)
     }
     return {
         name: replace(said, value=None, candidates=(said.value,))

@@ -69,7 +69,7 @@ def validated(
     mentions = {name: Mention(value, str(value)) for name, value in slots.items()}
     flows = {dact: _grounded(flow) for dact, flow in FLOW_MAP.items()}
     understood = Understanding(kind, Source.SYSTEM2, text, flows=scores, slots=mentions)
-    return Validation(flows, EVERY_TYPE, system1().extractor).validate(understood, context)[0]
+    return Validation(flows, EVERY_TYPE, system1()).validate(understood, context)[0]
 
 
 def _grounded(flow: FlowSpec) -> FlowSpec:
@@ -80,8 +80,14 @@ def _grounded(flow: FlowSpec) -> FlowSpec:
 def test_another_day_than_was_said_leaves_the_day_open(kind: MessageKind) -> None:
     """PX-18: what is held is no longer wanted as it is, and a yes to it is none."""
     context = replace(confirming(), active=_grounded(BOOK))
-    result = validated(kind, context, text="make it Friday next week", date="2026-12-20")
+    result = validated(kind, context, text="make it another day", date="2026-12-20")
     assert (result.kind, result.slots["date"].is_open) == (MessageKind.CORRECTION, True)
+
+
+def test_a_day_that_a_model_has_got_wrong_is_read_in_the_words() -> None:
+    context = replace(confirming(), active=_grounded(BOOK))
+    result = validated(MessageKind.SLOT_VALUE, context, text="make it Sunday", date="2026-12-20")
+    assert result.slots["date"].value == "2026-11-22"
 
 
 def test_what_a_new_task_was_given_and_nobody_said_is_asked_for() -> None:
@@ -97,6 +103,15 @@ def test_values_of_the_task_at_work_are_for_it(kind: MessageKind, dact: str) -> 
     """Otherwise the old value would be offered again, and agreed to."""
     result = validated(kind, booking(), dact, text="on Sunday", date="2026-11-22")
     assert (result.kind, result.slots["date"].value) == (MessageKind.SLOT_VALUE, "2026-11-22")
+
+
+@pytest.mark.parametrize(
+    "kind", [MessageKind.SLOT_VALUE, MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.CHITCHAT]
+)
+def test_values_of_a_task_that_nobody_works_on_ask_for_it(kind: MessageKind) -> None:
+    """The task at work was begun by mistake, or is to wait."""
+    result = validated(kind, booking(), "check_booking", text="PX4K2L is my reference", ref="PX4K2L")
+    assert (result.kind, result.slots["ref"].value) == (MessageKind.TASK, "PX4K2L")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.nlu.grounding import Grounding
+from parley.evaluation.dialogues.annotated import Mistaken
 from parley.evaluation.dialogues.drive import drive
 from parley.evaluation.dialogues.telling import By, Telling
 from parley.main import app
@@ -256,6 +258,67 @@ async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path,
     figures = await measure(data, tmp_path, Telling.SAID)
     assert figures["misses"] == []
     assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 7)
+
+
+ELSEWHERE = [
+    *REFERRING["turns"][:12],
+    user("I also need a hotel.", "FindHotel", {}, act("INFORM_INTENT", "intent", "FindHotel"), service="Hotels_1"),
+    system("Where?", act("REQUEST", "town"), service="Hotels_1"),
+    user("Bergen, please", "FindHotel", {"town": "Bergen"}, act("INFORM", "town", "Bergen"), service="Hotels_1"),
+    system("Found one.", call=("FindHotel", {"town": "Bergen"}), rows=[{"town": "Bergen", "hotel": "Quay"}],
+           service="Hotels_1"),
+]  # fmt: skip
+
+
+async def test_what_a_model_leaves_open_that_finds_references_itself_is_asked_for(
+    data: Path, tmp_path: Path
+) -> None:
+    """FS-7: it has named the restaurant that the user only chose; a hotel may be in any town then."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": ELSEWHERE}))
+    figures = await measure(data, tmp_path)
+    assert figures["misses"] == []
+    assert (figures["made_annotated"], figures["annotated_calls"]) == (1.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("turn", "mistake"),
+    [
+        (1, {"kind": "denial"}),
+        (1, {"slots": {"city": "Fjord Hotel", "cuisine": "Greek"}}),
+        (1, {"slots": {"city": "Greek", "cuisine": "Oslo"}}),
+        (6, {"kind": "denial"}),
+    ],
+    ids=["no request", "nobody's value", "exchanged", "no yes"],
+)
+async def test_what_a_model_gets_wrong_is_mended_by_the_words(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int, mistake: dict[str, Any]
+) -> None:
+    """PX-18, NL-7: a request, its values, and a plain yes are read in what the user says."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": REFERRING["turns"][:12]}))
+    turns = count(1)
+    monkeypatch.setattr(
+        Mistaken, "distort", lambda _self, meant: {**meant, **(mistake if next(turns) == turn else {})}
+    )
+    figures = await measure(data, tmp_path)
+    assert figures["misses"] == []
+    assert (figures["made_annotated"], figures["reached"]) == (1.0, 1.0)
+
+
+FEWER = {"destination": "Mill Lane 3", "riders": "1"}
+CHANGED = [
+    *REFERRING["turns"][:16],
+    user("Actually could I have one rider", "CallTaxi", FEWER, act("INFORM", "riders", "1"), service="Taxis_1"),
+    system("To Mill Lane 3 for one?", act("CONFIRM", "riders", "1"), service="Taxis_1"),
+    user("Yes please.", "CallTaxi", FEWER, act("AFFIRM"), service="Taxis_1"),
+    system("It comes.", act("NOTIFY_SUCCESS"), call=("CallTaxi", FEWER), rows=[FEWER], service="Taxis_1"),
+]  # fmt: skip
+
+
+async def test_a_listed_number_is_changed_before_the_yes(data: Path, tmp_path: Path) -> None:
+    """PX-18: a turn that breaks there would leave the old number to be agreed to."""
+    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": CHANGED}))
+    figures = await measure(data, tmp_path)
+    assert (figures["misses"], figures["unfounded_transactions"]) == ([], 0)
 
 
 @pytest.mark.parametrize("is_planted", [False, True])
