@@ -65,8 +65,8 @@ def write(understood: Understanding | None) -> Any:
 
 
 def can_be_written(mention: Mention) -> bool:
-    """Values and words can; a slot that is left open, and a stretch of days, cannot: its words are its last day's."""
-    return not mention.is_open and len(mention.candidates) < 3
+    """Values and words can; what is left open, a doubted value and a stretch of days cannot: their words say less."""
+    return not mention.is_open and len(mention.candidates) in {0, 2}
 
 
 def write_value(mention: Mention) -> Any:

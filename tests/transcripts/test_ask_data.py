@@ -119,7 +119,7 @@ async def test_a_number_that_no_row_has_goes_back_to_the_model() -> None:
     invented = answer(answer="There are 1,234 of them.")
     statement = "SELECT count(*) AS cars FROM cars WHERE cylinders > 6"
     async with talk(run(statement), invented, Computed(report), rules=RULES, domain="analytics") as t:
-        turn = await t.say("how many cars have more than 6 cylinders")
+        turn = await t.say("how many cars have more cylinders than the usual six")
 
         assert "1,234 stands neither in the rows nor in the question" in t.told()
         assert "1,234" not in turn["reply"]

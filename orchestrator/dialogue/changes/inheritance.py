@@ -35,11 +35,11 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
         giver = _giver_of(state, name)
         if giver is not None and (_contradicts(flow, giver) or _depends_on_another(flow, name, giver)):
             flow.clear(name)
-    left = {name for name, one in said.items() if isinstance(one, Mention) and one.is_open}
+    to_be_found = {name for name, one in said.items() if refers and isinstance(one, Mention) and one.is_open}
     carried = [
         name
         for name in flow.spec.slots
-        if (name not in said or (refers and name in left)) and _take_by_another_name(state, flow, name)
+        if (name not in said or name in to_be_found) and _take_by_another_name(state, flow, name)
     ]
     found_by_model = any(REFERRED in one.notes for one in (*state.stack.flows, *state.completed))
     if not flow.spec.confirm and (found_by_model or not (refers or flow.is_filled())):

@@ -151,8 +151,6 @@ WRONG: list[tuple[str, str]] = [
     (RENAME, wrong(RENAME, slots={"table": "cars", "column": "weight", "new_name": "mass"})),
     (RENAME, wrong(RENAME, **task("drop_table", table="cars"))),
     (RENAME, wrong(RENAME, **task("drop_column", table="cars", column="mpg"))),
-    (RENAME, wrong(RENAME, kind="confirmation")),
-    (RENAME, wrong(RENAME, kind="correction", target="undo")),
 ]  # fmt: skip
 
 
@@ -164,6 +162,13 @@ async def test_a_wrong_answer_does_nothing_by_itself(said: str, answer: str) -> 
         assert await done(talk) == []
         assert any(one in turn["reply"] for one in ("?", "did not", "not sure")), turn["reply"]
         assert turn["flows"] == [] or turn["ambiguity"] is not None, turn["reply"]
+
+
+@pytest.mark.parametrize("changed", [{"kind": "confirmation"}, {"kind": "correction", "target": "undo"}])
+async def test_values_that_begin_a_task_ask_for_it_whatever_kind_is_named(changed: dict[str, str]) -> None:
+    async with answered(RENAME, Answer(text=wrong(RENAME, **changed))) as (talk, _model):
+        await talk.say(RENAME)
+        assert await done(talk) == DONE[RENAME]
 
 
 @pytest.mark.parametrize("said", [FLY, RENAME])

@@ -17,7 +17,7 @@ from orchestrator.turns.event import Event
 from tests.transcripts.skills.skilled import Talk, answer, finish, judge, judged, talk
 from tests.transcripts.test_ask_data import RULES, run
 
-QUESTION = "how many cars have more than 6 cylinders"
+QUESTION = "how many cars have more cylinders than the usual six"
 COUNTED = run("SELECT count(*) AS cars FROM cars WHERE cylinders > 6")
 TEXT = "It is 108, which is more than a quarter of all that the table has, with “V” engines and the like."
 GOOD: tuple[Rule, ...] = RULES
