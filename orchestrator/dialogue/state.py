@@ -29,7 +29,7 @@ from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
-from orchestrator.types import FlowId, JsonObject, SessionId
+from orchestrator.types import Epoch, FlowId, JsonObject, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,6 @@ class StateLimits:
 
 
 DEFAULT_LIMITS = StateLimits()
-KEPT_STATES = 1024
 CANDIDATES_KEPT = 3
 SHOWN_BEFORE = 3
 
@@ -53,13 +52,14 @@ SHOWN_BEFORE = 3
 class DialogueState:
     """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last, and
     `shown_before` those of other flows, latest last. `later`: requests that were made together with another one, by
-    the flow that comes first. `written`: completed flows as JSON, so that each is written once.
+    the flow that comes first. `written`: completed flows as JSON, each written once. `epoch`: of its own commit.
 
     The open questions refer to the state's own stack.
     """
 
     session: SessionId
     turn: int = 0
+    epoch: int = 0
     prediction: Prediction = field(default_factory=Prediction)
     flags: Flags = field(default_factory=Flags)
     stack: FlowStack = field(default_factory=FlowStack)
@@ -82,8 +82,6 @@ class DialogueState:
     def new(cls, session_id: SessionId) -> DialogueState:
         return cls(session_id)
 
-    # What a turn does
-
     def put_off(self, first: FlowId, *requests: str) -> None:
         """Keep requests until a flow has ended, behind those that wait for it already."""
         self.later.setdefault(first, []).extend(requests)
@@ -101,6 +99,11 @@ class DialogueState:
         for flow_id in first or tuple(self.later):
             self.later.pop(flow_id, None)
 
+    def follow(self, epoch: Epoch) -> bool:
+        """Take in what a session's next commit has; False if the one before it has no part in this state."""
+        before, self.epoch = self.epoch, epoch
+        return before in {0, epoch - 1}
+
     def begin_turn(self) -> None:
         self.turn += 1
 
@@ -109,7 +112,7 @@ class DialogueState:
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
-        """Take over from a state that is thrown away what cannot be taken back: effects, and what was taken in."""
+        """Take over from a state that is thrown away what stays: effects, and what was taken in."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
 
@@ -243,8 +246,6 @@ class DialogueState:
         steps = {step.flow_id for flow in stacked if isinstance(flow, PlanFlow) for step in flow.steps}
         return own | corrected | steps
 
-    # JSON
-
     def serialize(self) -> JsonObject:
         """As JSON; shares no container that is changed later. What does not change is the same object each time."""
         body = dump(self, without=_WRITTEN_APART)
@@ -313,7 +314,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
 _WRITTEN_APART: Mapping[str, bool] = dict.fromkeys(
     ("stack", "completed", "history", "written", "ambiguity"), True
 )
-_SELDOM = frozenset({"summary", "entities", "shown", "shown_before", "later"})
+_SELDOM = frozenset({"summary", "entities", "shown", "shown_before", "later", "epoch"})
 """Not written while there is nothing in them."""
 
 
@@ -329,12 +330,11 @@ class Decoded:
 class StateCache:
     """Decoded states of sessions that stay on this process, so that they are not parsed again every turn.
 
-    An entry is found by the very bytes it was written as, never by a number: whatever another process
-    commits meanwhile has other bytes. Taking an entry removes it, because a turn changes the state in place.
-    At most `size` sessions; the one kept longest ago goes first.
+    An entry is found by the very bytes it was written as: whatever another process commits meanwhile has others.
+    Taking it removes it, because a turn changes it in place. Of more than `size`, the one kept longest ago goes.
     """
 
-    def __init__(self, size: int = KEPT_STATES) -> None:
+    def __init__(self, size: int = 1024) -> None:
         self._size = size
         self._entries: OrderedDict[SessionId, Decoded] = OrderedDict()
 

@@ -22,6 +22,7 @@ from orchestrator.memory.user_memory import UserPreferences, assumable, owner_of
 from orchestrator.models.calling import CallContext
 from orchestrator.models.journal import CallJournal
 from orchestrator.nlu.module import NLU
+from orchestrator.pex.calls.consent import drop_candidate
 from orchestrator.pex.skills.components import search_documents
 from orchestrator.ports.memory.documents import Passage
 from orchestrator.ports.memory.preferences import PreferenceStore
@@ -29,7 +30,7 @@ from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry.signals import keep_for_turn
 from orchestrator.telemetry.traces import Phases
 from orchestrator.turns.lease import Lease, Work
-from orchestrator.types import JsonObject
+from orchestrator.types import Epoch, JsonObject
 
 
 class RecentTurns:
@@ -206,7 +207,19 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 
 
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
-    """Decode the state of a lease; gives it, and the same as it was stored."""
+    """Decode the state of a lease; gives it, and the same as it was stored.
+
+    A turn that broke or was stopped is no part of it. What was said there may have changed what is offered, so the
+    offer is made anew before a yes counts (AM-3).
+    """
+    state, stored = _read(lease, modules)
+    if not state.follow(Epoch(lease.epoch + 1)):
+        for flow in state.stack.flows:
+            drop_candidate(flow)
+    return state, stored
+
+
+def _read(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
     raw = lease.state
     if raw is None or raw in FRESH:
         return DialogueState.new(lease.session_id), {}

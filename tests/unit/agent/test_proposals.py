@@ -90,7 +90,7 @@ async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, cha
 
     assert decided["decision"] == "dropped"
     assert decided["reason"]
-    assert state_of(talk) == before
+    assert state_of(talk) == {**before, "epoch": before["epoch"] + 1}
 
 
 async def test_a_repair_of_a_state_that_has_gone_on_is_dropped() -> None:

@@ -92,6 +92,25 @@ async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.Monke
     assert turn["ambiguity"]["level"] == "confirmation"
 
 
+@pytest.mark.parametrize("error", [RuntimeError("boom"), DeadlineExceeded("Late."), TurnCancelled("Stop.")])
+async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AM-3, AG-4: the change was lost, so the yes that was typed after it agrees to nothing yet."""
+    talk = simulate()
+    await talk.say("order toner for printer two")
+    with monkeypatch.context() as broken:
+        break_at("dispatch", error, broken)
+        await talk.say("for printer one instead")
+
+    turn = await talk.say("yes")
+
+    assert turn["ambiguity"]["level"] == "confirmation"
+    assert not state_of(talk)["effects"]
+    await talk.say("yes")
+    assert [note["arguments"] for note in state_of(talk)["effects"]] == [{"offer": "T-3"}]
+
+
 async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """AG-4, RT-12: the order stands, and nobody says that nothing was changed."""
     talk = simulate()
