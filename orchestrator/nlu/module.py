@@ -55,7 +55,7 @@ class NLU:
         """Whether there is a model that may be asked, though it may be down."""
         self._setup = ReaderSetup(domain, self.system1.flows, self.system1.read, self._askers, development)
         self._readers = make_readers(self._setup)
-        self._validation = Validation(self.system1.flows, domain.slot_types, self.system1)
+        self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
 
     async def think(
         self, text: str, state: DialogueState, turn: TurnContext, call: CallContext | None = None

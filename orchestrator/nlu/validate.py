@@ -15,12 +15,11 @@ from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.extractor import kinds_of, value_kind
+from orchestrator.nlu.extract.extractor import Extractor, kinds_of, value_kind
 from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
@@ -34,11 +33,10 @@ _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKin
 class Validation:
     """Checks understandings against one domain."""
 
-    def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, system1: System1) -> None:
+    def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, extractor: Extractor) -> None:
         self._flows = flows
         self._types = types
-        self._system1 = system1
-        self._extractor = system1.extractor
+        self._extractor = extractor
         steps = {step.dact for flow in flows.values() for step in flow.recipe}
         self._only_steps = {dact for dact in steps if dact in flows and not flows[dact].examples}
 
@@ -55,7 +53,6 @@ class Validation:
         if understanding.source is Source.SYSTEM2 and spec is not None:
             grounding = Grounding(self._extractor, context, understanding.text)
             slots = _keep_founded(slots, spec, grounding, problems)
-            slots |= self._read_again(slots, spec, context, understanding.text)
             refers = any(grounding.refers(one.value, spec.slots.get(name)) for name, one in slots.items())
             understanding = replace(understanding, refers=refers)
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
@@ -67,16 +64,6 @@ class Validation:
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
             checked = replace(checked, target=spec.dact)
         return checked, problems
-
-    def _read_again(
-        self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, text: str
-    ) -> dict[str, Mention]:
-        """Find in the words of a message the values that a model has got wrong."""
-        grounded = {name for name, slot in spec.slots.items() if slot.grounded}
-        wrong = {name for name in grounded & slots.keys() if slots[name].value is None}
-        said = self._system1.slots_for(text, spec, context) if wrong else {}
-        found = {name: one for name, one in said.items() if name in wrong and one.value is not None}
-        return self._check_slots(found, spec, context, [])
 
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext

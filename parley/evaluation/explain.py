@@ -40,7 +40,7 @@ async def explain(
             message = replace(message, guess=reading)
     last = decided or message.guess
     assert last is not None, "System 1 reads every message"
-    validation = Validation(system1.flows, loaded.domain.slot_types, system1)
+    validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
     understanding, problems = validation.validate(last.understanding, context)
     refused = any(
         not flow.dact for flow in last.understanding.flows

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -21,6 +22,7 @@ from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
 
 WORKERS = 3
 LOOK_EVERY_S = 0.05
+IDLE_FOR_S = 2.0
 
 
 @pytest.fixture
@@ -86,6 +88,16 @@ def _text(number: int) -> str:
     return "effect wait 0.8" if number % 2 == 0 else "wait 0.8"
 
 
+async def _choose_at_work(pool: WorkerPool, takeovers: Takeovers, chance: random.Random) -> psutil.Process:
+    """A worker with turns at work. One that finds nothing to do for a while is not waited for."""
+    while True:
+        victim = chance.choice(pool.ready())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_FOR_S):
+                await _until(lambda victim=victim: takeovers.is_at_work(victim))
+                return victim
+
+
 async def _kill_again_and_again(pool: WorkerPool, takeovers: Takeovers, kills: int) -> None:
     """Kill a worker that is at work, start another in its place, wait until it is ready; repeat.
 
@@ -94,11 +106,7 @@ async def _kill_again_and_again(pool: WorkerPool, takeovers: Takeovers, kills: i
     chance = random.Random(7)
     while takeovers.kills < kills:
         await _until(lambda: len(pool.ready()) == WORKERS)
-        at_work: list[psutil.Process] = []
-        while not at_work:  # whichever that is: one that finds nothing to do must not be waited for
-            await asyncio.sleep(LOOK_EVERY_S)
-            at_work = await asyncio.to_thread(lambda: [*filter(takeovers.is_at_work, pool.ready())])
-        victim = chance.choice(at_work)
+        victim = await _choose_at_work(pool, takeovers, chance)
         pool.forget(victim)
         await asyncio.to_thread(takeovers.kill, victim)
         pool.begin()

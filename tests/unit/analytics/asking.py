@@ -53,7 +53,7 @@ def understood(request: Request) -> tuple[str, dict[str, Any]]:
     specs = {flow.spec.dact: flow.spec for flow in loaded.domain.flows.values()}
     past = tuple(PastFlow(specs[Dact(dact)], values) for dact, values in request.after.items())
     context = NluContext(TODAY, completed=past)
-    validation = Validation(system1.flows, loaded.domain.slot_types, system1)
+    validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
     found = validation.validate(system1.think(request.say, context).understanding, context)[0]
     flow = found.flows[0].dact if found.kind == "task" else str(found.target or found.kind)
     values = {name: m.value if m.invalid is None else m.text for name, m in found.slots.items()}

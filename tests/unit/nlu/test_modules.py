@@ -109,7 +109,7 @@ def test_actions_that_are_none_name_the_field(name: str, payload: dict) -> None:
 
 
 def validated(understanding: Understanding, context=None) -> tuple[Understanding, list[str]]:
-    checker = Validation(FLOW_MAP, EVERY_TYPE, system1())
+    checker = Validation(FLOW_MAP, EVERY_TYPE, system1().extractor)
     return checker.validate(understanding, context or nothing_open())
 
 
