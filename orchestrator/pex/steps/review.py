@@ -47,7 +47,10 @@ def _drop_too_early(run: Execution) -> str | None:
     """Empty one of two days that are out of order, say why, and name it: the later one, unless the user said that
     one alone; who names the same day again is asked for the other one (IR-4, AM-4).
     """
-    flow, values = run.flow, run.flow.values()
+    flow = run.flow
+    if not any(slot.not_before for slot in flow.spec.slots.values()):
+        return None
+    values = flow.values()
     found = find_too_early(flow, values)
     if found is None:
         return None

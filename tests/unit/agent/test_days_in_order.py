@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.deeds.test_corrections_in_plans import days
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_transcripts import trained
+from tests.unit.domain.factories import ONTOLOGY, edit, write_domain
+from tests.unit.domain.test_mistakes import find
 
 LOAN = "borrow Emma from 1 december to 5 december"
 EARLY = "Wednesday 2 December is before the day you fetch it, Wednesday 9 December."
@@ -134,3 +137,24 @@ async def test_in_a_plan_days_move_along_whatever_else_is_changed_with_them() ->
     await talk.say("yes")
     await talk.say("yes")
     assert await days(talk) == ["2026-12-09", "2026-12-13"]
+
+
+@pytest.mark.parametrize(
+    ("slot", "other", "message"),
+    [
+        ("date", "back", "there is no other date slot 'back'"),
+        ("date", "date", "there is no other date slot 'date'"),
+        ("date", "cabin", "there is no other date slot 'cabin'"),
+        ("cabin", "date", "belongs to slots of type date"),
+    ],
+)
+def test_a_day_that_may_not_be_before_what_is_no_other_day(
+    tmp_path: Path, slot: str, other: str, message: str
+) -> None:
+    """IR-4: it would never be held to the order."""
+    kind = "date" if slot == "date" else "category"
+    ontology = edit(ONTOLOGY, (f"type: {kind},", f"type: {kind}, not_before: {other},"))
+
+    found = find(write_domain(tmp_path, {"ontology.yaml": ontology}))
+
+    assert found == {f"ontology.yaml: flows.book_flight.slots.{slot}.not_before": message}

@@ -49,27 +49,6 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("slot", "other", "message"),
-    [
-        ("date", "back", "there is no other date slot 'back'"),
-        ("date", "date", "there is no other date slot 'date'"),
-        ("date", "cabin", "there is no other date slot 'cabin'"),
-        ("cabin", "date", "belongs to slots of type date"),
-    ],
-)
-def test_a_day_that_may_not_be_before_what_is_no_other_day(
-    tmp_path: Path, slot: str, other: str, message: str
-) -> None:
-    """IR-4: it would never be held to the order."""
-    kind = "date" if slot == "date" else "category"
-    ontology = edit(ONTOLOGY, (f"type: {kind},", f"type: {kind}, not_before: {other},"))
-
-    found = find(write_domain(tmp_path, {"ontology.yaml": ontology}))
-
-    assert found == {f"ontology.yaml: flows.book_flight.slots.{slot}.not_before": message}
-
-
 def test_a_bound_on_what_no_tool_knows(tmp_path: Path) -> None:
     """PX-17: a misspelt name would never ask for an approval."""
     name, _, rest = TOOLS.partition("    input_schema")
