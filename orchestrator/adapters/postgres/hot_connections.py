@@ -26,7 +26,7 @@ Query: TypeAlias = Statement | LiteralString
 
 _AT_HAND_FOR_S = 600.0
 """So long, a connection is kept at hand; then the pool renews it, or closes what is one too many."""
-_MOST_PREPARED = 200
+MOST_PREPARED = 200
 """Statements that a connection keeps prepared: one for each text and the types of its arguments."""
 _STOPPED_WITHIN_S = 5.0
 """To stop a statement at the server whose answer nobody waits for any more."""
@@ -105,7 +105,7 @@ class HotConnection:
         await self.fetch_all("COMMIT", {})
 
     async def _prepare(self, text: str, kinds: tuple[int, ...]) -> bytes:
-        if len(self._prepared) >= _MOST_PREPARED:
+        if len(self._prepared) >= MOST_PREPARED:
             await self.connection.execute("DEALLOCATE ALL")
             self._prepared.clear()
         name = f"hot_{next(_number)}".encode()
