@@ -59,6 +59,7 @@ COUNTED = {
     ("orchestrator.adapters.postgres.statements", "ordered"): "statements",
     ("redis.asyncio.connection", "pack_command"): "Redis commands",
     ("prometheus_client.metrics", "observe"): "metric observations",
+    ("orchestrator.telemetry.metrics", "observe"): "metric observations",
     ("prometheus_client.metrics", "inc"): "metric observations",
 }
 

@@ -13,14 +13,12 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, TraceFlags
-from prometheus_client import Histogram
 
 from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry.metrics import PHASE_SECONDS
@@ -198,12 +196,6 @@ def _make_ids() -> Any:
     return TurnIds()
 
 
-@cache
-def _seconds_of(phase: str) -> Histogram:
-    """The series of a phase, which is looked up once."""
-    return PHASE_SECONDS.labels(phase)
-
-
 @dataclass(slots=True)
 class Phases:
     """Times the phases of one turn, which follow each other: for the metrics, and as spans of its trace.
@@ -235,6 +227,6 @@ class Phases:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _seconds_of(self.name).observe(time.perf_counter() - self._began)
+        PHASE_SECONDS.observe(time.perf_counter() - self._began, self.name)
         if self._span is not _NOTHING:
             self._span.__exit__(kind, error, traceback)

@@ -3,6 +3,7 @@
 import asyncio
 import select
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
@@ -13,7 +14,7 @@ import psycopg_pool
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.generators import execute
-from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.rows import TupleRow
 
@@ -45,14 +46,26 @@ class HotConnection:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+        self._connection = connection
+        self._pooled = connection.prepare_threshold is None
         self._since = time.monotonic()
         self._server = connection.pgconn
         self._socket = connection.fileno()
         self._types = Transformer(connection)
         self._prepared: dict[tuple[str, tuple[int, ...]], bytes] = {}
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[None] | None = None
+        self._watched = False
         self._poller = select.poll()
         self._poller.register(self._socket, select.POLLIN | select.POLLHUP | select.POLLERR)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection as psycopg has it, which watches the socket by itself."""
+        if self._watched:
+            self._loop.remove_reader(self._socket)
+            self._watched = False
+        return self._connection
 
     def is_fresh(self) -> bool:
         """Whether it may be kept at hand: it is whole, in no transaction, and not old."""
@@ -81,7 +94,7 @@ class HotConnection:
         types = self._types
         values = types.dump_sequence(found.ordered(arguments), found.formats)
         kinds, formats = types.types or (), types.formats
-        if self.connection.prepare_threshold is None:
+        if self._pooled:
             self._server.send_query_params(found.text.encode(), values, kinds, formats)
         else:
             name = self._prepared.get((found.text, kinds))
@@ -99,7 +112,7 @@ class HotConnection:
         try:
             yield
         except BaseException:
-            if not self.connection.closed:
+            if self._server.status == ConnStatus.OK:
                 await self.fetch_all("ROLLBACK", {})
             raise
         await self.fetch_all("COMMIT", {})
@@ -135,16 +148,26 @@ class HotConnection:
         return result
 
     async def _wait_for_input(self) -> None:
-        loop = asyncio.get_running_loop()
-        waiter = loop.create_future()
-        loop.add_reader(self._socket, _end, waiter)
+        self._waiter = self._loop.create_future()
+        if not self._watched:
+            self._loop.add_reader(self._socket, self._note_input)
+            self._watched = True
         try:
-            await waiter
+            await self._waiter
         except BaseException:
-            loop.remove_reader(self._socket)
             await self._give_up()
             raise
-        loop.remove_reader(self._socket)
+        finally:
+            self._waiter = None
+
+    def _note_input(self) -> None:
+        """Go on; when nobody waits and there is something to read, the server goes away: `check` looks into that."""
+        if self._waiter is None:
+            if self._poller.poll(0):
+                self._loop.remove_reader(self._socket)
+                self._watched = False
+        elif not self._waiter.done():
+            self._waiter.set_result(None)
 
     async def _give_up(self) -> None:
         """Have the server stop what it does, and end the connection: nobody knows how far it came."""
@@ -154,11 +177,6 @@ class HotConnection:
             _log.warning("A statement could not be stopped.", error=error)
         finally:
             self._server.finish()
-
-
-def _end(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 class HotConnections:
@@ -172,7 +190,8 @@ class HotConnections:
     ) -> None:
         self._pool = pool
         self._timeout_s = timeout_s
-        self._room = asyncio.Semaphore(size)
+        self._room = size
+        self._line: deque[asyncio.Future[None]] = deque()
         self._idle: list[HotConnection] = []
 
     async def borrow(self) -> HotConnection:
@@ -180,18 +199,14 @@ class HotConnections:
 
         Raises Unavailable when none comes free in time, and psycopg's errors.
         """
-        if self._room.locked():
-            try:
-                async with asyncio.timeout(self._timeout_s):
-                    await self._room.acquire()
-            except TimeoutError as error:
-                raise Unavailable("Every database connection is in use; try again later.") from error
+        if self._room:
+            self._room -= 1
         else:
-            await self._room.acquire()
+            await self._wait_in_line()
         try:
             return await self._take()
         except BaseException:
-            self._room.release()
+            self._make_room()
             raise
 
     async def give_back(self, hot: HotConnection) -> None:
@@ -202,12 +217,34 @@ class HotConnections:
             else:
                 await self._pool.putconn(hot.connection)
         finally:
-            self._room.release()
+            self._make_room()
 
     async def close(self) -> None:
         """Give everything back to the pool."""
         while self._idle:
             await self._pool.putconn(self._idle.pop().connection)
+
+    async def _wait_in_line(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._line.append(waiter)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled():
+                self._make_room()
+            if isinstance(error, TimeoutError):
+                raise Unavailable("Every database connection is in use; try again later.") from error
+            raise
+
+    def _make_room(self) -> None:
+        """Let the next one in line have what was given back."""
+        while self._line:
+            waiter = self._line.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._room += 1
 
     async def _take(self) -> HotConnection:
         while True:
