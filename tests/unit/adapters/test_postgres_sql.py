@@ -7,7 +7,7 @@ from importlib import resources
 import pytest
 
 from orchestrator.adapters.postgres import statements as sql
-from orchestrator.adapters.postgres.states import KnownStates
+from orchestrator.adapters.postgres.rows.states import KnownStates
 from orchestrator.types import SessionId
 
 NAMES = sorted(
