@@ -31,7 +31,7 @@ SELECT 'old-' || n, 'default', 'travel' FROM generate_series(1, {sessions}) AS n
 INSERT INTO lanes (session_id, tenant_id, epoch, next_event)
 SELECT 'old-' || n, 'default', {rows}, {rows} + 1 FROM generate_series(1, {sessions}) AS n;
 INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot)
-SELECT 'old-' || n, epoch, 'default', '{{}}', CASE WHEN epoch % 20 = 1 THEN '{{}}' END
+SELECT 'old-' || n, epoch, 'default', '{{}}', CASE WHEN epoch % 20 = 1 THEN '{{}}'::bytea END
 FROM generate_series(1, {sessions}) AS n, generate_series(1, {rows}) AS epoch;
 INSERT INTO events (session_id, number, tenant_id, body, at)
 SELECT 'old-' || n, number, 'default', '[]', now() - ({rows} - number) * interval '1 hour'

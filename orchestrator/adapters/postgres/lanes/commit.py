@@ -135,13 +135,13 @@ def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
 
 
 def _said_arguments(lines: tuple[Utterance, ...]) -> dict[str, Any]:
-    said = next((line for line in lines if line.role != AGENT), None)
-    return {
-        "role": said and said.role,
-        "form": said and said.form,
-        "content": said and said.content,
-        "reply": next((line.content for line in lines if line.role == AGENT), None),
-    }
+    said: dict[str, Any] = dict.fromkeys(("role", "form", "content", "reply"))
+    for line in lines:
+        if line.role == AGENT:
+            said["reply"] = line.content
+        else:
+            said |= {"role": line.role, "form": line.form, "content": line.content}
+    return said
 
 
 def _frame_arguments(frames: tuple[FrameRecord, ...]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Events as they are stored: one row for what is told together, under the number of the last of it (RT-15)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, select
 
@@ -11,14 +11,13 @@ from orchestrator.turns.event import Event
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 
-def pack_events(told: Iterable[Event], turn_id: TurnId) -> bytes:
+def pack_events(told: Sequence[Event], turn_id: TurnId) -> bytes:
     """The body of a row of these events, packed. `turn_id`: of the row; an event of another turn names that."""
-    return pack_json([_entry(event, turn_id) for event in told])
-
-
-def _entry(event: Event, turn_id: TurnId) -> JsonObject:
-    entry: JsonObject = {"type": event.type, "payload": event.payload}
-    return entry if event.turn_id in (None, turn_id) else {"turn_id": event.turn_id, **entry}
+    entries: list[JsonObject] = [{"type": event.type, "payload": event.payload} for event in told]
+    for entry, event in zip(entries, told, strict=True):
+        if event.turn_id not in (None, turn_id):
+            entry["turn_id"] = event.turn_id
+    return pack_json(entries)
 
 
 async def read_events(
