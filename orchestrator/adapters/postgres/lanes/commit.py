@@ -70,7 +70,7 @@ async def _commit_once(
     async with database.hot_transaction() as transaction:
         row = await transaction.fetch_one(commit, arguments)
         for name in further if row is not None else ():
-            await transaction.execute(statement(name), arguments)
+            await transaction.fetch_all(statement(name), arguments)
         if row is not None and merged is not None:
             await _finish_merged(transaction, arguments["turn_id"], merged)
         return row
@@ -81,7 +81,7 @@ async def _finish_merged(transaction: HotConnection, turn_id: TurnId, result: Js
     for merged_id, seq, text in await transaction.fetch_all(statement("find_merged"), {"turn_id": turn_id}):
         own = {"turn_id": merged_id, "seq": seq, "text": text, "merged_into": turn_id}
         arguments = {"turn_id": turn_id, "merged_id": merged_id, "result": pack_json(result | own)}
-        await transaction.execute(statement("finish_merged"), arguments)
+        await transaction.fetch_all(statement("finish_merged"), arguments)
 
 
 def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
