@@ -19,7 +19,7 @@ BOUNDS = {
     "statements": 5.5,
     "Redis commands": 1.5,
     "metric observations": 15,
-    WAL_BYTES: 14_000,
+    WAL_BYTES: 8_000,
 }
 """At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
 
@@ -36,5 +36,6 @@ async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
     calls = Calls()
     await talk.take(len(BOOKING), calls)
     counted = calls.of_one(talk.sessions * len(BOOKING))
-    counted[WAL_BYTES] = await talk.log_bytes(2 * len(BOOKING))
+    # Whatever else the server writes meanwhile (statistics, a checkpoint) only adds to it.
+    counted[WAL_BYTES] = min([await talk.log_bytes(2 * len(BOOKING)) for _ in range(2)])
     assert all(0 < counted[name] <= bound for name, bound in BOUNDS.items()), counted
