@@ -16,7 +16,7 @@ from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import AGENT, FrameRecord, Lease, TurnCommit, Utterance
+from orchestrator.turns.lease import AGENT, FrameRecord, Lease, OutboxEntry, TurnCommit, Utterance
 from orchestrator.types import JsonObject, TurnId
 
 _RETRY_DELAYS_S = (0.05, 0.2, 0.5, 1.0, 2.0)
@@ -106,8 +106,7 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
         **_frame_arguments(commit.frames),
         "plans": _array(commit.plans),
         "plan_revisions": _array(commit.plan_revisions),
-        "outbox": [entry.kind for entry in commit.outbox] or None,
-        "outbox_bodies": [pack_json(entry.payload) for entry in commit.outbox],
+        **_outbox_arguments(commit.outbox),
         "approvals": _array(
             [asdict(record) | {"expires_at": record.expires_at.timestamp()} for record in commit.approvals]
         ),
@@ -145,11 +144,22 @@ def _said_arguments(lines: tuple[Utterance, ...]) -> dict[str, Any]:
 
 
 def _frame_arguments(frames: tuple[FrameRecord, ...]) -> dict[str, Any]:
+    if not frames:
+        return {"frames": None}
     newest = {frame.flow_id: frame for frame in frames}
     return {
-        "frames": list(newest) or None,
+        "frames": list(newest),
         "frame_ids": [frame.frame_id for frame in newest.values()],
         "frame_bodies": [pack_json(frame.body) for frame in newest.values()],
+    }
+
+
+def _outbox_arguments(entries: tuple[OutboxEntry, ...]) -> dict[str, Any]:
+    if not entries:
+        return {"outbox": None}
+    return {
+        "outbox": [entry.kind for entry in entries],
+        "outbox_bodies": [pack_json(entry.payload) for entry in entries],
     }
 
 
