@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Reading
+from orchestrator.nlu.extract.numbers import DIGIT
 from orchestrator.nlu.text import Utterance, word_set
 
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
@@ -124,6 +125,8 @@ def find_quotes(utterance: Utterance) -> list[Found]:
 
 def find_codes(utterance: Utterance) -> list[Found]:
     """Find codes such as booking references: letters and digits mixed. Value: upper case."""
+    if DIGIT.search(utterance.text) is None:
+        return []
     return [
         Found(match.start(), match.end(), CODE, Reading(match.group().upper()))
         for match in _CODE.finditer(utterance.text)
@@ -132,7 +135,8 @@ def find_codes(utterance: Utterance) -> list[Found]:
 
 def find_pairs(utterance: Utterance) -> list[Found]:
     """Find "key: value" and "key=value"; all of a message make one object."""
-    matches = list(_PAIR.finditer(utterance.text))
+    text = utterance.text
+    matches = list(_PAIR.finditer(text)) if "=" in text or ":" in text else []
     if not matches:
         return []
     value = {match.group(1): match.group(2).strip('"') for match in matches}
@@ -147,11 +151,15 @@ def find_patterns(
     An ordinary word and a number after it are no code: "make it 1" names no flight IT 1.
     """
     text = utterance.text
+    capitals = text.upper() if text.isascii() else text
     found: list[Found] = []
     for kind, pattern in patterns.items():
-        matches = list(pattern.finditer(text))
-        if not matches and text.isascii():
-            matches = list(pattern.finditer(text.upper()))
+        if pattern.search(text) is not None:
+            matches = pattern.finditer(text)
+        elif pattern.search(capitals) is not None:
+            matches = pattern.finditer(capitals)
+        else:
+            continue
         found += [
             Found(match.start(), match.end(), kind, Reading(match.group()))
             for match in matches

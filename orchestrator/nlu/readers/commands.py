@@ -52,10 +52,9 @@ class Commands:
         text = message.text
         if len(text) > LONGEST_COMMAND:
             return None
-        completed = context.completed[0].spec.dact if context.completed else None
         for pattern, command in self.patterns:
             match = pattern.fullmatch(text)
-            if match is not None and (not command.after or completed in command.after):
+            if match is not None and (not command.after or _is_after(command, context)):
                 return Reading(self._understand(text, command, match))
         return None
 
@@ -71,6 +70,10 @@ class Commands:
         dact = Dact(command.flow)
         flows, intent = (FlowScore(dact, 1.0),), self.intents.get(dact)
         return Understanding(MessageKind.TASK, Source.COMMAND, text, intent, flows, slots)
+
+
+def _is_after(command: Command, context: NluContext) -> bool:
+    return bool(context.completed) and context.completed[0].spec.dact in command.after
 
 
 def make(setup: ReaderSetup) -> Reader | None:
