@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import cast
 
@@ -62,22 +62,26 @@ _AFTER_NAME = word_set("to be should is must as not a the : = in for")
 """What stands between the name of a slot and its value."""
 
 
+def _no_takers() -> dict[tuple[bool | str, ...], list[SlotSpec]]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class FlowSlots:
     """What slots take: `kinds`, `own` ones, `lists`, `booleans`; `things`: slots by what they count.
 
-    `takers`: the slots that take a kind. `cues`: with which the names of things begin that are wanted or not.
+    `takers`: the slots that take some kinds, once they were looked for. `cues`: with which the names of things begin that are wanted or not.
     `people`: the slot that counts them.
     """
 
     kinds: Mapping[str, tuple[str, ...]]
-    takers: Mapping[str, list[SlotSpec]]
     own: Mapping[str, str]
     lists: frozenset[str]
     booleans: Mapping[str, SlotSpec]
     things: Mapping[str, str]
     cues: frozenset[str]
     people: str | None
+    takers: dict[tuple[bool | str, ...], list[SlotSpec]] = field(default_factory=_no_takers)
 
     @classmethod
     def of(cls, flow: FlowSpec) -> FlowSlots:
@@ -88,17 +92,16 @@ class FlowSlots:
         booleans = boolean_slots(flow.slots)
         cues = frozenset(phrase[0] for slot in booleans.values() for phrase in cue_phrases(slot))
         people = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
-        takers: dict[str, list[SlotSpec]] = {}
-        for slot in flow.slots.values():
-            for kind in dict.fromkeys(kinds[slot.name]):
-                takers.setdefault(kind, []).append(slot)
-        return cls(kinds, takers, own, lists, booleans, things, cues, people)
+        return cls(kinds, own, lists, booleans, things, cues, people)
 
     def find_takers(self, candidate: Candidate, flow: FlowSpec) -> list[SlotSpec]:
         """List the slots of the flow that may take a candidate."""
-        if len(candidate.readings) == 1 and candidate.kind in candidate.readings and candidate.kind != NAME:
-            return self.takers.get(candidate.kind, [])
-        return [slot for slot in flow.slots.values() if fits(candidate, slot, self.kinds[slot.name])]
+        kinds = (candidate.kind == NAME, *candidate.readings)
+        takers = self.takers.get(kinds)
+        if takers is None:
+            takers = [slot for slot in flow.slots.values() if fits(candidate, slot, self.kinds[slot.name])]
+            self.takers[kinds] = takers
+        return takers
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +165,9 @@ class SlotAssigner:
         slots, guesses = self.know(flow), list[Guess]()
         kinds = slots.kinds
         tokens, places = put_kinds(utterance.words, candidates)
+        has_one = "one" in utterance.words
         for candidate, place in zip(candidates, places, strict=True):
-            if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
+            if not is_negated(utterance, candidate) and not (has_one and is_pronoun(utterance, candidate)):
                 possible = slots.find_takers(candidate, flow)
                 named = named_slot(utterance, candidate, possible)
                 if named is not None:
@@ -172,7 +176,8 @@ class SlotAssigner:
                     around = describe_around(tokens, place, asked)
                     guesses += self._guess(candidate, around, possible, slots.own, asked)
                 # Once the question is answered, what else is said is for another slot.
-                asked = None if any(slot.name == asked for slot in possible) else asked
+                if asked is not None and any(slot.name == asked for slot in possible):
+                    asked = None
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import methodcaller
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -23,9 +24,10 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The compiled patterns with what each leads to."""
+    """The compiled patterns with what each leads to; most messages match none of `compiled`."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
+    compiled: tuple[re.Pattern[str], ...]
     intents: Mapping[Dact, str]
     answers: Mapping[str, Answer]
 
@@ -45,12 +47,17 @@ class Commands:
             if development or not command.development
         )
         intents = {dact: spec.intent for dact, spec in flows.items()}
-        return cls(patterns, intents, {answer.name: answer for answer in answers})
+        return cls(
+            patterns,
+            tuple(pattern for pattern, _ in patterns),
+            intents,
+            {answer.name: answer for answer in answers},
+        )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message as a command; None when no pattern matches it whole."""
         text = message.text
-        if len(text) > LONGEST_COMMAND:
+        if len(text) > LONGEST_COMMAND or not any(map(methodcaller("fullmatch", text), self.compiled)):
             return None
         for pattern, command in self.patterns:
             match = pattern.fullmatch(text)

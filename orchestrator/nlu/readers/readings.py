@@ -155,7 +155,8 @@ def _read_withdrawal(case: Case) -> Reading | None:
     """Take the message for what is no longer wanted, or for the wish to talk to a person instead."""
     text, context, system1 = case.utterance.text, case.context, case.system1
     refused = None if case.asks_text else withdrawals.refused_part(case.utterance)
-    if not case.asks_text and refused is None and (wish := withdrawals.wish_for_person(case.utterance)):
+    may_wish = not (case.asks_text or refused or withdrawals.PERSONS.isdisjoint(case.utterance.words))
+    if may_wish and (wish := withdrawals.wish_for_person(text)):
         return Reading(wish)
     stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
     if stopped is not None:

@@ -81,6 +81,12 @@ class Message:
         ]
 
     @cached_property
+    def named(self) -> frozenset[str]:
+        """The values that are named and are words."""
+        values = (*(entity for entity, _ in self.entities), *(time.reading.value for time in self.times))
+        return frozenset(value for value in values if isinstance(value, str))
+
+    @cached_property
     def times(self) -> list[Found]:
         return find_times(self.utterance)
 
@@ -200,7 +206,10 @@ def _by_value(message: Message) -> Reference | None:
     for name in message.spec.fields:
         hits: dict[int, set[int]] = {}
         for index, row in enumerate(message.shown.rows):
-            places = _places_of(message, row.get(name))
+            value = row.get(name)
+            if isinstance(value, str) and value not in message.named and _words_of(value)[0] not in words:
+                continue
+            places = _places_of(message, value)
             if places:
                 hits[index] = places
         places = set[int]().union(*hits.values()) if hits else set[int]()

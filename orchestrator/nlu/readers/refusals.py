@@ -94,9 +94,8 @@ def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
 
 def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
     """Refuse the same words once more, unless something is open: they may answer two questions."""
-    if context.question.is_open:
-        return False
-    return message.text.casefold() == clean(context.previous).casefold()
+    said_before = message.text.casefold() == clean(context.previous).casefold()
+    return said_before and not context.question.is_open
 
 
 def _is_foreign(rules: Rules, message: Message, _context: NluContext) -> bool:

@@ -73,18 +73,15 @@ _FOR_PERSON = re.compile(
     re.IGNORECASE,
 )
 """The wish to talk to a person, also behind a complaint; "remind me to talk to somebody" is none."""
-
-
-_PERSONS = word_set(
+PERSONS = word_set(
     "human person people agent operator somebody someone representative employee colleague staff support manager "
     "supervisor boss"
 )
 
 
-def wish_for_person(utterance: Utterance) -> Understanding | None:
-    """Read the wish to talk to a person."""
-    text = utterance.text
-    if _PERSONS.isdisjoint(utterance.words) or _FOR_PERSON.search(text) is None:
+def wish_for_person(text: str) -> Understanding | None:
+    """Read the wish to talk to a person; there is none where none of the `PERSONS` is named."""
+    if _FOR_PERSON.search(text) is None:
         return None
     return Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
 
