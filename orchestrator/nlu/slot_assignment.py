@@ -70,8 +70,8 @@ def _no_takers() -> dict[tuple[bool | str, ...], list[SlotSpec]]:
 class FlowSlots:
     """What slots take: `kinds`, `own` ones, `lists`, `booleans`; `things`: slots by what they count.
 
-    `takers`: the slots that take some kinds, once they were looked for. `cues`: with which the names of things begin that are wanted or not.
-    `people`: the slot that counts them.
+    `takers`: the slots that take some kinds, once they were looked for. `cues`: with which the names of things begin
+    that are wanted or not. `people`: the slot that counts them.
     """
 
     kinds: Mapping[str, tuple[str, ...]]
