@@ -63,7 +63,8 @@ def tokenize(text: str) -> Utterance:
         words = [small[start:end] for start, end in spans]
     else:
         words = [fold(text[start:end]) for start, end in spans]
-    return Utterance(text, words, [start for start, _ in spans], [end for _, end in spans])
+    starts, ends = map(list, zip(*spans, strict=True)) if spans else ([], [])
+    return Utterance(text, words, starts, ends)
 
 
 def key_of(text: str) -> str:

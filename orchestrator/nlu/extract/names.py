@@ -31,13 +31,13 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
     of a sentence, where capitals mean nothing.
     """
     text, starts, ends, words = utterance.text, utterance.starts, utterance.ends, utterance.words
-    if text.isupper():
+    if text.isupper() or text.islower():
         return []
     found: list[Found] = []
     blocked = {token for item in typed for token in range(*utterance.token_span(item.start, item.end))}
     index, count = 0, len(words)
     while index < count:
-        if index in blocked or not _begins(text, starts, words, index, common):
+        if not text[starts[index]].isupper() or index in blocked or not _begins(words, index, common):
             index += 1
             continue
         last = _extent(text, starts, words, index)
@@ -53,8 +53,9 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
     return found
 
 
-def _begins(text: str, starts: list[int], words: list[str], index: int, common: frozenset[str]) -> bool:
-    if not text[starts[index]].isupper() or words[index] in _NEVER:
+def _begins(words: list[str], index: int, common: frozenset[str]) -> bool:
+    """Say whether a word with a capital begins a name."""
+    if words[index] in _NEVER:
         return False
     opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
     if not opening:

@@ -82,7 +82,7 @@ class Case:
         """Give shares by label of the classifier, whatever the context."""
         return self._opinion.probabilities
 
-    @property
+    @cached_property
     def asks_text(self) -> bool:
         """Tell whether the user was asked for words of their own, which may be any."""
         active = self.context.active

@@ -15,7 +15,7 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
 from orchestrator.nlu.extract.found import DATE, Candidate, Found
-from orchestrator.nlu.extract.numbers import find_money, find_numbers
+from orchestrator.nlu.extract.numbers import DIGIT, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.row_questions import asks_for_another
@@ -34,6 +34,7 @@ ORDINALS = {
 NUMBERS = {
     word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
 }
+_PLACES = ORDINALS.keys() | NUMBERS.keys()
 _COUNTED = word_set("option number no row choice nr item entry")
 _NOUNS = word_set("one ones option row choice item entry result")
 _FILLER = word_set(
@@ -138,6 +139,8 @@ def list_others(
 
 def _by_place(message: Message) -> Reference | None:
     words, count = message.utterance.words, len(message.shown.rows)
+    if _PLACES.isdisjoint(words) and DIGIT.search(message.utterance.text) is None:
+        return None
     for place, word in enumerate(words):
         before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
         if word in ORDINALS and after != "of" and (before == "the" or after in _NOUNS or len(words) <= 2):
