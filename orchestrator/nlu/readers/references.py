@@ -15,7 +15,7 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
 from orchestrator.nlu.extract.found import DATE, Candidate, Found
-from orchestrator.nlu.extract.numbers import DIGIT, find_money, find_numbers
+from orchestrator.nlu.extract.numbers import find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.row_questions import asks_for_another
@@ -34,7 +34,6 @@ ORDINALS = {
 NUMBERS = {
     word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
 }
-_PLACES = ORDINALS.keys() | NUMBERS.keys()
 _COUNTED = word_set("option number no row choice nr item entry")
 _NOUNS = word_set("one ones option row choice item entry result")
 _FILLER = word_set(
@@ -83,12 +82,6 @@ class Message:
         ]
 
     @cached_property
-    def named(self) -> frozenset[str]:
-        """The values that are named and are words."""
-        values = (*(entity for entity, _ in self.entities), *(time.reading.value for time in self.times))
-        return frozenset(value for value in values if isinstance(value, str))
-
-    @cached_property
     def requests(self) -> frozenset[str]:
         """The words of the names of tasks that take a row, and those with which their examples begin."""
         takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
@@ -131,9 +124,8 @@ def list_others(
     if active is None or question.slot is not None or not question.is_open:
         return None
     for flow in flows.values():
-        if flow.family is not Family.READ:
-            continue
-        spec = next((rows[use.tool_id] for use in flow.tools if use.tool_id in rows), None)
+        tools = flow.tools if flow.family is Family.READ else ()
+        spec = next((rows[use.tool_id] for use in tools if use.tool_id in rows), None)
         if spec is None or spec.key not in active.slots:
             continue
         shown = Shown(flow.tools[0].tool_id, flow.dact, spec.key, [{}])
@@ -148,8 +140,6 @@ def list_others(
 
 def _by_place(message: Message) -> Reference | None:
     words, count = message.utterance.words, len(message.shown.rows)
-    if _PLACES.isdisjoint(words) and DIGIT.search(message.utterance.text) is None:
-        return None
     for place, word in enumerate(words):
         before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
         if word in ORDINALS and after != "of" and (before == "the" or after in _NOUNS or len(words) <= 2):
@@ -218,11 +208,7 @@ def _by_value(message: Message) -> Reference | None:
     for name in message.spec.fields:
         hits: dict[int, set[int]] = {}
         for index, row in enumerate(message.shown.rows):
-            value = row.get(name)
-            if isinstance(value, str) and value not in message.named and _words_of(value)[0] not in words:
-                continue
-            places = _places_of(message, value)
-            if places:
+            if places := _places_of(message, row.get(name)):
                 hits[index] = places
         places = set[int]().union(*hits.values()) if hits else set[int]()
         if hits and _DEEDS.issuperset(_telling(message, places)):
