@@ -77,7 +77,7 @@ class Validation:
         return self._check_slots(slots, spec, context, problems), problems
 
     def _check_flows(self, flows: tuple[FlowScore, ...], problems: list[str]) -> tuple[FlowScore, ...]:
-        before: tuple[float, str] = (-1.0, "")
+        before = (-1.0, Dact(""))
         for flow in flows:
             here = (-flow.score, flow.dact)
             if not (before < here <= (0.0, flow.dact) and flow.dact in self._asked_for):
