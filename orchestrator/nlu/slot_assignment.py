@@ -24,7 +24,7 @@ from orchestrator.nlu.extract.extractor import (
     value_kind,
 )
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.numbers import count_people, count_single
+from orchestrator.nlu.extract.numbers import count_people, count_single, counts_time
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
@@ -38,8 +38,7 @@ _LEAST_SHARE = 0.35
 _LEAST_SHARE_OPEN = 0.5
 _UNSEEN = 0.02
 """The odds of a slot that no example has."""
-_ASKED = 2.0
-_LISTED = 1.0
+_ASKED, _LISTED = 2.0, 1.0
 """What speaks for a slot whatever the words around a value: it was asked for, it knows the value."""
 _LATER = 0.8
 """What speaks against each further day of a flow: people say the days of a journey in their order."""
@@ -201,6 +200,8 @@ class SlotAssigner:
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
                 possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
+                if candidate.kind == NUMBER and counts_time(utterance, candidate.last):
+                    possible = [slot for slot in possible if slot.counts is None]  # "two days longer"
                 guesses += self._guess(utterance, candidates, position, possible, slots.own, asked)
                 # Once the question is answered, what else is said is for another slot.
                 asked = None if any(slot.name == asked for slot in possible) else asked
@@ -335,9 +336,8 @@ def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSp
     place = candidate.first - 1
     while place >= 0 and utterance.words[place] in _AFTER_NAME:
         place -= 1
-    if place < 0 or place == candidate.first - 1:
-        return None
-    return next((slot for slot in possible if slot.name == utterance.words[place]), None)
+    said = utterance.words[place] if 0 <= place < candidate.first - 1 else None
+    return next((slot for slot in possible if slot.name == said), None)
 
 
 def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:

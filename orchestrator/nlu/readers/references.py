@@ -45,6 +45,8 @@ _FILLER = word_set(
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 """What may stand around a number that is the number of a row."""
 _FEW_WORDS = 12
+_UNWANTED = word_set("not except without besides")
+_TOO_FEW = "There are only {} to choose from."
 LESS, MORE = 0, 1
 
 
@@ -132,6 +134,8 @@ def _by_place(message: Message) -> Reference | None:
     words, count = message.utterance.words, len(message.shown.rows)
     for place, word in enumerate(words):
         before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
+        if _is_unwanted(words, place):
+            continue  # "not the first one"
         if word in ORDINALS and after != "of" and (before == "the" or after in _NOUNS or len(words) <= 2):
             index = ORDINALS[word]
             if after and after.isalpha() and after not in _NOUNS | _FILLER and after not in _nouns(message):
@@ -147,6 +151,10 @@ def _by_place(message: Message) -> Reference | None:
     return None
 
 
+def _is_unwanted(words: Sequence[str], place: int) -> bool:
+    return not _UNWANTED.isdisjoint(words[max(0, place - 2) : place])
+
+
 def _is_day(message: Message, place: int) -> bool:
     return any(one.kind == DATE and one.first <= place < one.last for one in message.candidates)
 
@@ -159,7 +167,7 @@ def _at(message: Message, index: int, places: set[int]) -> Reference:
     rows = message.shown.rows
     if 0 <= index < len(rows):
         return Reference([rows[index]], frozenset(places))
-    return Reference([], frozenset(places), f"There are only {len(rows)} to choose from.")
+    return Reference([], frozenset(places), _TOO_FEW.format(len(rows)))
 
 
 def _by_comparison(message: Message) -> Reference | None:
@@ -170,17 +178,21 @@ def _by_comparison(message: Message) -> Reference | None:
             found = next((word for word in said if f" {word} " in text), None)
             if found is not None:
                 first = next(i for i in range(len(words)) if " ".join(words[i:]).startswith(found))
-                places = set(range(first, first + len(found.split())))
-                if not _telling(message, places):
-                    return _compare(message, name, direction, found, frozenset(places))
+                nth = ORDINALS.get(words[first - 1], 0) if first and found.endswith("est") else 0
+                places = set(range(first - bool(nth), first + len(found.split())))
+                if _is_unwanted(words, first) or _telling(message, places):
+                    continue
+                if nth > 0:  # "the second cheapest"
+                    rows = _in_order_of(message, name, direction)
+                    return Reference(rows[nth : nth + 1], frozenset(places), _TOO_FEW.format(len(rows)))
+                return _compare(message, name, direction, found, frozenset(places))
     return None
 
 
 def _compare(message: Message, name: str, direction: int, said: str, places: frozenset[int]) -> Reference:
     """The extreme for "cheapest"; for "cheaper" the nearest row beyond the one that is being talked about."""
-    rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
-    ordered = rows if direction == LESS else rows[::-1]
-    now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
+    ordered = _in_order_of(message, name, direction)
+    now = next((row for row in ordered if row.get(message.shown.key) == message.current), None)
     if said.rsplit(" ", maxsplit=1)[-1].endswith("est") or said.startswith("most ") or now is None:
         return Reference(ordered[:1], places)
     beyond = [
@@ -188,6 +200,11 @@ def _compare(message: Message, name: str, direction: int, said: str, places: fro
     ]
     why = f"Of those that I showed you, none is {said}."
     return Reference(beyond[-1:], places, "" if beyond else why)
+
+
+def _in_order_of(message: Message, name: str, direction: int) -> list[JsonObject]:
+    rows = (row for row in message.shown.rows if row.get(name) is not None)
+    return sorted(rows, key=lambda row: row[name], reverse=direction == MORE)
 
 
 def _by_value(message: Message) -> Reference | None:
@@ -200,9 +217,11 @@ def _by_value(message: Message) -> Reference | None:
             if places:
                 hits[index] = places
         places = set[int]().union(*hits.values()) if hits else set[int]()
-        if hits and _DEEDS.issuperset(_telling(message, places)):
+        if hits and not _is_unwanted(words, min(places)) and _DEEDS.issuperset(_telling(message, places)):
             return Reference([message.shown.rows[index] for index in hits], frozenset(places))
-    return _by_missing_time(message) or _by_missing_name(message) if "one" in words else None
+    if "one" not in words or not _UNWANTED.isdisjoint(words):
+        return None
+    return _by_missing_time(message) or _by_missing_name(message)
 
 
 def _places_of(message: Message, value: Json) -> set[int]:

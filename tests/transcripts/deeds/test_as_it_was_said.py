@@ -26,6 +26,29 @@ async def test_what_nobody_understood_books_nothing_in_any_language(words: str) 
 
 
 @pytest.mark.parametrize(
+    ("words", "books"),
+    [
+        ("👍", True),
+        ("ok 👍🏽", True),
+        ("sí", True),
+        ("that would be lovely, thank you", True),
+        ("👎", False),
+        ("ok 👎", False),
+        ("yes 🤔", False),
+        ("👍?", False),
+        ("👍 but in business", False),
+        ("great, thanks", False),
+    ],
+)
+async def test_a_sign_says_yes_or_no_as_a_word_does(words: str, books: bool) -> None:
+    """PX-18: what is drawn counts as well as what is written."""
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say(words)
+    assert await booked(talk) == [("OSL", "FCO")] * books
+
+
+@pytest.mark.parametrize(
     ("days", "booked_days"),
     [
         ("from 3 to 6 december", ["2026-12-03", "2026-12-06"]),
