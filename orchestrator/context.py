@@ -210,6 +210,11 @@ class TurnContext:
     changes: TurnChanges
     live: LiveEvents | None = None
 
+    @property
+    def local_now(self) -> float:
+        """`now` as a clock where the users are shows it: what “today” is said of."""
+        return self.world.domain.config.session.local(self.now)
+
 
 NO_INTERACTION: JsonObject = {"kind": "none"}
 

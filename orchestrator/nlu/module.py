@@ -64,7 +64,7 @@ class NLU:
 
         `call`: for whom a model may be asked; without it none is.
         """
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         recall = partial(recall_for_prompt, turn)
         words = clean(text[:LONGEST_READ])
         message = Message(text, words, self.system1.lexicon.to_english(words), call, recall=recall)
@@ -94,7 +94,7 @@ class NLU:
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         return self._check(react(action, context, self.system1.flows), context, turn)
 
     async def contemplate(
@@ -114,7 +114,7 @@ class NLU:
         message, metadata of the ambiguity, slots. `text`: the request; what the user said last when it is left out.
         `call`: for whom a model may be asked; without it none is.
         """
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         flow = self._domain.flows.get(Dact(failed)) if failed else None
         spec = context.active if not failed else flow.spec if flow else None
         banned = {*excluded, *((spec.dact,) if spec else ())}
@@ -154,7 +154,7 @@ class NLU:
         asker = self._asker
         if asker is None or not slots:
             return {}
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         try:
             wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
             notes = [*await recall_for_prompt(turn, wanted), *passages]
@@ -170,7 +170,7 @@ class NLU:
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
         """Find what the words for some slots of a flow mean; what means nothing, or several, is left out."""
         mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
-        grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
+        grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(self._domain.config.session.local(now))))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
     def _check(self, understanding: Understanding, context: NluContext, turn: TurnContext) -> Understanding:

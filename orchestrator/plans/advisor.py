@@ -171,7 +171,7 @@ def _frame_question(context: TurnContext) -> dict[str, Json]:
     domain = context.world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
-        "today": datetime.fromtimestamp(context.now, UTC).strftime("%A, %Y-%m-%d"),
+        "today": datetime.fromtimestamp(context.local_now, UTC).strftime("%A, %Y-%m-%d"),
         "flows": [_show_flow(flow) for flow in catalogue(domain.flows).values()],
     }
 
