@@ -7,7 +7,6 @@ files hands both parts over as plain data.
 import ipaddress
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -162,11 +161,6 @@ class Session(Section):
     """Of sessions that are made without a rule of their own: what a turn does while another is unfinished."""
     timezone: TimeZone
     """Where the users are, by its name in the IANA database: whose day “today” is."""
-
-    def local(self, now: float) -> float:
-        """Give a moment in unix seconds as a clock in the time zone shows it, as if that clock stood in UTC."""
-        there = datetime.fromtimestamp(now, ZoneInfo(self.timezone))
-        return there.replace(tzinfo=UTC).timestamp()
 
 
 class Memory(Section):

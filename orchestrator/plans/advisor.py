@@ -60,7 +60,7 @@ class Advisor:
         self, body: JsonObject, plan: PlanFlow, context: TurnContext, room: int
     ) -> Draft | Refused:
         """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
-        return check_draft(body, plan, context.world.domain.flows, self._ground, room, context.now)
+        return check_draft(body, plan, context.world.domain.flows, self._ground, room, context.local_now)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
         """Ask for a decomposition; a refused one is asked for once more, with what was wrong."""

@@ -20,7 +20,9 @@ def mend(text: str, is_known: Callable[[str], bool], is_meant: Callable[[str], b
 
     def mend_word(found: re.Match[str]) -> str:
         word = found[0]
-        meant = set() if is_known(word) else {one for one in _spellings(word) if is_meant(one)}
+        if is_known(word):
+            return word
+        meant = {one for one in _spellings(word) if is_meant(one)}
         return meant.pop() if len(meant) == 1 else word
 
     return _WORD.sub(mend_word, text)

@@ -143,14 +143,19 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
     if flow is not None:
         values["doing"] = name_doing(flow)
         values["facts"] = list_facts(
-            flow, {**flow.values(), **remark.values.get("arguments", {})}, context.world.registry, context.local_now
+            flow,
+            {**flow.values(), **remark.values.get("arguments", {})},
+            context.world.registry,
+            context.local_now,
         )
         if "slots" in remark.values:
             values["slots"] = [
                 {
                     "key": slot,
                     "name": name_slot(slot),
-                    "value": show_slot(value, flow.spec.slots.get(slot), context.world.registry, context.local_now),
+                    "value": show_slot(
+                        value, flow.spec.slots.get(slot), context.world.registry, context.local_now
+                    ),
                 }
                 for slot, value in remark.values["slots"].items()
             ]
