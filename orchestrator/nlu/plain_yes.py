@@ -127,20 +127,15 @@ def is_plain_yes(text: str, question: str) -> bool:
     )
 
 
-def only_agrees(text: str) -> bool:
-    """Say whether a text agrees and names nothing to do: whoever hears a request or a no in it is wrong."""
-    words = _words_of(text.casefold().replace("’", "'"))
-    return is_plain_yes(text, "") and all(word in _YES or word in _AROUND for word in words)
-
-
 def agrees_politely(text: str) -> bool:
-    """Say whether thanks also agree: "that would be lovely, thank you"."""
-    words = set(_words_of(text.casefold().replace("’", "'")))
-    return (
-        only_agrees(text)
-        and "all" not in words
-        and not (words & _YES <= _PRAISE and words.isdisjoint(_OF_OFFER))
-    )
+    """Say whether a text agrees and names nothing to do, with thanks or without: "that would be lovely, thank you".
+
+    Whoever hears a request or a no in it is wrong. Praise alone may end the talk as well: "great, thanks".
+    """
+    words = _words_of(read_signs(text).casefold().replace("’", "'"))
+    is_praise = _PRAISE.issuperset(_YES.intersection(words)) and _OF_OFFER.isdisjoint(words)
+    is_idle = all(word in _YES or word in _AROUND for word in words)
+    return is_idle and is_plain_yes(text, "") and "all" not in words and not is_praise
 
 
 def _agrees(text: str, question: str) -> bool:

@@ -15,6 +15,7 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.classifier import LinearModel, add_up
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
+from orchestrator.nlu.extract.days import SHIFTS, find_shifted
 from orchestrator.nlu.extract.extractor import (
     LISTS,
     Extractor,
@@ -36,12 +37,10 @@ _REACH = 4
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
-_UNSEEN = 0.02
-"""The odds of a slot that no example has."""
+_UNSEEN = 0.02  # the odds of a slot that no example has
 _ASKED, _LISTED = 2.0, 1.0
 """What speaks for a slot whatever the words around a value: it was asked for, it knows the value."""
-_LATER = 0.8
-"""What speaks against each further day of a flow: people say the days of a journey in their order."""
+_LATER = 0.8  # against each further day of a flow: people say the days of a journey in their order
 _TELLING = frozenset({DATE, TIME, MONEY})
 """Kinds that decide the slot by themselves, where only one takes them."""
 _BEFORE_PRONOUN = word_set(
@@ -183,7 +182,8 @@ class SlotAssigner:
             answer = read_answer(utterance, yes_or_no[asked], self._extractor.gazetteer, context.today)
             if answer is not None:
                 mentions[asked] = answer
-        return mentions
+        is_shift = not SHIFTS.isdisjoint(utterance.words)
+        return find_shifted(utterance, flow, context) | mentions if is_shift else mentions
 
     def know(self, flow: FlowSpec) -> FlowSlots:
         """Tell what a flow's slots take, also of a flow that nothing was learnt for."""
@@ -345,6 +345,6 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
     words, first = utterance.words, candidate.first
     if candidate.last != first + 1 or words[first] != "one":
         return False
-    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
+    before, after = words[first - 1] if first else "", "".join(words[first + 1 : first + 2])
     compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
     return compared or before in _BEFORE_PRONOUN or after in _AFTER_PRONOUN

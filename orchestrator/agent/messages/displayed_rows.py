@@ -75,7 +75,7 @@ def _is_about_other_step(turn: RunningTurn, text: str) -> bool:
         return False
     at_work = plan.step_of(stack.active.flow_id)
     others = {word for step in plan.steps if step is not at_work for word in step.label.casefold().split()}
-    own = set() if at_work is None else {*at_work.label.casefold().split()}
+    own = frozenset[str]() if at_work is None else word_set(at_work.label.casefold())
     return not (others - own | _OF_WHOLE).isdisjoint(tokenize(text).words)
 
 
