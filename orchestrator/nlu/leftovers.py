@@ -162,12 +162,13 @@ def find_strange(
     utterance: Utterance,
     candidates: Iterable[Candidate],
     knows: Callable[[str], bool],
-    *about: FlowSpec,
+    context: NluContext,
 ) -> tuple[str, ...]:
     """List the things, besides values, that nothing in the domain speaks of: "I need a taxi" asks for no wheelchair.
 
-    `about`: the flows whose slots may be called by their names.
+    Slots of the task at work, or else of the last one, may be called by their names.
     """
+    about = [context.active] if context.active else [past.spec for past in context.completed[:1]]
     own = frozenset[str]().union(*map(slot_words, about))
     found = {place for one in candidates for place in range(one.first, one.last)}
     free = {word for place, word in enumerate(utterance.words) if place not in found and len(word) > 2}

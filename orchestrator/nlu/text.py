@@ -6,7 +6,7 @@ Does not interpret anything else; offsets always refer to the cleaned text.
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.schema import LexiconFile
@@ -94,6 +94,14 @@ def _read_answer_in_signs(text: str) -> str:
     read = read_signs(text)
     is_answer = text[:1] != read[:1] or read.count(" ") < _MOST_WORDS_WITH_SIGN
     return read if is_answer else text
+
+
+_EXCEPTING = word_set("not except without besides")
+
+
+def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
+    """Tell whether one of so many words before a place says that what stands there is not meant: "not the first"."""
+    return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])
 
 
 class Lexicon:

@@ -20,6 +20,19 @@ TENS: dict[str, int] = {
 }  # fmt: skip
 SCALES: dict[str, int] = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 GROUPS: dict[str, int] = {"couple": 2, "pair": 2, "dozen": 12}
+ORDINALS = {
+    **{word: place for place, word in enumerate(
+        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"))},
+    **{word: place for place, word in enumerate(
+        ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"))},
+    "last": -1,
+    "bottom": -1,
+    "top": 0,
+}  # fmt: skip
+NUMBERS = {
+    word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
+}
+"""Places in a list, by the words for them."""
 WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES) | frozenset(GROUPS)
 
 _TIMES = word_set("day days night nights week weeks month months hour hours minute minutes")

@@ -128,7 +128,8 @@ def _read_reference(case: Case) -> Reading | None:
     if shown is None or spec is None:
         listing = references.list_others(case.utterance, context, system1.flows, system1.rows)
         return None if listing is None else Reading(listing, SURE_OF_VALUES, is_final=False)
-    message = references.Message(case.utterance, shown, spec, context.values.get(shown.key), case.candidates)
+    current, flows = context.values.get(shown.key), system1.flows.values()
+    message = references.Message(case.utterance, shown, spec, current, case.candidates, flows)
     found = references.find_reference(message)
     if found is None or (asked != shown.key and asked in case.evidence.mentions):
         return None
@@ -249,8 +250,7 @@ def _conclude(case: Case) -> Reading:
     base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
     known = case.system1.classifier.knows
     is_of_known = kind is MessageKind.CORRECTION or evidence.weighed.label.startswith("answer:")
-    specs = [context.active] if context.active else [past.spec for past in context.completed[:1]]
-    if is_of_known and (strange := find_strange(case.utterance, case.candidates, known, *specs)):
+    if is_of_known and (strange := find_strange(case.utterance, case.candidates, known, context)):
         said = replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(strange),), unexplained=strange)
         return Reading(said, min(share, case.system1.likely), is_final=False)
     match kind:

@@ -6,7 +6,7 @@ by the active flow, else by the flow that displayed it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -15,25 +15,13 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
 from orchestrator.nlu.extract.found import DATE, Candidate, Found
-from orchestrator.nlu.extract.numbers import find_money, find_numbers
+from orchestrator.nlu.extract.numbers import NUMBERS, ORDINALS, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.row_questions import asks_for_another
-from orchestrator.nlu.text import Utterance, key_of, word_set
+from orchestrator.nlu.text import Utterance, is_excepted, key_of, word_set
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
-ORDINALS = {
-    **{word: place for place, word in enumerate(
-        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"))},
-    **{word: place for place, word in enumerate(
-        ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"))},
-    "last": -1,
-    "bottom": -1,
-    "top": 0,
-}  # fmt: skip
-NUMBERS = {
-    word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
-}
 _COUNTED = word_set("option number no row choice nr item entry")
 _NOUNS = word_set("one ones option row choice item entry result")
 _FILLER = word_set(
@@ -45,7 +33,6 @@ _FILLER = word_set(
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 """What may stand around a number that is the number of a row."""
 _FEW_WORDS = 12
-_UNWANTED = word_set("not except without besides")
 _TOO_FEW = "There are only {} to choose from."
 LESS, MORE = 0, 1
 
@@ -63,7 +50,7 @@ class Reference:
 class Message:
     """What is looked at for a reference. `current`: the key of the row that is being talked about.
 
-    `candidates`: the values that were found in the message.
+    `candidates`: the values that were found in the message. `flows`: the tasks that may take a row.
     """
 
     utterance: Utterance
@@ -71,6 +58,7 @@ class Message:
     spec: RowsSpec
     current: Json
     candidates: Sequence[Candidate] = ()
+    flows: Iterable[FlowSpec] = ()
 
     @cached_property
     def entities(self) -> list[tuple[Json, range]]:
@@ -81,6 +69,14 @@ class Message:
             for reading in one.readings.values()
             for value in (reading.value, *reading.candidates)
         ]
+
+    @cached_property
+    def requests(self) -> frozenset[str]:
+        """The words of the names of tasks that take a row, and those with which their examples begin."""
+        takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
+        said = [word for flow in takers for word in flow.dact.split("_")]
+        begun = [example.casefold().partition(" ")[0] for flow in takers for example in flow.examples]
+        return _REQUESTS.union(said, begun) - _DEEDS
 
     @cached_property
     def times(self) -> list[Found]:
@@ -134,7 +130,7 @@ def _by_place(message: Message) -> Reference | None:
     words, count = message.utterance.words, len(message.shown.rows)
     for place, word in enumerate(words):
         before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
-        if _is_unwanted(words, place):
+        if is_excepted(words, place):
             continue  # "not the first one"
         if word in ORDINALS and after != "of" and (before == "the" or after in _NOUNS or len(words) <= 2):
             index = ORDINALS[word]
@@ -149,10 +145,6 @@ def _by_place(message: Message) -> Reference | None:
         if number is not None and word != "one" and all(other in _BARE for other in _others(message, place)):
             return _at(message, number, {place})
     return None
-
-
-def _is_unwanted(words: Sequence[str], place: int) -> bool:
-    return not _UNWANTED.isdisjoint(words[max(0, place - 2) : place])
 
 
 def _is_day(message: Message, place: int) -> bool:
@@ -180,31 +172,26 @@ def _by_comparison(message: Message) -> Reference | None:
                 first = next(i for i in range(len(words)) if " ".join(words[i:]).startswith(found))
                 nth = ORDINALS.get(words[first - 1], 0) if first and found.endswith("est") else 0
                 places = set(range(first - bool(nth), first + len(found.split())))
-                if _is_unwanted(words, first) or _telling(message, places):
+                if is_excepted(words, first) or _telling(message, places):
                     continue
-                if nth > 0:  # "the second cheapest"
-                    rows = _in_order_of(message, name, direction)
-                    return Reference(rows[nth : nth + 1], frozenset(places), _TOO_FEW.format(len(rows)))
-                return _compare(message, name, direction, found, frozenset(places))
+                return _compare(message, name, direction, found, frozenset(places), max(nth, 0))
     return None
 
 
-def _compare(message: Message, name: str, direction: int, said: str, places: frozenset[int]) -> Reference:
-    """The extreme for "cheapest"; for "cheaper" the nearest row beyond the one that is being talked about."""
-    ordered = _in_order_of(message, name, direction)
-    now = next((row for row in ordered if row.get(message.shown.key) == message.current), None)
+def _compare(
+    message: Message, name: str, direction: int, said: str, places: frozenset[int], nth: int
+) -> Reference:
+    """The extreme for "cheapest", or the `nth` after it; for "cheaper" the nearest row beyond what is talked about."""
+    rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
+    ordered = rows if direction == LESS else rows[::-1]
+    now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
     if said.rsplit(" ", maxsplit=1)[-1].endswith("est") or said.startswith("most ") or now is None:
-        return Reference(ordered[:1], places)
+        return Reference(ordered[nth : nth + 1], places, _TOO_FEW.format(len(ordered)))
     beyond = [
         row for row in ordered if (row[name] < now[name] if direction == LESS else row[name] > now[name])
     ]
     why = f"Of those that I showed you, none is {said}."
     return Reference(beyond[-1:], places, "" if beyond else why)
-
-
-def _in_order_of(message: Message, name: str, direction: int) -> list[JsonObject]:
-    rows = (row for row in message.shown.rows if row.get(name) is not None)
-    return sorted(rows, key=lambda row: row[name], reverse=direction == MORE)
 
 
 def _by_value(message: Message) -> Reference | None:
@@ -217,9 +204,9 @@ def _by_value(message: Message) -> Reference | None:
             if places:
                 hits[index] = places
         places = set[int]().union(*hits.values()) if hits else set[int]()
-        if hits and not _is_unwanted(words, min(places)) and _DEEDS.issuperset(_telling(message, places)):
+        if hits and not is_excepted(words, min(places)) and _DEEDS.issuperset(_telling(message, places)):
             return Reference([message.shown.rows[index] for index in hits], frozenset(places))
-    if "one" not in words or not _UNWANTED.isdisjoint(words):
+    if "one" not in words or is_excepted(words, len(words), within=len(words)):
         return None
     return _by_missing_time(message) or _by_missing_name(message)
 
@@ -239,9 +226,22 @@ def _places_of(message: Message, value: Json) -> set[int]:
         for time in message.times:
             if time.reading.value == value:
                 return message.places_of(time)
-        return next((set(places) for entity, places in message.entities if entity == value), set[int]())
+        found = next((set(places) for entity, places in message.entities if entity == value), set[int]())
+        return found or {
+            place for place, word in enumerate(words) if word in key and _is_pointed_at(words, place)
+        }
     named = (places for amount, places in message.amounts if amount is not None and amount == value)
     return next(named, set[int]())
+
+
+def _is_pointed_at(words: Sequence[str], place: int) -> bool:
+    """Say whether a word stands for a row by itself: "the Lund one" of Dr Lund."""
+    return len(words[place]) > _SHORT and (
+        words[max(0, place - 1)] == "the" or words[place + 1 : place + 2] == ["one"]
+    )
+
+
+_SHORT = 3
 
 
 @lru_cache(maxsize=4096)
@@ -264,9 +264,8 @@ def _by_missing_name(message: Message) -> Reference | None:
     end = words.index("one")
     first = next((place + 1 for place in range(end - 1, -1, -1) if words[place] == "the"), end)
     places = frozenset(range(first, end + 1))
-    if not 0 < end - first <= _MOST_OF_NAME or not _REQUESTS.union(_NOUNS).issuperset(
-        _telling(message, set(places))
-    ):
+    telling = _telling(message, set(places))
+    if not 0 < end - first <= _MOST_OF_NAME or not message.requests.union(_NOUNS).issuperset(telling):
         return None
     named = [one for one in message.candidates if one.first < end and first < one.last]
     if not named or any(kind.startswith("value:") for one in named for kind in one.readings):
@@ -289,7 +288,7 @@ def _nouns(message: Message) -> frozenset[str]:
 
 def _telling(message: Message, places: set[int]) -> list[str]:
     """The words besides a reference that say something else; those of a request for a row say nothing else."""
-    nouns = _nouns(message) | _NOUNS | _COUNTED | _REQUESTS
+    nouns = _nouns(message) | _NOUNS | _COUNTED | message.requests
     return [
         word
         for place, word in enumerate(message.utterance.words)
