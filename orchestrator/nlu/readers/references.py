@@ -186,7 +186,8 @@ def _compare(
     ordered = rows if direction == LESS else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
     if said.rsplit(" ", maxsplit=1)[-1].endswith("est") or said.startswith("most ") or now is None:
-        return Reference(ordered[nth : nth + 1], places, _TOO_FEW.format(len(ordered)))
+        why = "" if nth < len(ordered) else _TOO_FEW.format(len(ordered))
+        return Reference(ordered[nth : nth + 1], places, why)
     beyond = [
         row for row in ordered if (row[name] < now[name] if direction == LESS else row[name] > now[name])
     ]
