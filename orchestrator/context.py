@@ -194,6 +194,8 @@ class TurnChanges:
 class TurnContext:
     """`now` in unix seconds; `deadline` likewise: no tool is waited for beyond it.
 
+    `local_now`: `now` as a clock where the users are shows it, as if it stood in UTC: what “today” is said of.
+
     `call`: for whom models are asked in this turn, and until when. `live`: who hears the words of an answer
     while they are written (RS-4).
     """
@@ -202,6 +204,7 @@ class TurnContext:
     ids: TurnIds
     text: str
     now: float
+    local_now: float
     deadline: float
     journal: Journal
     call: CallContext

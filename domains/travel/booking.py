@@ -56,6 +56,11 @@ class Bookings(Service):
         booking = await self._find(booking_ref, call)
         return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
+    async def review(self, *, booking_ref: str, call: ToolCall, bags: int = 0) -> JsonObject:
+        """Look up a booking that is to be changed; fails where the change would, so that it is not offered."""
+        _check_bags(await self._changeable(booking_ref, call), bags)
+        return await self.get(booking_ref=booking_ref, call=call)
+
     async def list(self, *, call: ToolCall) -> JsonObject:
         """List the caller's bookings that are not cancelled, next departure first."""
         where = {"owner": call.user_id} if call.user_id else {"session": call.session_id}
@@ -130,12 +135,8 @@ class Bookings(Service):
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
-            total = booking["bags"] + bags
-            if total > MOST_BAGS * booking["passengers"]:
-                at_most = f"At most {MOST_BAGS} bags per passenger can be checked in"
-                message = f"{at_most}; {booking['bags']} are booked."
-                raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-            changes = {"bags": total, "paid": booking["paid"] + bags * BAG_PRICE}
+            _check_bags(booking, bags)
+            changes = {"bags": booking["bags"] + bags, "paid": booking["paid"] + bags * BAG_PRICE}
             booking = await self._change(booking, changes, call)
         return view(booking) | {"bag_price": BAG_PRICE, "added": bags, "added_price": bags * BAG_PRICE}
 
@@ -244,6 +245,13 @@ def refund(booking: JsonObject, now: float) -> int:
         return 0
     is_free = now - booking["booked_at"] < FREE_CANCELLATION_S
     return booking["paid"] if is_free else round(booking["paid"] * REFUND_SHARE)
+
+
+def _check_bags(booking: JsonObject, more: int) -> None:
+    if booking["bags"] + more > MOST_BAGS * booking["passengers"]:
+        at_most = f"At most {MOST_BAGS} bags per passenger can be checked in"
+        message = f"{at_most}; {booking['bags']} are booked."
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
 
 
 def _describe_change(booking: JsonObject, flight: JsonObject, cabin: str) -> JsonObject:

@@ -138,7 +138,7 @@ def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
 
 
 def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:
-    return show_slot(value, flow.slot(slot), turn.context.world.registry, turn.context.now)
+    return show_slot(value, flow.slot(slot), turn.context.world.registry, turn.context.local_now)
 
 
 def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:

@@ -8,6 +8,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
@@ -38,6 +39,14 @@ def _check_pattern(value: str) -> str:
     return value
 
 
+def _check_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError("is no time zone, such as Europe/Oslo or UTC") from error
+    return value
+
+
 def _check_module(value: str) -> str:
     if not is_importable(value):
         raise ValueError(
@@ -50,6 +59,7 @@ def _check_module(value: str) -> str:
 Switch = Annotated[Literal["off", "on", "auto"], BeforeValidator(_read_switch)]
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 Module = Annotated[str, AfterValidator(_check_module)]
+TimeZone = Annotated[str, AfterValidator(_check_zone)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -149,6 +159,8 @@ class Session(Section):
     """The longest that one attempt at a turn may take; `PARLEY_TURN_DEADLINE_S` bounds all of them together."""
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge"]
     """Of sessions that are made without a rule of their own: what a turn does while another is unfinished."""
+    timezone: TimeZone
+    """Where the users are, by its name in the IANA database: whose day “today” is."""
 
 
 class Memory(Section):

@@ -172,10 +172,14 @@ def find_strange(
     utterance: Utterance,
     candidates: Iterable[Candidate],
     knows: Callable[[str], bool],
-    active: FlowSpec | None,
+    context: NluContext,
 ) -> tuple[str, ...]:
-    """List the things, besides values, that nothing in the domain speaks of: "I need a taxi" asks for no wheelchair."""
-    own = slot_words(active) if active is not None else frozenset[str]()
+    """List the things, besides values, that nothing in the domain speaks of: "I need a taxi" asks for no wheelchair.
+
+    Slots of the task at work, or else of the last one, may be called by their names.
+    """
+    about = [context.active] if context.active else [past.spec for past in context.completed[:1]]
+    own = frozenset[str]().union(*map(slot_words, about))
     found = {place for one in candidates for place in range(one.first, one.last)}
     free = {word for place, word in enumerate(utterance.words) if place not in found and len(word) > 2}
     return tuple(sorted(word for word in name_things(utterance) & free - own if not knows(word)))

@@ -64,7 +64,7 @@ class NLU:
 
         `call`: for whom a model may be asked; without it none is.
         """
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         recall = partial(recall_for_prompt, turn)
         words = clean(text[:LONGEST_READ])
         message = Message(text, words, self.system1.lexicon.to_english(words), call, recall=recall)
@@ -93,7 +93,7 @@ class NLU:
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         return self._check(react(action, context, self.system1.flows), context, turn)
 
     async def contemplate(
@@ -113,7 +113,7 @@ class NLU:
         message, metadata of the ambiguity, slots. `text`: the request; what the user said last when it is left out.
         `call`: for whom a model may be asked; without it none is.
         """
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         flow = self._domain.flows.get(Dact(failed)) if failed else None
         spec = context.active if not failed else flow.spec if flow else None
         banned = {*excluded, *((spec.dact,) if spec else ())}
@@ -153,7 +153,7 @@ class NLU:
         asker = self._asker
         if asker is None or not slots:
             return {}
-        context = read_nlu_context(state, turn.now)
+        context = read_nlu_context(state, turn.local_now)
         try:
             wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
             notes = [*await recall_for_prompt(turn, wanted), *passages]

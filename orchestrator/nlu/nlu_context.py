@@ -94,7 +94,7 @@ class NluContext:
 
 
 def read_nlu_context(state: DialogueState, now: float) -> NluContext:
-    """See a dialogue state as NLU needs it. `now`: unix seconds."""
+    """See a dialogue state as NLU needs it. `now`: seconds on the clock where the users are."""
     stack, active = state.stack, state.stack.top
     return NluContext(
         today=day_of(now),

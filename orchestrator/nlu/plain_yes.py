@@ -6,15 +6,24 @@ Only a plain yes may do something that lasts, whoever has understood it so: Syst
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
-from orchestrator.nlu.text import tokenize, word_set
+from orchestrator.nlu.text import read_signs, tokenize, word_set
 
 _YES = word_set(
     "yes yeah yep yup ya y aye sure ok okay k correct right exactly absolutely definitely affirmative "
     "certainly perfect great fine good excellent wonderful lovely alright agree agreed confirm confirmed "
-    "course please indeed totally works work sounds looks proceed perfectly ideal nice suits permission granted thats"
+    "course please indeed totally works work sounds looks proceed perfectly ideal nice suits permission granted thats "
+    "si ja jo oui"
 )
+_PRAISE = word_set(
+    "right exactly perfect great fine good excellent wonderful lovely alright please works work sounds looks perfectly "
+    "ideal nice thats course"
+)
+"""What agrees only as something that is said of the offer: "great, thanks" may end the talk as well."""
+_OF_OFFER = word_set("be is sounds works looks suits works 's")
+_FRIENDLY = "😀😃😄😁😊🙂😍🥰😉🤗🎉✨❤💪👏🙌🥳✈🏖🏝☀⭐"
 _ACTING = word_set("do go proceed confirm approve book take make buy pay order send run start")
 _NEW = word_set("a an")
 """What one has with a thing that was not spoken of before."""
@@ -23,7 +32,7 @@ _AROUND = word_set(
     "was i'd i'll i'm we'd we'll let's lets would like love want will to for of on in at from by with do "
     "does go ahead let just so then now thing thank thanks much very really please my our your everything "
     "looks sounds works work good great as asked shown agree can right away way oh ah well there here "
-    "reservation booking"
+    "reservation booking kind lot"
 )
 _NO_PLAIN_YES = word_set(
     "not no nope never don't dont doesn't isn't won't can't but though however maybe perhaps possibly if "
@@ -99,7 +108,9 @@ def is_plain_yes(text: str, question: str) -> bool:
     A yes that is a sentence of its own may be followed by a question; within one sentence, only what asks for more
     about the thing leaves the yes plain. To repeat the words of the question adds nothing.
     """
-    said = _FIXED.sub("yes", text.casefold().replace("’", "'"))
+    said = _FIXED.sub("yes", read_signs(text).casefold().replace("’", "'"))
+    if any(unicodedata.category(sign) == "So" and sign not in _FRIENDLY for sign in said):
+        return False
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
     last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
     told = _words_of(" ".join(part for part in (first, *rest) if "?" not in part))
@@ -116,10 +127,15 @@ def is_plain_yes(text: str, question: str) -> bool:
     )
 
 
-def only_agrees(text: str) -> bool:
-    """Say whether a text agrees and names nothing to do: whoever hears a request or a no in it is wrong."""
-    words = _words_of(text.casefold().replace("’", "'"))
-    return is_plain_yes(text, "") and all(word in _YES or word in _AROUND for word in words)
+def agrees_politely(text: str) -> bool:
+    """Say whether a text agrees and names nothing to do, with thanks or without: "that would be lovely, thank you".
+
+    Whoever hears a request or a no in it is wrong. Praise alone may end the talk as well: "great, thanks".
+    """
+    words = _words_of(read_signs(text).casefold().replace("’", "'"))
+    is_praise = _PRAISE.issuperset(_YES.intersection(words)) and _OF_OFFER.isdisjoint(words)
+    is_idle = all(word in _YES or word in _AROUND for word in words)
+    return is_idle and is_plain_yes(text, "") and "all" not in words and not is_praise
 
 
 def _agrees(text: str, question: str) -> bool:

@@ -18,6 +18,7 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.classifier import AROUND, LinearModel, describe_around, put_kinds
 from orchestrator.nlu.extract.answers import cue_phrases, find_booleans, read_answer
+from orchestrator.nlu.extract.days import SHIFTS, find_shifted
 from orchestrator.nlu.extract.extractor import (
     LISTS,
     Extractor,
@@ -27,7 +28,7 @@ from orchestrator.nlu.extract.extractor import (
     value_kind,
 )
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.numbers import count_people, count_single, is_pronoun
+from orchestrator.nlu.extract.numbers import count_people, count_single, counts_time, is_pronoun
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.extract.which_day import find_named_day
 from orchestrator.nlu.nlu_context import NluContext
@@ -36,16 +37,13 @@ from orchestrator.types import Json
 
 NO_SLOT = "-"
 PEOPLE = "people"
-_LEAST_SHARE = 0.35
-"""A slot must be this likely, among the slots the value could fill and none of them."""
+_LEAST_SHARE = 0.35  # a slot must be this likely, among the slots the value could fill and none of them
 _LEAST_SHARE_OPEN = 0.5
 _UNSEEN = 0.02  # the odds of a slot that no example has
 _ASKED, _LISTED = 2.0, 1.0
 """What speaks for a slot whatever the words around a value: it was asked for, it knows the value."""
-_LATER = 0.8
-"""What speaks against each further day of a flow: people say the days of a journey in their order."""
-_TELLING = frozenset({DATE, TIME, MONEY})
-"""Kinds that decide the slot by themselves, where only one takes them."""
+_LATER = 0.8  # against each further day of a flow: people say the days of a journey in their order
+_TELLING = frozenset({DATE, TIME, MONEY})  # decide the slot by themselves, where only one takes them
 _UNWANTED = re.compile(
     r"\b(?:(?:not|isn['’]?t|never)(?: (?:to|from|on|in|at|with|for|by|the|an?|my))?|instead of|rather than"
     r"|(?:do(?:es)? not|(?:do|does)n['’]?t|no longer)(?: (?:really|even))? (?:want|wish|need|like|feel like)"
@@ -57,8 +55,7 @@ _UNWANTING = word_set(
     "not isn't isn’t isnt never of than don't don’t dont doesn't doesn’t doesnt longer good"
 )
 """Of these words one at least stands there."""
-_AFTER_NAME = word_set("to be should is must as not a the : = in for")
-"""What stands between the name of a slot and its value."""
+_AFTER_NAME = word_set("to be should is must as not a the : = in for")  # between a slot's name and its value
 
 
 def _no_takers() -> dict[tuple[bool | str, ...], list[SlotSpec]]:
@@ -93,13 +90,15 @@ class FlowSlots:
         people = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
         return cls(kinds, own, lists, booleans, things, cues, people)
 
-    def find_takers(self, candidate: Candidate, flow: FlowSpec) -> list[SlotSpec]:
+    def find_takers(self, utterance: Utterance, candidate: Candidate, flow: FlowSpec) -> list[SlotSpec]:
         """List the slots of the flow that may take a candidate."""
         kinds = (candidate.kind == NAME, *candidate.readings)
         takers = self.takers.get(kinds)
         if takers is None:
             takers = [slot for slot in flow.slots.values() if fits(candidate, slot, self.kinds[slot.name])]
             self.takers[kinds] = takers
+        if candidate.kind == NUMBER and counts_time(utterance, candidate.last):
+            return [slot for slot in takers if slot.counts is None]  # "two days longer"
         return takers
 
 
@@ -149,7 +148,8 @@ class SlotAssigner:
             answer = read_answer(utterance, yes_or_no[asked], self._extractor.gazetteer, context.today)
             if answer is not None:
                 mentions[asked] = answer
-        return mentions
+        is_shift = not SHIFTS.isdisjoint(utterance.words)
+        return find_shifted(utterance, flow, context) | mentions if is_shift else mentions
 
     def know(self, flow: FlowSpec) -> FlowSlots:
         """Tell what a flow's slots take, also of a flow that nothing was learnt for."""
@@ -167,7 +167,7 @@ class SlotAssigner:
         has_one = "one" in utterance.words
         for candidate, place in zip(candidates, places, strict=True):
             if not is_negated(utterance, candidate) and not (has_one and is_pronoun(utterance, candidate)):
-                possible = slots.find_takers(candidate, flow)
+                possible = slots.find_takers(utterance, candidate, flow)
                 named = named_slot(utterance, candidate, possible)
                 if named is not None:
                     guesses.append(Guess(1.0, candidate, named))

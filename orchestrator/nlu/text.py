@@ -6,7 +6,7 @@ Does not interpret anything else; offsets always refer to the cleaned text.
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.schema import LexiconFile
@@ -17,6 +17,13 @@ _INVISIBLE = re.compile(
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
 _SPACES = re.compile(r"\s+")
+_SIGNS = {"yes": "👍👌✅✔💯", "no": "👎❌✖🚫🙅", "hmm": "🤔😕🙁☹😟😬😐🤷❓", "please": "🙏"}
+_READ_SIGNS: dict[int, str | None] = {
+    **{ord(sign): f" {said} " for said, signs in _SIGNS.items() for sign in signs},
+    **dict.fromkeys(range(0x1F3FB, 0x1F400)),  # the colours of hands
+}
+_MOST_WORDS_WITH_SIGN = 4
+"""Behind more words a sign ends a text and answers nothing, unless it is the first that is said."""
 
 
 @dataclass(slots=True)
@@ -79,6 +86,25 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+def read_signs(text: str) -> str:
+    """Put signs into words that say yes or no, or that doubt: "👍" is "yes"."""
+    return text if text.isascii() else clean(text.translate(_READ_SIGNS))
+
+
+def _read_answer_in_signs(text: str) -> str:
+    read = read_signs(text)
+    is_answer = text[:1] != read[:1] or read.count(" ") < _MOST_WORDS_WITH_SIGN
+    return read if is_answer else text
+
+
+_EXCEPTING = word_set("not except without besides")
+
+
+def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
+    """Tell whether one of so many words before a place says that what stands there is not meant: "not the first"."""
+    return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])
+
+
 class Lexicon:
     """The words and phrases of a language with what they are in English (NL-10); without any, a text stays as it is.
 
@@ -102,10 +128,11 @@ class Lexicon:
         self._known = re.compile(rf"(?<!\w)(?:{known})(?!\w)", re.IGNORECASE)
 
     def to_english(self, text: str) -> str:
-        """Replace patterns, then known phrases, the longest first, in a cleaned text.
+        """Replace signs, patterns, then known phrases, the longest first, in a cleaned text.
 
         What has more words of English than of the language is English, as what was put into it before is.
         """
+        text = text if text.isascii() else _read_answer_in_signs(text)
         if not self._english:
             return text
         known = sum(one.count(" ") + 1 for one in self._known.findall(text))

@@ -60,7 +60,7 @@ class Advisor:
         self, body: JsonObject, plan: PlanFlow, context: TurnContext, room: int
     ) -> Draft | Refused:
         """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
-        return check_draft(body, plan, context.world.domain.flows, self._ground, room, context.now)
+        return check_draft(body, plan, context.world.domain.flows, self._ground, room, context.local_now)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
         """Ask for a decomposition; a refused one is asked for once more, with what was wrong."""
@@ -171,7 +171,7 @@ def _frame_question(context: TurnContext) -> dict[str, Json]:
     domain = context.world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
-        "today": datetime.fromtimestamp(context.now, UTC).strftime("%A, %Y-%m-%d"),
+        "today": datetime.fromtimestamp(context.local_now, UTC).strftime("%A, %Y-%m-%d"),
         "flows": [_show_flow(flow) for flow in catalogue(domain.flows).values()],
     }
 

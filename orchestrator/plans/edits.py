@@ -139,7 +139,9 @@ def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObje
     def say(value: Json) -> Json:
         rows = (listed.name(value) for listed in context.changes.state.displayed if listed.key == found.slot)
         slot = spec.spec.slots.get(found.slot)
-        return next(filter(None, rows), None) or show_slot(value, slot, context.world.registry, context.now)
+        return next(filter(None, rows), None) or show_slot(
+            value, slot, context.world.registry, context.local_now
+        )
 
     return {"name": name_slot_of(spec, found.slot), "old": say(found.held), "new": say(found.wanted)}
 

@@ -143,7 +143,7 @@ QUOTED = (
             *BOOKED,
             {
                 "user": "Actually, I want to cancel",
-                "expect": {"flow": "cancel_booking", "tools": ["booking_get"], "ambiguity": "confirmation"},
+                "expect": {"flow": "cancel_booking", "tools": ["booking_review"], "ambiguity": "confirmation"},
             },
             {"user": "yes", "expect": {"completed": ["cancel_booking"], "tools": ["booking_cancel"]}},
         ],

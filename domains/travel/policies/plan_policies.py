@@ -44,7 +44,7 @@ def _settle_weekend(run: Execution) -> None:
         return
     named = plan.slots["date"] if _is_users(plan, "date") else None
     leave = date.fromisoformat(str(named.value)) if named is not None else None
-    today = datetime.fromtimestamp(run.context.now, UTC).date()
+    today = datetime.fromtimestamp(run.context.local_now, UTC).date()
     weekend = choose_weekend(plan.goal, today, leave, named.text if named is not None else "")
     if weekend is None:
         return

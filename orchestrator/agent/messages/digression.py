@@ -1,5 +1,7 @@
 """Answer a question, a request for help or for the status; nothing on the stack changes (IR-3)."""
 
+import re
+
 from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open
@@ -27,6 +29,7 @@ def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:
 
 
 MOST_TASKS_NAMED = 12
+_OF_TALK = re.compile(r"\b(?:we|us|far|done|left|status|progress|plan)\b", re.IGNORECASE)
 
 
 def digress(turn: RunningTurn, understood: Understanding) -> None:
@@ -36,9 +39,14 @@ def digress(turn: RunningTurn, understood: Understanding) -> None:
     answer = find_answer(turn, understood.target)
     if answer is not None:
         turn.changes.remark(RemarkKind.ANSWER, text=answer)
-    elif kind is not Digression.QUESTION or not talk_about_rows(turn, understood.text):
+    elif not _is_about_rows(kind, understood.text) or not talk_about_rows(turn, understood.text):
         _DIGRESSIONS[kind](turn)
     leave_open(turn)
+
+
+def _is_about_rows(kind: Digression, text: str) -> bool:
+    """Say whether a question may be one about rows: "what times" may, and "how far are we" is about the talk."""
+    return kind is Digression.QUESTION or (kind is Digression.STATUS and not _OF_TALK.search(text))
 
 
 def _say_unknown(turn: RunningTurn) -> None:

@@ -8,10 +8,18 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.nlu.nlu_context import find_rows_at_hand
-from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields
+from orchestrator.nlu.readers.row_questions import (
+    asks_about_all,
+    asks_for_another,
+    find_asked_fields,
+    may_mean_all,
+)
+from orchestrator.nlu.text import tokenize, word_set
 from orchestrator.pex.calls.consent import read_candidate
 from orchestrator.res.wording import name_slot, name_task
 from orchestrator.types import JsonObject
+
+_OF_WHOLE = word_set("altogether together total both trip")
 
 
 def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
@@ -38,16 +46,44 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
 
 
 def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
-    """Tell the fields of the current row that a message asks for; False when it asks for none."""
+    """Tell the fields of the current row, or of all, that a message asks for; False when it asks for none."""
     listed = _find_rows_at_hand(turn)
     current = _find_offered(turn) if listed is None else listed.current
     row = {name: value for name, value in current.items() if value is not None}
-    asked = find_asked_fields(text, row)
-    if asked:
+    asked = [] if _is_about_other_step(turn, text) else find_asked_fields(text, row)
+    if asked and listed is not None and _is_about_all(turn, listed, text):
+        fields = [
+            {
+                "name": _name(listed, row),
+                "value": ", ".join(f"{name_slot(name)} {row.get(name)}" for name in asked),
+            }
+            for row in listed.rows
+        ]
+        turn.changes.remark(RemarkKind.ROW_FIELDS, row="", fields=fields)
+    elif asked:
         fields = _tell({name: row[name] for name in asked})
         name = "" if listed is None else _name(listed, row)
         turn.changes.remark(RemarkKind.ROW_FIELDS, row=name, fields=fields)
     return bool(asked)
+
+
+def _is_about_other_step(turn: RunningTurn, text: str) -> bool:
+    """Say whether words name another step of the plan than the one at work, or all of it: "the return fares"."""
+    stack = turn.changes.state.stack
+    plan = None if stack.active is None else stack.plan_of(stack.active)
+    if plan is None or stack.active is None:
+        return False
+    at_work = plan.step_of(stack.active.flow_id)
+    others = {word for step in plan.steps if step is not at_work for word in step.label.casefold().split()}
+    own = frozenset[str]() if at_work is None else word_set(at_work.label.casefold())
+    return not (others - own | _OF_WHOLE).isdisjoint(tokenize(text).words)
+
+
+def _is_about_all(turn: RunningTurn, listed: Shown, text: str) -> bool:
+    """Say whether a question is about all rows: "they" are all of them until the user talks about one."""
+    flow = turn.changes.state.stack.active
+    is_open = not listed.place and (flow is None or flow.value(listed.key) is None)
+    return len(listed.rows) > 1 and (asks_about_all(text) or (is_open and may_mean_all(text)))
 
 
 def _find_offered(turn: RunningTurn) -> JsonObject:

@@ -17,7 +17,7 @@ from orchestrator.dialogue.changes.inheritance import REFERRED
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.nlu.leftovers import name_meant
-from orchestrator.nlu.plain_yes import is_plain_yes, only_agrees
+from orchestrator.nlu.plain_yes import agrees_politely, is_plain_yes
 from orchestrator.pex.calls.consent import doubt, read_candidate
 from orchestrator.plans.edits import ABOUT_DONE, KEEP
 from orchestrator.types import JsonObject, is_object
@@ -126,10 +126,12 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
             alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
         case MessageKind.DENIAL | MessageKind.CANCELLATION:
             # a model has heard a no, and the words refuse nothing
-            alike = understood.by_model_alone and not understood.slots and only_agrees(understood.text)
+            alike = understood.by_model_alone and not understood.slots and agrees_politely(understood.text)
         case MessageKind.UNKNOWN | MessageKind.CORRECTION:
             # "make it so", and not "make it" with what was offered
             alike = not understood.slots and is_plain_yes(understood.text, "")
+        case MessageKind.CHITCHAT:
+            alike = agrees_politely(understood.text)
         case _:
             alike = False
     if not alike or understood.is_click or not says_yes(turn, understood):

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import orjson
 
@@ -151,6 +153,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
         ids=ids,
         text=work.input.text or "",
         now=now,
+        local_now=_local_time(now, modules.domain.config.session.timezone),
         deadline=now + work.deadline_s,
         journal=journal,
         call=_make_call(lease, work, journal, began),
@@ -162,6 +165,10 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
     keep_for_turn(work.turn_id, context.log.signals)
     context.log.event("started", seq=work.seq)
     return RunningTurn(lease, work, _open_memory(context, modules), changes, phases, began)
+
+
+def _local_time(now: float, zone: str) -> float:
+    return datetime.fromtimestamp(now, ZoneInfo(zone)).replace(tzinfo=UTC).timestamp()
 
 
 def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:

@@ -1,4 +1,7 @@
-"""Finding the days of a message together: those that share a month, and a weekday that comes after another."""
+"""Finding the days of a message together: those that share a month, and a weekday that comes after another.
+
+Also days that are told from those a task has: "a day later", "two days longer".
+"""
 
 import re
 from collections.abc import Collection
@@ -8,8 +11,12 @@ from itertools import pairwise
 
 from rapidfuzz.distance import OSA
 
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.dates import DAY, MONTH, ORDINALS, WEEKDAYS, find_dates
 from orchestrator.nlu.extract.found import DATE, Found, Reading
+from orchestrator.nlu.extract.numbers import read_words
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 
 _JOINED = r"\s*(?:\b(?P<word>to|until|till|through|and|or)\b|[-–—])\s*(?:the\s+)?"  # as people type it
@@ -33,6 +40,15 @@ _SPELT = word_set(
 _SHORTEST_MISSPELT = 6
 _LONG = 8
 """From so many letters on, a name may be misspelt in two places."""
+_SHIFT = re.compile(
+    r"\b(?P<count>an?|one|two|three|four|five|six|seven|\d{1,2}) (?P<unit>day|night|week)s? "
+    r"(?P<way>later|earlier|sooner|longer|shorter)\b"
+)
+SHIFTS = word_set("later earlier sooner longer shorter")
+_BACKWARDS = word_set("earlier sooner shorter")
+_LENGTHS = word_set("longer shorter")
+_LAST = word_set("return returning back home")
+_FIRST = word_set("leave leaving depart departing outbound")
 
 
 def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) -> list[Found]:
@@ -153,3 +169,29 @@ def _follow_on(found: list[Found], text: str) -> list[Found]:
                 later = date.fromisoformat(str(ends)) + timedelta(days=late + -late % 7)
                 ordered[place] = other._replace(reading=Reading(later.isoformat()))
     return ordered
+
+
+def find_shifted(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
+    """Move the days that the task at work has; of two days those that the words are about, else both."""
+    if context.active is None or context.active.dact != flow.dact:
+        return {}
+    found = _SHIFT.search(" ".join(utterance.words))
+    held = [name for name, slot in flow.slots.items() if slot.type == "date" and context.values.get(name)]
+    if found is None or not held:
+        return {}
+    if len(held) < 2 and found["way"] in _LENGTHS:
+        return {}
+    words = set(utterance.words)
+    if len(held) > 1 and (found["way"] in _LENGTHS or words & _LAST):
+        held = held[-1:]
+    elif words & _FIRST:
+        held = held[:1]
+    days = timedelta(_count(found["count"]) * (7 if found["unit"] == "week" else 1))
+    days = -days if found["way"] in _BACKWARDS else days
+    return {
+        name: Mention(str(date.fromisoformat(str(context.values[name])) + days), found[0]) for name in held
+    }
+
+
+def _count(said: str) -> int:
+    return 1 if said in {"a", "an"} else int(said) if said.isdecimal() else read_words([said], 0)[1]

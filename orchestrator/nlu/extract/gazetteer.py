@@ -98,6 +98,14 @@ class Gazetteer:
             return None
         return reading_of(values) if sure else Reading(candidates=values)
 
+    def has_word(self, word: str) -> bool:
+        """Tell whether a folded word is a name, or the first of one."""
+        return word in self._longest
+
+    def is_main_name(self, word: str) -> bool:
+        """Tell whether a folded word is a name that people most often mean, where a domain marks those."""
+        return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
+
     def is_little_known(self, kind: str, value: Json) -> bool:
         """Tell whether a domain marks its main values, and this is none of them."""
         main = self._main.get(kind)

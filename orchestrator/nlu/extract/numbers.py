@@ -20,9 +20,23 @@ TENS: dict[str, int] = {
 }  # fmt: skip
 SCALES: dict[str, int] = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 GROUPS: dict[str, int] = {"couple": 2, "pair": 2, "dozen": 12}
+ORDINALS = {
+    **{word: place for place, word in enumerate(
+        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"))},
+    **{word: place for place, word in enumerate(
+        ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"))},
+    "last": -1,
+    "bottom": -1,
+    "top": 0,
+}  # fmt: skip
+NUMBERS = {
+    word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
+}
+"""Places in a list, by the words for them."""
 WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES) | frozenset(GROUPS)
 
 DIGIT = re.compile(r"\d")
+_TIMES = word_set("day days night nights week weeks month months hour hours minute minutes")
 _DIGITS = re.compile(
     r"(?<![\w.,])(?<![A-Za-z]-)[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,6})?(?![\w]|[.,]\d)"
 )
@@ -113,6 +127,11 @@ def _joins(words: list[str], index: int, first: int) -> bool:
     if words[index] == "and":
         return before in SCALES and (after in UNITS or after in TENS)
     return words[index] == "-" and before in TENS and after in UNITS
+
+
+def counts_time(utterance: Utterance, after: int) -> bool:
+    """Tell whether a number is one of days or hours; `after`: the place of the token behind it."""
+    return not _TIMES.isdisjoint(utterance.words[after : after + 1])
 
 
 def find_ranges(utterance: Utterance) -> list[Found]:

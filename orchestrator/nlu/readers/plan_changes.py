@@ -36,6 +36,11 @@ _SKIP = re.compile(
     r"(?: (?P<step>.+?))?" + _END,
     re.IGNORECASE,
 )
+_NOT_NEEDED = re.compile(
+    _POLITE + r"(?:I|we) (?:do not|don['’]?t|no longer) (?:need|want)(?: to book)? (?P<step>.+?)"
+    r"(?:,? (?:after all|any ?more|any longer|now))?" + _END,
+    re.IGNORECASE,
+)
 _FIRST = re.compile(_POLITE + r"(?P<step>.+?) first" + _END, re.IGNORECASE)
 _BEFORE = re.compile(_POLITE + r"(?P<step>.+?) before (?P<other>.+?)" + _END, re.IGNORECASE)
 _STATUS = re.compile(
@@ -92,6 +97,10 @@ def _read_change(text: str, plan: PlanFlow) -> Understanding | None:
             return _change(text, PlanAction.BEFORE, step, other)
     if (found := _FIRST.match(text)) is not None and (step := find_step(plan, found["step"])) is not None:
         return _change(text, PlanAction.FIRST, step)
+    if (found := _NOT_NEEDED.match(text)) is not None and (
+        step := find_step(plan, found["step"])
+    ) is not None:
+        return _change(text, PlanAction.SKIP, step)
     if (found := _SKIP.match(text)) is not None:
         said = (found["step"] or "this").lower()
         step = _present(plan) if said in _THIS else find_step(plan, said)

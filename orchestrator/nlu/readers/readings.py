@@ -35,7 +35,7 @@ from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.plan_changes import read_plan_value
-from orchestrator.nlu.readers.rivals import doubt_little_known, find_owners, find_rivals
+from orchestrator.nlu.readers.rivals import doubt_little_known, find_owners, find_rivals, settle_in_past
 from orchestrator.nlu.text import clean, tokenize
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
@@ -227,7 +227,7 @@ def _look_up_again(case: Case) -> Reading | None:
     besides = frozenset[str]() if is_likely else slot_words(past.spec)
     if (alone and len(case.candidates) > 1) or not is_bare(evidence, whole=alone, besides=besides):
         return None
-    found = case.find_slots(past.spec, case.listed)
+    found = settle_in_past(case.find_slots(past.spec, case.listed), past, evidence, case.system1.slots)
     if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
         return None
     spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows
@@ -251,7 +251,7 @@ def _conclude(case: Case) -> Reading:
     base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
     known = case.system1.classifier.knows
     is_of_known = kind is MessageKind.CORRECTION or evidence.weighed.label.startswith("answer:")
-    if is_of_known and (strange := find_strange(case.utterance, case.candidates, known, context.active)):
+    if is_of_known and (strange := find_strange(case.utterance, case.candidates, known, context)):
         said = replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(strange),), unexplained=strange)
         return Reading(said, min(share, case.system1.likely), is_final=False)
     match kind:
@@ -335,6 +335,7 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     for past in context.completed:
         found = withdrawals.replace_old(case.evidence, past.values, case.find_slots(past.spec))
         if found:
+            found = settle_in_past(found, past, case.evidence, case.system1.slots)
             return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return base
 

@@ -15,25 +15,13 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
 from orchestrator.nlu.extract.found import DATE, Candidate, Found
-from orchestrator.nlu.extract.numbers import find_money, find_numbers
+from orchestrator.nlu.extract.numbers import NUMBERS, ORDINALS, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.row_questions import asks_for_another
-from orchestrator.nlu.text import Utterance, key_of, word_set
+from orchestrator.nlu.text import Utterance, is_excepted, key_of, word_set
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
-ORDINALS = {
-    **{word: place for place, word in enumerate(
-        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"))},
-    **{word: place for place, word in enumerate(
-        ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"))},
-    "last": -1,
-    "bottom": -1,
-    "top": 0,
-}  # fmt: skip
-NUMBERS = {
-    word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
-}
 _COUNTED = word_set("option number no row choice nr item entry")
 _NOUNS = word_set("one ones option row choice item entry result")
 _FILLER = word_set(
@@ -45,6 +33,7 @@ _FILLER = word_set(
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 """What may stand around a number that is the number of a row."""
 _FEW_WORDS = 12
+_TOO_FEW = "There are only {} to choose from."
 LESS, MORE = 0, 1
 
 
@@ -142,6 +131,8 @@ def _by_place(message: Message) -> Reference | None:
     words, count = message.utterance.words, len(message.shown.rows)
     for place, word in enumerate(words):
         before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
+        if is_excepted(words, place):
+            continue  # "not the first one"
         if word in ORDINALS and after != "of" and (before == "the" or after in _NOUNS or len(words) <= 2):
             index = ORDINALS[word]
             if after and after.isalpha() and after not in _NOUNS | _FILLER and after not in _nouns(message):
@@ -169,7 +160,7 @@ def _at(message: Message, index: int, places: set[int]) -> Reference:
     rows = message.shown.rows
     if 0 <= index < len(rows):
         return Reference([rows[index]], frozenset(places))
-    return Reference([], frozenset(places), f"There are only {len(rows)} to choose from.")
+    return Reference([], frozenset(places), _TOO_FEW.format(len(rows)))
 
 
 def _by_comparison(message: Message) -> Reference | None:
@@ -182,19 +173,24 @@ def _by_comparison(message: Message) -> Reference | None:
             found = next((word for word in said if f" {word} " in text), None)
             if found is not None:
                 first = next(i for i in range(len(words)) if " ".join(words[i:]).startswith(found))
-                places = set(range(first, first + len(found.split())))
-                if not _telling(message, places):
-                    return _compare(message, name, direction, found, frozenset(places))
+                nth = ORDINALS.get(words[first - 1], 0) if first and found.endswith("est") else 0
+                places = set(range(first - bool(nth), first + len(found.split())))
+                if is_excepted(words, first) or _telling(message, places):
+                    continue
+                return _compare(message, name, direction, found, frozenset(places), max(nth, 0))
     return None
 
 
-def _compare(message: Message, name: str, direction: int, said: str, places: frozenset[int]) -> Reference:
-    """The extreme for "cheapest"; for "cheaper" the nearest row beyond the one that is being talked about."""
+def _compare(
+    message: Message, name: str, direction: int, said: str, places: frozenset[int], nth: int
+) -> Reference:
+    """The extreme for "cheapest", or the `nth` after it; for "cheaper" the nearest row beyond what is talked about."""
     rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
     ordered = rows if direction == LESS else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
     if said.rsplit(" ", maxsplit=1)[-1].endswith("est") or said.startswith("most ") or now is None:
-        return Reference(ordered[:1], places)
+        why = "" if nth < len(ordered) else _TOO_FEW.format(len(ordered))
+        return Reference(ordered[nth : nth + 1], places, why)
     beyond = [
         row for row in ordered if (row[name] < now[name] if direction == LESS else row[name] > now[name])
     ]
@@ -211,9 +207,11 @@ def _by_value(message: Message) -> Reference | None:
             if places := _places_of(message, row.get(name)):
                 hits[index] = places
         places = set[int]().union(*hits.values()) if hits else set[int]()
-        if hits and _DEEDS.issuperset(_telling(message, places)):
+        if hits and not is_excepted(words, min(places)) and _DEEDS.issuperset(_telling(message, places)):
             return Reference([message.shown.rows[index] for index in hits], frozenset(places))
-    return _by_missing_time(message) or _by_missing_name(message) if "one" in words else None
+    if "one" not in words or is_excepted(words, len(words), within=len(words)):
+        return None
+    return _by_missing_time(message) or _by_missing_name(message)
 
 
 def _places_of(message: Message, value: Json) -> set[int]:

@@ -61,7 +61,7 @@ def count_tokens(text: str) -> int:
 
 def _says_nothing(_rules: Rules, message: Message, _context: NluContext) -> bool:
     """Look for a letter, a number or a sign of money: emoji and punctuation alone say nothing."""
-    return not any(char.isalnum() or unicodedata.category(char) == "Sc" for char in message.text[:2_000])
+    return not any(char.isalnum() or unicodedata.category(char) == "Sc" for char in message.english[:2_000])
 
 
 def _has_reserved_tokens(rules: Rules, message: Message, _context: NluContext) -> bool:
@@ -84,7 +84,7 @@ def _imitates_a_role(text: str, reserved: Iterable[str]) -> bool:
 
 def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
     """Refuse a single character, unless it can answer the open question, or name a row that was displayed."""
-    text, question = message.text, context.question
+    text, question = message.english, context.question
     if len(text) >= rules.guardrails.min_characters:
         return False
     if question.confirming or question.options or context.shown is not None:

@@ -13,8 +13,8 @@ from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.found import DATE, NAME, NUMBER, QUOTE, RANGE, Candidate
 from orchestrator.nlu.extract.gazetteer import Gazetteer
 from orchestrator.nlu.message_kind import Evidence
-from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.slot_assignment import fits, is_negated
+from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.slot_assignment import SlotAssigner, fits, is_negated
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Json
 
@@ -133,6 +133,26 @@ def find_owners(
     return tuple(latest if len(latest) == 1 else fitting)
 
 
+def settle_in_past(
+    found: dict[str, Mention], past: PastFlow, evidence: Evidence, slots: SlotAssigner
+) -> dict[str, Mention]:
+    """Give a value of which no word says what it is for to the slot of a task that is over that it changes.
+
+    Who changes their plans changes where they go, seldom where they are; it is asked about before it is done (RT-12).
+    """
+    if len(found) != 1 or len(evidence.candidates) != 1:
+        return found
+    if not _is_uncued(evidence.utterance, evidence.candidates[0]):
+        return found
+    takes = slots.know(past.spec).kinds
+    fitting = [
+        name
+        for name, slot in past.spec.slots.items()
+        if slot.type == "target" and name in past.values and fits(evidence.candidates[0], slot, takes[name])
+    ]
+    return {fitting[0]: next(iter(found.values()))} if len(fitting) == 1 else found
+
+
 def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
     """Say whether no word around a value says what it is for."""
     before = utterance.words[: candidate.first]
@@ -142,7 +162,7 @@ def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
 
 _UNCUED = word_set(
     "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's was were is "
-    "right better correct fine after all then again"
+    "right better correct fine after all then again hmm well oh please thanks would be nicer"
 )
 
 

@@ -30,19 +30,21 @@ _ASKS = re.compile(
     r"\?|\b(?:tell|give|get|send|show) me\b|\bfind out\b|(?:^|[.,!] *|\band )(?:what|which|where|when|who|whose|how)\b"
     r"|^(?:is|are|does|do|did|can|could|may)\b"
 )
+_LANDING = word_set("land lands landing arrive arrives arrival there")
+_LEAVING = word_set("depart departs leave leaves takeoff departure")
 _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (
         word_set("price fare cost rent rate"),
-        word_set("cost costs price prices charge expensive pay rate fare rent much"),
+        word_set("cost costs price prices charge expensive pay rate fare fares rent much"),
     ),
     (word_set("address location station street"), word_set("where located address street location")),
     (word_set("phone contact"), word_set("phone number telephone contact call reach")),
-    (word_set("arrives"), word_set("land lands landing arrive arrives there")),
-    (word_set("departs departure"), word_set("depart departs leave leaves takeoff")),
+    (word_set("arrives"), _LANDING),
+    (word_set("departs departure leaving"), _LEAVING),
     (word_set("minutes duration"), word_set("long duration")),
     (
         word_set("time departs arrives leaving departure arrival"),
-        word_set("when time start starts leave leaves"),
+        word_set("when time times start starts"),
     ),
     (word_set("rating aggregate"), word_set("rating rated stars score")),
     (word_set("wifi internet"), word_set("wifi wi-fi internet")),
@@ -52,6 +54,21 @@ _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
 """Words in the names of fields, and the words by which people ask for them."""
 _EMPTY = word_set("of the a an is has are per name in on at to from number for and")
 _FORMS = re.compile(r"(?:ing|ed|es|s)$")
+_EACH = re.compile(r"\b(?:they|them|these|those|all|each|every)\b")
+_NOUNS = re.compile(r"\b(?:what|which)(?: are| were)?(?: the| your| their)?(?: [a-z]+){0,2} ([a-z]{3,})s\W*$")
+"""What ends a question about several things: "what are the outbound fares", "which airlines"."""
+_NO_NOUNS = word_set("cost leave land arrive depart take start begin doe i thi include")
+
+
+def asks_about_all(text: str) -> bool:
+    """Say whether a message asks about all rows by a noun in the plural: "which airlines"."""
+    found = _NOUNS.search(text.casefold())
+    return found is not None and found[1] not in _NO_NOUNS
+
+
+def may_mean_all(text: str) -> bool:
+    """Say whether a message asks about several rows, or about people: "how much are they?"."""
+    return asks_about_all(text) or _EACH.search(text.casefold()) is not None
 
 
 def asks_for_another(text: str) -> bool:
@@ -74,10 +91,12 @@ def find_asked_fields(text: str, fields: Iterable[str]) -> list[str]:
     if _ASKS.search(said) is None:
         return []
     words = {*tokenize(said).words}
-    words |= {_FORMS.sub("", word) for word in words}
+    words |= {form for word in words for form in (_FORMS.sub("", word), word.removesuffix("s"))}
     parts = {name: [part for part in name.casefold().split("_") if part not in _EMPTY] for name in fields}
     asked = {name for name, own in parts.items() if own and all(_is_said(part, words) for part in own)}
     for held, meant in _MEANT_BY:
+        if "time" in held and not words.isdisjoint(_LANDING | _LEAVING):
+            continue  # "when does it land" asks for no other time
         near = {name: own for name, own in parts.items() if not held.isdisjoint(own)}
         if not meant.isdisjoint(words) and near and asked.isdisjoint(near):
             shares = {

@@ -15,9 +15,12 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
+from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.classifier import Classifier
 from orchestrator.nlu.extract.extractor import Extractor, Find
 from orchestrator.nlu.extract.gazetteer import Gazetteer
+from orchestrator.nlu.extract.misspelling import mend
+from orchestrator.nlu.leftovers import SURE_OF_VALUES
 from orchestrator.nlu.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.message_kind import Decider
 from orchestrator.nlu.nlu_context import NluContext
@@ -154,12 +157,32 @@ class System1:
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message; a model may know better, so this is not final."""
-        reading = read(Case(self, message.english, context))
+        case = Case(self, message.english, context)
+        reading = self._or_mended(case, read(case))
         return reading if message.english == message.text else _in_own_words(reading, message)
 
     def think(self, text: str, context: NluContext) -> Reading:
         """Understand a cleaned message."""
-        return read(Case(self, text, context))
+        case = Case(self, text, context)
+        return self._or_mended(case, read(case))
+
+    def _or_mended(self, case: Case, reading: Reading) -> Reading:
+        """Take a message with its slips of the pen mended, where it is understood better so."""
+        if reading.is_final or reading.confidence >= SURE_OF_VALUES or case.asks_text:
+            return reading
+        own = {name for names in case.context.own.values() for name in names}
+        text = case.utterance.text
+        mended = mend(text, lambda word: word in own or self._is_word(word), self._is_meant)
+        if mended == text:
+            return reading
+        other = read(Case(self, mended, case.context))
+        return other if other.confidence > reading.confidence else reading
+
+    def _is_word(self, word: str) -> bool:
+        return word in STOP_WORDS or self.classifier.knows(word) or self.extractor.gazetteer.has_word(word)
+
+    def _is_meant(self, word: str) -> bool:
+        return self.classifier.knows(word) or self.extractor.gazetteer.is_main_name(word)
 
     def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
         """Rate how likely each flow is for a cleaned message, among all that a message may be."""

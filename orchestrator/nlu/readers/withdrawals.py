@@ -18,10 +18,9 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.nlu.extract.dates import WEEKDAYS
 from orchestrator.nlu.extract.found import Candidate
-from orchestrator.nlu.extract.numbers import is_pronoun
+from orchestrator.nlu.extract.numbers import ORDINALS, is_pronoun
 from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.readers.references import ORDINALS
 from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.nlu.training.examples import flow_label

@@ -252,7 +252,7 @@ class _Loop:
         config = context.world.domain.config
         return {
             "assistant": config.description or config.persona.name,
-            "today": datetime.fromtimestamp(context.now, UTC).strftime("%A, %Y-%m-%d"),
+            "today": datetime.fromtimestamp(context.local_now, UTC).strftime("%A, %Y-%m-%d"),
             "task": self.skill.description or flow.spec.description,
             "instructions": self.skill.instructions,
             "criteria": list(self.skill.criteria),

@@ -196,7 +196,7 @@ def _ask_partial(asking: Asking) -> str:
     values: dict[str, Json] = {"options": _labels(entry), "slot": _name_asked(asking)}
     if flow is None:
         return templates.render("choose", **values)
-    values["slots"] = show_slots(flow, context.world.registry, context.now)
+    values["slots"] = show_slots(flow, context.world.registry, context.local_now)
     if about == "rows":
         own = templates.first(f"{flow.dact}.choose")
         text = try_template(templates, own, values, context, flow) if own else None
@@ -228,21 +228,21 @@ def _ask_confirmation(asking: Asking) -> str:
         return templates.render("retry")
     if about == "value" and entry.slot is not None:
         spec = flow.slot(entry.slot)
-        shown = show_slot(entry.candidates[0], spec, context.world.registry, context.now)
+        shown = show_slot(entry.candidates[0], spec, context.world.registry, context.local_now)
         return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
     shown: JsonObject = entry.metadata.get("shown", {})
     if about == "unknown":
-        facts = list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now)
+        facts = list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.local_now)
         # A turn that was stopped has told it.
         effects = [] if context.journal.stopped else context.changes.state.effects
         done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
         return templates.render("confirm_unknown", what=entry.metadata["what"], facts=facts, done=done)
-    slots = show_slots(flow, context.world.registry, context.now)
+    slots = show_slots(flow, context.world.registry, context.local_now)
     values: dict[str, Json] = {
         "shown": shown,
         "slots": slots,
         "doing": name_doing(flow),
-        "facts": list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now),
+        "facts": list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.local_now),
     }
     own = templates.first(f"{flow.dact}.confirm")
     text = try_template(templates, own, values, context, flow) if own else None

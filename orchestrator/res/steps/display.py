@@ -180,7 +180,7 @@ def _card(frame: Frame, context: TurnContext) -> JsonObject:
             {
                 "name": name,
                 "label": _label(name, fields),
-                "value": show_slot(value, flow.slot(name), context.world.registry, context.now),
+                "value": show_slot(value, flow.slot(name), context.world.registry, context.local_now),
             }
             for name, value in facts.items()
             if value is not None and not is_object(value) and not is_list(value)

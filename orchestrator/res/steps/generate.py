@@ -95,16 +95,16 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
     return {
         "flow": {"dact": flow.dact, "title": flow.title, "description": flow.spec.description},
         "doing": name_doing(flow),
-        "slots": show_slots(flow, context.world.registry, context.now),
+        "slots": show_slots(flow, context.world.registry, context.local_now),
         "values": flow.values(),
         "data": data,
         "outputs": flow.outputs,
-        "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.now),
+        "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.local_now),
         "found": list_found(flow, data),
         "rows": _rows_as_text(frame, data),
         "warning": frame.warning if frame is not None else None,
         "display": frame.display_type if frame is not None else None,
-        "now": context.now,
+        "now": context.local_now,
         "persona": context.world.domain.config.persona,
     }
 
@@ -144,7 +144,10 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
     if flow is not None:
         values["doing"] = name_doing(flow)
         values["facts"] = list_facts(
-            flow, {**flow.values(), **remark.values.get("arguments", {})}, context.world.registry, context.now
+            flow,
+            {**flow.values(), **remark.values.get("arguments", {})},
+            context.world.registry,
+            context.local_now,
         )
         if "slots" in remark.values:
             values["slots"] = [
@@ -152,7 +155,9 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
                     "key": slot,
                     "name": name_slot(slot),
                     "title": name_slot_of(flow, slot),
-                    "value": show_slot(value, flow.spec.slots.get(slot), context.world.registry, context.now),
+                    "value": show_slot(
+                        value, flow.spec.slots.get(slot), context.world.registry, context.local_now
+                    ),
                 }
                 for slot, value in remark.values["slots"].items()
             ]

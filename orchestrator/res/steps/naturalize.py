@@ -221,7 +221,7 @@ def _judge(context: TurnContext, draft: str, text: str) -> str | None:
     shown = [
         value
         for flow in context.changes.completed
-        for value in show_slots(flow, context.world.registry, context.now).values()
+        for value in show_slots(flow, context.world.registry, context.local_now).values()
         if isinstance(value, str)
     ]
     english = config.language.default == "en"

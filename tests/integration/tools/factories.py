@@ -155,6 +155,7 @@ def make_context(
         ids=ids,
         text="",
         now=1_800_000_000.0,
+        local_now=1_800_000_000.0,
         deadline=1_800_000_060.0,
         journal=Journal(TurnId(turn)),  # type: ignore[arg-type]
         call=CallContext(session_id=session_id, turn_id=TurnId(turn)),

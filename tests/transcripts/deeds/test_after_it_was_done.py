@@ -31,6 +31,9 @@ async def after_booking() -> Conversation:
         "in business class please",
         "what about the 5th?",
         "how about the evening?",
+        "actually make it milan",
+        "hmm, milan would be better",
+        "sorry, the origin should be bergen",
     ],
 )
 async def test_a_correction_asks_what_should_become_of_what_was_done(words: str) -> None:
@@ -117,3 +120,25 @@ async def test_nothing_is_done_again_where_nothing_is_wanted_otherwise() -> None
     assert await booked(talk) == [ROME]
     await talk.say("yes")
     assert await booked(talk) == []
+
+
+@pytest.mark.parametrize("words", ["actually make it milan", "milan instead please", "sorry, milan"])
+async def test_a_place_alone_changes_where_one_goes(words: str) -> None:
+    """RT-12: nobody who has booked to Rome and says Milan wants to fly from there to Rome."""
+    talk = await after_booking()
+    await talk.say(words)
+    turn = await talk.say("the second one")
+    assert "from Oslo (OSL) to Milan (MXP)" in turn["reply"]
+    assert await booked(talk) == []
+    await talk.say("yes")
+    assert await booked(talk) == [MILAN]
+
+
+@pytest.mark.parametrize("words", ["cancel my booking", "add two bags to my booking"])
+async def test_what_cannot_be_done_any_more_is_not_offered(words: str) -> None:
+    talk = await after_booking()
+    for said in ("cancel my booking", "yes"):
+        await talk.say(said)
+    turn = await talk.say(words)
+    assert "is cancelled already" in turn["reply"]
+    assert "Shall I" not in turn["reply"]

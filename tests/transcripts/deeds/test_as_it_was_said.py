@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
 from orchestrator.types import DEFAULT_TENANT
@@ -26,6 +28,29 @@ async def test_what_nobody_understood_books_nothing_in_any_language(words: str) 
 
 
 @pytest.mark.parametrize(
+    ("words", "books"),
+    [
+        ("👍", True),
+        ("ok 👍🏽", True),
+        ("sí", True),
+        ("that would be lovely, thank you", True),
+        ("👎", False),
+        ("ok 👎", False),
+        ("yes 🤔", False),
+        ("👍?", False),
+        ("👍 but in business", False),
+        ("great, thanks", False),
+    ],
+)
+async def test_a_sign_says_yes_or_no_as_a_word_does(words: str, books: bool) -> None:
+    """PX-18: what is drawn counts as well as what is written."""
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say(words)
+    assert await booked(talk) == [("OSL", "FCO")] * books
+
+
+@pytest.mark.parametrize(
     ("days", "booked_days"),
     [
         ("from 3 to 6 december", ["2026-12-03", "2026-12-06"]),
@@ -40,3 +65,21 @@ async def test_a_trip_is_booked_there_before_it_is_booked_back(days: str, booked
     there, back = sorted(found, key=lambda one: one["origin"] != "OSL")
     assert [there["day"], back["day"]] == booked_days
     assert (there["day"], there["departs"]) < (back["day"], back["departs"])
+
+
+@pytest.mark.parametrize(
+    ("zone", "at", "day", "told"),
+    [
+        ("America/Los_Angeles", "2026-11-20T05:00:00+00:00", "2026-11-20", "tomorrow, Friday 20 November"),
+        ("Asia/Tokyo", "2026-11-20T18:00:00+00:00", "2026-11-22", "tomorrow, Sunday 22 November"),
+        ("UTC", "2026-11-20T18:00:00+00:00", "2026-11-21", "tomorrow, Saturday 21 November"),
+    ],
+)
+async def test_tomorrow_is_the_users_own(zone: str, at: str, day: str, told: str) -> None:
+    """NL-2: the evening in California is the next day in UTC already, and the offer names the date."""
+    talk = begin(sections={"session": {"timezone": zone}}, at=datetime.fromisoformat(at))
+    offer = await talk.say("book a flight from oslo to rome tomorrow")
+    assert told in offer["reply"]
+    await talk.say("yes")
+    found = await talk.simulator.records[DEFAULT_TENANT].find("bookings", {"status": "confirmed"}, limit=9)
+    assert [one["day"] for one in found] == [day]

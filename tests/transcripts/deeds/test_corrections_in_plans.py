@@ -252,3 +252,23 @@ async def days(talk: Conversation) -> list[str]:
     """The days of what is booked, as the store has them."""
     records = talk.simulator.records[DEFAULT_TENANT]
     return sorted(one["day"] for one in await records.find("bookings", {"status": "confirmed"}, limit=100))
+
+
+@pytest.mark.parametrize("words", ["I don't need the return after all", "we don't need the return flight"])
+async def test_what_is_not_needed_after_all_is_left_out(words: str) -> None:
+    talk = begin()
+    for said in (TRIP.format("rome"), "yes"):
+        await talk.say(said)
+    turn = await talk.say(words)
+    assert "Shall I book it" not in turn["reply"]
+    assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def test_of_a_plan_only_what_is_offered_is_told() -> None:
+    """IR-3: the price of the way there is none of the way back, and none of both."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    assert "price: 143" in (await talk.say("what are the outbound fares"))["reply"]
+    for words in ("what are the return fares", "how much is it altogether"):
+        assert "price: 143" not in (await talk.say(words))["reply"]
+    assert "2 passengers" not in (await talk.say("can we stay two days longer"))["reply"]

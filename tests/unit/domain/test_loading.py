@@ -193,7 +193,7 @@ def test_what_is_shipped_and_what_is_scaffolded_is_in_order(tmp_path: Path) -> N
 def test_the_summary_names_tools_changes_and_tags() -> None:
     lines = {flow.dact: str(flow) for flow in summarize(load_domain("travel").domain)}
     assert lines["cancel_booking"] == (
-        "cancel_booking (Book): booking_get, booking_cancel; changes things with booking_cancel, after a yes; "
+        "cancel_booking (Book): booking_review, booking_cancel; changes things with booking_cancel, after a yes; "
         "accesses private data"
     )
     assert lines["search_flights"] == "search_flights (Find): flight_search"

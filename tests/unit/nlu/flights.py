@@ -153,7 +153,7 @@ def values(understanding: Understanding) -> dict[str, object]:
 class FakeTurn:
     """The turn as NLU sees it: a clock, and where signals go."""
 
-    now: float = 1_795_132_800.0  # 2026-11-20
+    local_now: float = 1_795_132_800.0  # 2026-11-20
     signals: list[tuple[str, object]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
 

@@ -12,6 +12,7 @@ from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.answers import core_of, find_booleans, read_answer
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.gazetteer import Gazetteer
+from orchestrator.nlu.extract.misspelling import mend
 from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
 from orchestrator.nlu.extract.numbers import find_money, find_numbers, find_ranges
 from orchestrator.nlu.extract.times import find_times
@@ -271,3 +272,41 @@ def test_no_text_upsets_the_extractors(text: str) -> None:
         assert candidate.last > candidate.first
         edges.append(candidate.last)
     assert edges[-1] <= len(utterance.words)
+
+
+KNOWN = {
+    "show",
+    "plan",
+    "trip",
+    "flight",
+    "flights",
+    "rome",
+    "paris",
+    "from",
+    "form",
+    "light",
+    "plane",
+    "book",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("plna a tirp to rmoe", "plan a trip to rome"),
+        ("boook the flihgts to pariss", "book the flights to paris"),
+        ("sohw it", "show it"),
+        ("Rmoe", "Rmoe"),
+        ("light form a plane", "light form a plane"),
+        ("flght", "flght"),
+        ("“tirp”", "“tirp”"),
+        ("my-tirp", "my-tirp"),
+    ],
+)
+def test_only_swapped_and_doubled_letters_are_mended(text: str, meant: str) -> None:
+    """NL-7: what may be another word is left as it is."""
+    assert mend(text, KNOWN.__contains__, KNOWN.__contains__) == meant
+
+
+def test_what_may_be_either_of_two_is_left() -> None:
+    assert mend("abdc", frozenset[str]().__contains__, {"badc", "abcd"}.__contains__) == "abdc"

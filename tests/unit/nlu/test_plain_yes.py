@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.nlu.plain_yes import is_plain_yes
+from orchestrator.nlu.plain_yes import agrees_politely, is_plain_yes
 
 QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), tomorrow, 15:30, economy, €158. Shall I book it?"
 
@@ -26,6 +26,14 @@ QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), tomorrow, 15:30, economy, �
         "Perfect, can you tell me their number?",
         "Yes that is confirmed, make the reservation and get me the cost details.",
         "Yes please! Do you know if they accept pets? And can you grab me the number please.",
+        "👍",
+        "👍🏽",
+        "ok 👍",
+        "yes ✈️😊",
+        "sí",
+        "jo",
+        "yes, that's very kind of you",
+        "that would be lovely, thank you",
     ],
 )
 def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
@@ -65,6 +73,11 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
         "Yes. Is there anything earlier?",
         "Yes. Can you book it for 3?",
         "Yes, how about tomorrow",
+        "👍?",
+        "ok 👎",
+        "yes 🤔",
+        "yes 🤬",
+        "👍 but in business",
     ],
 )
 def test_what_hedges_changes_or_adds_is_none(text: str) -> None:
@@ -86,3 +99,17 @@ def test_to_drop_what_was_asked_about_is_one() -> None:
 @pytest.mark.parametrize(("text", "agrees"), [("make a note.", False), ("make the note", True)])
 def test_to_ask_for_one_more_is_none(text: str, agrees: bool) -> None:
     assert is_plain_yes(text, "Adding a note:\n- body: pay the rent\n\nShall I go ahead?") is agrees
+
+
+@pytest.mark.parametrize(
+    ("text", "agrees"),
+    [
+        ("that would be lovely, thank you", True),
+        ("yes thanks", True),
+        ("great, thanks", False),
+        ("perfect, that's all, thanks", False),
+        ("thanks", False),
+    ],
+)
+def test_thanks_agree_only_with_a_yes_or_with_praise_of_the_offer(text: str, agrees: bool) -> None:
+    assert agrees_politely(text) is agrees

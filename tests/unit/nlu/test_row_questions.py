@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields, refers_to_before
+from orchestrator.nlu.readers.row_questions import (
+    asks_about_all,
+    asks_for_another,
+    find_asked_fields,
+    refers_to_before,
+)
 
 FIELDS = (
     "place_name", "street_address", "phone_number", "number_of_rooms", "price_per_night", "has_wifi", "rating",
@@ -65,3 +70,34 @@ def test_some_words_leave_things_to_what_was_said_before() -> None:
     assert refers_to_before("on the same day, please")
     assert not refers_to_before("is there a museum?")
     assert not refers_to_before("find me a hotel in Oslo")
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("what are the outbound fares", ["price"]),
+        ("which airlines", ["airline"]),
+        ("what times", ["departs"]),
+        ("when do they leave", ["departs"]),
+        ("when do they land", []),
+    ],
+)
+def test_fields_are_asked_for_in_the_plural_and_no_time_is_told_for_another(
+    text: str, fields: list[str]
+) -> None:
+    assert find_asked_fields(text, ("airline", "departs", "price")) == fields
+
+
+@pytest.mark.parametrize(
+    ("text", "of_all"),
+    [
+        ("what are the fares", True),
+        ("which airlines?", True),
+        ("what are the outbound departure times", True),
+        ("what does it cost", False),
+        ("which one leaves", False),
+        ("what is the price", False),
+    ],
+)
+def test_a_noun_in_the_plural_asks_about_all_rows(text: str, of_all: bool) -> None:
+    assert asks_about_all(text) is of_all

@@ -161,6 +161,7 @@ def make_setting(
         ids=ids,
         text="",
         now=NOW,
+        local_now=NOW,
         deadline=NOW + 60,
         journal=journal,  # type: ignore[arg-type]
         call=CallContext(session_id=ids.session_id, turn_id=ids.turn_id),
