@@ -21,7 +21,7 @@ class Submitter:
 
     ports: Ports
     accepted: set[str] = field(default_factory=set)
-    at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(50))
+    at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(16))
     """As many as the pool of connections serves in time on a busy machine."""
 
     async def submit(
