@@ -85,9 +85,10 @@ class NLU:
             turn.log.signal(MODULE, SignalType.VOTE, votes=vote.votes, failed=vote.failed, rounds=vote.rounds)
         if reading.problem is not None:
             turn.log.degrade(reading.problem)
-        checked = self._check(understanding, context, turn)
         if reading.second is None:
-            return checked
+            return self._check(understanding, context, turn)
+        rate = partial(self.system1.opinion, message.english, context)
+        checked = self._check(self._validation.choose_flow(understanding, rate, context), context, turn)
         second, _ = self._validation.validate(reading.second, context)
         checked = checked.with_undecided(second)
         return replace(checked, by_model_alone=not checked.agrees_with(second))

@@ -88,6 +88,11 @@ def puts_off(words: Iterable[str]) -> bool:
     return not _HEDGING.isdisjoint(said) and _GIVING_UP.isdisjoint(said)
 
 
+def gives_up(text: str) -> bool:
+    """Say whether a text has a word that takes something back, or ends it."""
+    return not _GIVING_UP.isdisjoint(tokenize(text.casefold().replace("’", "'")).words)
+
+
 def is_forbidden(text: str) -> bool:
     """Say whether a text says no to what was offered by its deed: "don't book it"."""
     return _FORBIDDEN.fullmatch(text.casefold().replace("’", "'")) is not None

@@ -7,7 +7,7 @@ and entity names repaired or declared partial.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, KeysView, Mapping
+from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -20,6 +20,7 @@ from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.plain_yes import gives_up
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
@@ -52,7 +53,7 @@ class Validation:
         slots = self._check_slots(understanding.slots, spec, context, problems)
         if understanding.source is Source.SYSTEM2 and spec is not None:
             grounding = Grounding(self._extractor, context, understanding.text)
-            slots = _keep_founded(slots, spec, grounding, problems)
+            slots = _read_again(_keep_founded(slots, spec, grounding, problems), spec, grounding)
             refers = any(grounding.refers(one.value, spec.slots.get(name)) for name, one in slots.items())
             understanding = replace(understanding, refers=refers)
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
@@ -64,6 +65,28 @@ class Validation:
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
             checked = replace(checked, target=spec.dact)
         return checked, problems
+
+    def choose_flow(
+        self, understanding: Understanding, rate: Callable[[], Mapping[Dact, float]], context: NluContext
+    ) -> Understanding:
+        """Take a request for that of the flows which has its values, where the one that a model names has none.
+
+        `rate`: how likely each flow is by the words alone. What a task at hand has a place for stays as it is.
+        """
+        named, first = understanding.slots.keys(), next(iter(understanding.flows), None)
+        spec = None if first is None else self._flows.get(first.dact)
+        if first is None or spec is None or understanding.kind is not MessageKind.TASK or not named:
+            return understanding
+        last = context.active or next((past.spec for past in context.completed), None)
+        fits_last = last is not None and named <= last.slots.keys()
+        fitting = [one for one in self._flows.values() if named <= one.slots.keys()]
+        if fits_last or not fitting or not named.isdisjoint((*spec.slots, *spec.inputs)):
+            return understanding
+        rated = rate()
+        if max(rated, key=rated.__getitem__) == spec.dact:
+            return understanding
+        best = max(fitting, key=lambda one: rated.get(one.dact, 0.0))
+        return replace(understanding, flows=(FlowScore(best.dact, first.score),))
 
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
@@ -186,13 +209,25 @@ def _keep_founded(
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)
-        is_judged = slot is not None and slot.grounded and mention.value is not None
-        if slot is None or not is_judged or grounding.is_founded(mention.value, slot, spec):
+        if slot is None or mention.value is None:
             kept[name] = mention
-        else:
+        elif slot.grounded and not grounding.is_founded(mention.value, slot, spec):
             problems.append(f"{name}: nobody has said {str(mention.value)[:60]!r}.")
             kept[name] = Mention(None, mention.text)
+        elif grounding.is_contradicted(mention.value, slot, spec):
+            problems.append(f"{name}: the words count something else by {str(mention.value)[:60]!r}.")
+            kept[name] = Mention(None, mention.text)
+        else:
+            kept[name] = mention
     return kept
+
+
+def _read_again(slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding) -> dict[str, Mention]:
+    """Read in the words what a model has given a slot a wrong value for, where they have but one for it."""
+    wrong = {name for name, one in slots.items() if name in spec.slots and (one.is_open or one.invalid)}
+    taken = [one.value for one in slots.values() if one.value is not None]
+    read = {name: grounding.read_again(spec.slots[name], spec, wrong, taken) for name in wrong}
+    return {name: read.get(name) or mention for name, mention in slots.items()}
 
 
 def _reconsider(
@@ -218,7 +253,12 @@ def _reconsider(
     is_foreign = kind is MessageKind.TASK and named.isdisjoint(asked)
     if context.active is not None:
         is_own = named <= context.active.slots.keys()
-        return MessageKind.SLOT_VALUE if is_own and (is_foreign or kind is MessageKind.CHITCHAT) else kind
+        is_new = is_own and any(
+            context.values.get(name) != one.value for name, one in understanding.slots.items()
+        )
+        is_more = kind is MessageKind.CANCELLATION and is_new and not gives_up(understanding.text)
+        is_value = is_foreign or is_more or kind is MessageKind.CHITCHAT
+        return MessageKind.SLOT_VALUE if is_own and is_value else kind
     last = next((past.spec for past in context.completed), None)
     is_again = last is not None and last.family is Family.READ and named <= last.slots.keys()
     is_else = is_foreign or kind is MessageKind.CANCELLATION
