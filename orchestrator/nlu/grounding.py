@@ -5,7 +5,7 @@ A model may name what nobody said. Such a value is no one's wish, and goes no fu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
@@ -121,21 +121,12 @@ class Grounding:
         for candidate in self._extractor.find(utterance, self._context.today):
             values = (_number_of(reading.value) for reading in candidate.readings.values())
             number = next((value for value in values if value is not None), None)
-            if number is None:
+            if number is None or is_pronoun(utterance, candidate):
                 continue
             after = utterance.words[candidate.last : candidate.last + 2]
             if after and after[0] in STOP_WORDS | _COMPARING:
                 after = []
-            names = next(
-                (
-                    found
-                    for thing in after
-                    for about in (_name_of, _description_of)
-                    if (found := {slot.name for slot in slots if _single(thing) in about(slot)})
-                ),
-                set[str](),
-            )
-            yield candidate, number, names
+            yield candidate, number, _find_counted(after, slots)
 
     def refers(self, value: Json, slot: SlotSpec | None) -> bool:
         """Say whether a name comes from an earlier task or a displayed row, and not from the message itself."""
@@ -201,6 +192,18 @@ class Grounding:
             yield from candidate.readings.items()
 
 
+def _find_counted(after: Sequence[str], slots: Sequence[SlotSpec]) -> Collection[str]:
+    """Find the slots that count a thing: those named so, else the one described so ("length of stay in days")."""
+    for place, word in enumerate(after):
+        things = word if word.endswith("s") else f"{word}s"
+        if named := {slot.name for slot in slots if things in slot.name.split("_")}:
+            return named
+        described = {slot.name for slot in slots if things in tokenize(slot.description.lower()).words}
+        if len(described) == 1 and place == 0:
+            return described
+    return ()
+
+
 def _takes_numbers(slot: SlotSpec) -> bool:
     listed = bool(slot.values) and all(map(str.isdecimal, slot.values))
     return listed or (not slot.values and NUMBER in kinds_of(slot))
@@ -210,18 +213,6 @@ def _number_of(value: Json) -> float | None:
     if isinstance(value, str) and value.isdecimal():
         return float(value)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _name_of(slot: SlotSpec) -> set[str]:
-    return {_single(word) for word in slot.name.split("_")}
-
-
-def _description_of(slot: SlotSpec) -> set[str]:
-    return {_single(word) for word in tokenize(slot.description.lower()).words} - STOP_WORDS
-
-
-def _single(word: str) -> str:
-    return word.removesuffix("s") if len(word) > 3 else word
 
 
 def _names(text: str, value: Json) -> bool:

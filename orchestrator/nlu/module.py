@@ -22,6 +22,7 @@ from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
 from orchestrator.nlu.protocol import Asker, Message, ReaderSetup
 from orchestrator.nlu.readers import make_readers
 from orchestrator.nlu.readers.actions import Action, react
+from orchestrator.nlu.readers.second_look import SecondLook
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import NEVER
 from orchestrator.nlu.text import clean
@@ -55,6 +56,7 @@ class NLU:
         """Whether there is a model that may be asked, though it may be down."""
         self._setup = ReaderSetup(domain, self.system1.flows, self.system1.read, self._askers, development)
         self._readers = make_readers(self._setup)
+        self._second_look = SecondLook(self.system1.flows)
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
 
     async def think(
@@ -88,7 +90,8 @@ class NLU:
         if reading.second is None:
             return self._check(understanding, context, turn)
         rate = partial(self.system1.opinion, message.english, context)
-        checked = self._check(self._validation.choose_flow(understanding, rate, context), context, turn)
+        understanding = self._second_look.choose(understanding, reading.second, rate, context)
+        checked = self._check(understanding, context, turn)
         second, _ = self._validation.validate(reading.second, context)
         checked = checked.with_undecided(second)
         return replace(checked, by_model_alone=not checked.agrees_with(second))

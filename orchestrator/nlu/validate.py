@@ -7,9 +7,10 @@ and entity names repaired or declared partial.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, KeysView, Mapping
+from collections.abc import Iterable, KeysView, Mapping
 from dataclasses import replace
 from datetime import date
+from itertools import combinations
 
 from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
@@ -28,6 +29,10 @@ MOST_FLOWS = 3
 _OF_ACTIVE = frozenset(
     {MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION, MessageKind.DENIAL, MessageKind.UNKNOWN}
 )
+_OF_NO_VALUES = frozenset(
+    {MessageKind.CANCELLATION, MessageKind.CHITCHAT, MessageKind.CONFIRMATION, MessageKind.DENIAL}
+)
+"""What gives no values to what was looked up before; who names some there has it looked up with them."""
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
@@ -53,7 +58,9 @@ class Validation:
         slots = self._check_slots(understanding.slots, spec, context, problems)
         if understanding.source is Source.SYSTEM2 and spec is not None:
             grounding = Grounding(self._extractor, context, understanding.text)
-            slots = _read_again(_keep_founded(slots, spec, grounding, problems), spec, grounding)
+            slots = _keep_founded(slots, spec, grounding, problems)
+            slots = self._exchange(understanding.slots, slots, spec, context, grounding)
+            slots = self._read_again(slots, spec, context, grounding)
             refers = any(grounding.refers(one.value, spec.slots.get(name)) for name, one in slots.items())
             understanding = replace(understanding, refers=refers)
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
@@ -65,28 +72,6 @@ class Validation:
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
             checked = replace(checked, target=spec.dact)
         return checked, problems
-
-    def choose_flow(
-        self, understanding: Understanding, rate: Callable[[], Mapping[Dact, float]], context: NluContext
-    ) -> Understanding:
-        """Take a request for that of the flows which has its values, where the one that a model names has none.
-
-        `rate`: how likely each flow is by the words alone. What a task at hand has a place for stays as it is.
-        """
-        named, first = understanding.slots.keys(), next(iter(understanding.flows), None)
-        spec = None if first is None else self._flows.get(first.dact)
-        if first is None or spec is None or understanding.kind is not MessageKind.TASK or not named:
-            return understanding
-        last = context.active or next((past.spec for past in context.completed), None)
-        fits_last = last is not None and named <= last.slots.keys()
-        fitting = [one for one in self._flows.values() if named <= one.slots.keys()]
-        if fits_last or not fitting or not named.isdisjoint((*spec.slots, *spec.inputs)):
-            return understanding
-        rated = rate()
-        if max(rated, key=rated.__getitem__) == spec.dact:
-            return understanding
-        best = max(fitting, key=lambda one: rated.get(one.dact, 0.0))
-        return replace(understanding, flows=(FlowScore(best.dact, first.score),))
 
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
@@ -140,6 +125,38 @@ class Validation:
                 problems.append(f"{name}: {judged.invalid}")
             checked[name] = judged
         return checked
+
+    def _exchange(
+        self,
+        given: Mapping[str, Mention],
+        slots: Mapping[str, Mention],
+        spec: FlowSpec,
+        context: NluContext,
+        grounding: Grounding,
+    ) -> dict[str, Mention]:
+        """Put two values in each other's place that a model has exchanged: each is none where it is, and one there."""
+        changed = dict(slots)
+        wrong = [name for name, one in slots.items() if name in spec.slots and one.value is None]
+        for one, other in combinations(wrong, 2):
+            turned = {one: given[other], other: given[one]}
+            judged = {
+                name: self._judge(mention, spec.slots[name], context) for name, mention in turned.items()
+            }
+            if all(mention.value is not None for mention in judged.values()) and judged == _keep_founded(
+                judged, spec, grounding, []
+            ):
+                changed |= judged
+        return changed
+
+    def _read_again(
+        self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, grounding: Grounding
+    ) -> dict[str, Mention]:
+        """Read in the words what a model has given a slot a wrong value for, where they have but one for it."""
+        wrong = {name for name, one in slots.items() if name in spec.slots and (one.is_open or one.invalid)}
+        taken = [one.value for one in slots.values() if one.value is not None]
+        read = {name: grounding.read_again(spec.slots[name], spec, wrong, taken) for name in wrong}
+        found = {name: self._judge(one, spec.slots[name], context) for name, one in read.items() if one}
+        return {**slots, **{name: one for name, one in found.items() if one.value is not None}}
 
     def _judge(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention:
         if mention.value is None or mention.invalid is not None:
@@ -222,14 +239,6 @@ def _keep_founded(
     return kept
 
 
-def _read_again(slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding) -> dict[str, Mention]:
-    """Read in the words what a model has given a slot a wrong value for, where they have but one for it."""
-    wrong = {name for name, one in slots.items() if name in spec.slots and (one.is_open or one.invalid)}
-    taken = [one.value for one in slots.values() if one.value is not None]
-    read = {name: grounding.read_again(spec.slots[name], spec, wrong, taken) for name in wrong}
-    return {name: read.get(name) or mention for name, mention in slots.items()}
-
-
 def _reconsider(
     understanding: Understanding,
     flows: tuple[FlowScore, ...],
@@ -261,7 +270,7 @@ def _reconsider(
         return MessageKind.SLOT_VALUE if is_own and is_value else kind
     last = next((past.spec for past in context.completed), None)
     is_again = last is not None and last.family is Family.READ and named <= last.slots.keys()
-    is_else = is_foreign or kind is MessageKind.CANCELLATION
+    is_else = is_foreign or kind in _OF_NO_VALUES
     return MessageKind.CORRECTION if is_again and is_else else kind
 
 

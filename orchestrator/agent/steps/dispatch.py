@@ -121,17 +121,13 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     flow = None if entry is None or "candidate" not in entry.metadata else state.stack.active
     if entry is None or flow is None or entry.flow_id != flow.flow_id:
         return False
-    names_another = understood.kind is MessageKind.TASK and understood.flows[0].dact != flow.dact
     match understood.kind:
-        case MessageKind.TASK if not names_another:
-            alike = not changed_slots(flow, understood.slots)
-        case MessageKind.TASK | MessageKind.CHITCHAT | MessageKind.DIGRESSION:
-            # a model has heard something else, and the words ask for nothing
-            alike = understood.by_model_alone and not understood.slots and only_agrees(understood.text)
+        case MessageKind.TASK:
+            alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
         case MessageKind.DENIAL | MessageKind.CANCELLATION:
             # a model has heard a no, and the words refuse nothing
-            alike = understood.by_model_alone and not understood.slots and is_plain_yes(understood.text, "")
-        case MessageKind.UNKNOWN | MessageKind.CORRECTION | MessageKind.SLOT_VALUE:
+            alike = understood.by_model_alone and not understood.slots and only_agrees(understood.text)
+        case MessageKind.UNKNOWN | MessageKind.CORRECTION:
             # "make it so", and not "make it" with what was offered
             alike = not understood.slots and is_plain_yes(understood.text, "")
         case _:

@@ -1,0 +1,111 @@
+"""Sides with the words of a message where a model has understood what they do not say.
+
+What a model names is held against what System 1 reads, against the values, and against the words of each task.
+Nothing is made up: whose reading counts is all that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import FlowScore, MessageKind, Source, Understanding
+from orchestrator.memory.tokenizer import find_terms
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.plain_yes import is_plain_yes
+from orchestrator.nlu.training.examples import PLACEHOLDER
+from orchestrator.types import Dact
+
+_MOST_SHARED = 0.3
+"""A word of more than this share of the flows tells nothing of any ("find")."""
+_OF_ACTIVE = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
+_SAYS_NOTHING = frozenset({MessageKind.UNKNOWN, MessageKind.TASK})
+
+
+class SecondLook:
+    """Chooses between the readings of one domain's messages."""
+
+    def __init__(self, flows: Mapping[Dact, FlowSpec]) -> None:
+        self._flows = flows
+        known = {dact: _terms_of(flow) for dact, flow in flows.items()}
+        used = [term for terms in known.values() for term in terms]
+        shared = {term for term in used if used.count(term) > max(1.0, _MOST_SHARED * len(flows))}
+        self._terms = {dact: terms - shared for dact, terms in known.items()}
+
+    def choose(
+        self,
+        model: Understanding,
+        other: Understanding,
+        rate: Callable[[], Mapping[Dact, float]],
+        context: NluContext,
+    ) -> Understanding:
+        """Give what a model has understood, or what its words and `other`, System 1's reading, say instead.
+
+        `rate`: how likely each flow is by the words alone.
+        """
+        if model.source is not Source.SYSTEM2:
+            return model
+        if _is_yes(model, other, context):
+            return other
+        first = model.flows[0].dact if model.flows else None
+        spec = self._flows.get(first) if first is not None else None
+        if model.kind is not MessageKind.TASK or spec is None or context.active is spec:
+            return model
+        named = model.slots.keys()
+        if named and named.isdisjoint((*spec.slots, *spec.inputs)):
+            return self._find_owner(model, spec, rate, context)
+        if self._count_terms(spec.dact, model.text):
+            return model
+        return self._without_support(model, other, context)
+
+    def _find_owner(
+        self,
+        model: Understanding,
+        spec: FlowSpec,
+        rate: Callable[[], Mapping[Dact, float]],
+        context: NluContext,
+    ) -> Understanding:
+        """Take a request for that of the flows which has its values; the one that is named has none of them.
+
+        What a task at hand has a place for stays as it is: it is for that one.
+        """
+        named = model.slots.keys()
+        last = context.active or next((past.spec for past in context.completed), None)
+        fitting = [one.dact for one in self._flows.values() if named <= one.slots.keys()]
+        if not fitting or (last is not None and named <= last.slots.keys()):
+            return model
+        rated = rate()
+        if max(rated, key=rated.__getitem__) == spec.dact:
+            return model
+        best = max(fitting, key=lambda one: (self._count_terms(one, model.text), rated.get(one, 0.0)))
+        return replace(model, flows=(FlowScore(best, model.flows[0].score),))
+
+    def _without_support(
+        self, model: Understanding, other: Understanding, context: NluContext
+    ) -> Understanding:
+        """Read a request for a task of which no word speaks as System 1 does, where that explains the words."""
+        named = model.slots.keys()
+        if other.kind is MessageKind.TASK:
+            dact = other.flows[0].dact
+            is_supported = self._count_terms(dact, model.text) > 0 and named <= self._flows[dact].slots.keys()
+            return replace(model, flows=other.flows) if is_supported else model
+        if context.active is not None and named and named <= context.active.slots.keys():
+            is_answer = other.kind in _OF_ACTIVE and context.question.slot in named
+            return replace(model, kind=MessageKind.SLOT_VALUE, flows=()) if is_answer else model
+        return other if not named and other.kind not in _SAYS_NOTHING else model
+
+    def _count_terms(self, dact: Dact, text: str) -> int:
+        return len(self._terms[dact].intersection(find_terms(text)))
+
+
+def _is_yes(model: Understanding, other: Understanding, context: NluContext) -> bool:
+    """Say whether System 1 and the words agree to what is asked, and a model has heard something without values."""
+    agrees = other.kind is MessageKind.CONFIRMATION and not other.slots
+    is_plain = agrees and context.question.confirming and is_plain_yes(model.text, "")
+    return is_plain and not model.slots and model.kind is not MessageKind.CONFIRMATION
+
+
+def _terms_of(flow: FlowSpec) -> set[str]:
+    examples = (PLACEHOLDER.sub(" ", one) for one in flow.examples)
+    return set(find_terms(" ".join((flow.dact, *flow.slots, flow.description, *examples)).replace("_", " ")))
