@@ -46,10 +46,10 @@ class SecondLook:
         """
         if model.source is not Source.SYSTEM2:
             return model
-        if _is_yes(model, other, context):
-            return other
         first = model.flows[0].dact if model.flows else None
         spec = self._flows.get(first) if first is not None else None
+        if self._is_yes(model, other, context):
+            return replace(model, kind=MessageKind.CONFIRMATION, flows=(), target=None, digression=None)
         if model.kind is not MessageKind.TASK or spec is None or context.active is spec:
             return model
         named = model.slots.keys()
@@ -93,17 +93,25 @@ class SecondLook:
         if context.active is not None and named and named <= context.active.slots.keys():
             is_answer = other.kind in _OF_ACTIVE and context.question.slot in named
             return replace(model, kind=MessageKind.SLOT_VALUE, flows=()) if is_answer else model
-        return other if not named and other.kind not in _SAYS_NOTHING else model
+        has_values = bool(named or other.slots)
+        return model if has_values or other.kind in _SAYS_NOTHING else other
+
+    def _is_yes(self, model: Understanding, other: Understanding, context: NluContext) -> bool:
+        """Say whether the words agree to what is asked, and neither a value nor System 1 speaks for anything else."""
+        is_plain = context.question.confirming and not model.slots and is_plain_yes(model.text, "")
+        if not is_plain or model.kind is MessageKind.CONFIRMATION or other.slots:
+            return False
+        match model.kind:
+            case MessageKind.TASK:
+                asks_for_it = bool(model.flows) and self._count_terms(model.flows[0].dact, model.text) > 0
+                return other.kind is MessageKind.CONFIRMATION or not asks_for_it
+            case MessageKind.CHITCHAT | MessageKind.DIGRESSION | MessageKind.RESUMPTION:
+                return other.kind is MessageKind.CONFIRMATION
+            case _:
+                return True
 
     def _count_terms(self, dact: Dact, text: str) -> int:
-        return len(self._terms[dact].intersection(find_terms(text)))
-
-
-def _is_yes(model: Understanding, other: Understanding, context: NluContext) -> bool:
-    """Say whether System 1 and the words agree to what is asked, and a model has heard something without values."""
-    agrees = other.kind is MessageKind.CONFIRMATION and not other.slots
-    is_plain = agrees and context.question.confirming and is_plain_yes(model.text, "")
-    return is_plain and not model.slots and model.kind is not MessageKind.CONFIRMATION
+        return len(self._terms.get(dact, set[str]()).intersection(find_terms(text)))
 
 
 def _terms_of(flow: FlowSpec) -> set[str]:
