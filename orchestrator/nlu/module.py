@@ -90,7 +90,9 @@ class NLU:
         if reading.second is None:
             return self._check(understanding, context, turn)
         rate = partial(self.system1.opinion, message.english, context)
-        understanding = self._second_look.choose(understanding, reading.second, rate, context)
+        understanding = self._second_look.choose(
+            understanding, reading.second, message.english, rate, context
+        )
         checked = self._check(understanding, context, turn)
         second, _ = self._validation.validate(reading.second, context)
         checked = checked.with_undecided(second)

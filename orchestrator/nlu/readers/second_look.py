@@ -37,32 +37,36 @@ class SecondLook:
         self,
         model: Understanding,
         other: Understanding,
+        text: str,
         rate: Callable[[], Mapping[Dact, float]],
         context: NluContext,
     ) -> Understanding:
         """Give what a model has understood, or what its words and `other`, System 1's reading, say instead.
 
-        `rate`: how likely each flow is by the words alone.
+        `text`: the message, in English as far as it is known. `rate`: how likely each flow is by the words alone.
         """
         if model.source is not Source.SYSTEM2:
             return model
         first = model.flows[0].dact if model.flows else None
         spec = self._flows.get(first) if first is not None else None
-        if self._is_yes(model, other, context):
+        if self._is_yes(model, other, text, context):
             return replace(model, kind=MessageKind.CONFIRMATION, flows=(), target=None, digression=None)
-        if model.kind is not MessageKind.TASK or spec is None or context.active is spec:
+        if model.kind is not MessageKind.TASK or spec is None:
+            return model
+        if any(spec.dact == one.dact for one in (context.active, *context.tasks) if one is not None):
             return model
         named = model.slots.keys()
         if named and named.isdisjoint((*spec.slots, *spec.inputs)):
-            return self._find_owner(model, spec, rate, context)
-        if self._count_terms(spec.dact, model.text):
+            return self._find_owner(model, spec, text, rate, context)
+        if self._count_terms(spec.dact, text):
             return model
-        return self._without_support(model, other, context)
+        return self._without_support(model, other, text, context)
 
     def _find_owner(
         self,
         model: Understanding,
         spec: FlowSpec,
+        text: str,
         rate: Callable[[], Mapping[Dact, float]],
         context: NluContext,
     ) -> Understanding:
@@ -78,17 +82,17 @@ class SecondLook:
         rated = rate()
         if max(rated, key=rated.__getitem__) == spec.dact:
             return model
-        best = max(fitting, key=lambda one: (self._count_terms(one, model.text), rated.get(one, 0.0)))
+        best = max(fitting, key=lambda one: (self._count_terms(one, text), rated.get(one, 0.0)))
         return replace(model, flows=(FlowScore(best, model.flows[0].score),))
 
     def _without_support(
-        self, model: Understanding, other: Understanding, context: NluContext
+        self, model: Understanding, other: Understanding, text: str, context: NluContext
     ) -> Understanding:
         """Read a request for a task of which no word speaks as System 1 does, where that explains the words."""
         named = model.slots.keys()
         if other.kind is MessageKind.TASK:
             dact = other.flows[0].dact
-            is_supported = self._count_terms(dact, model.text) > 0 and named <= self._flows[dact].slots.keys()
+            is_supported = self._count_terms(dact, text) > 0 and named <= self._flows[dact].slots.keys()
             return replace(model, flows=other.flows) if is_supported else model
         if context.active is not None and named and named <= context.active.slots.keys():
             is_answer = other.kind in _OF_ACTIVE and context.question.slot in named
@@ -96,15 +100,14 @@ class SecondLook:
         has_values = bool(named or other.slots)
         return model if has_values or other.kind in _SAYS_NOTHING else other
 
-    def _is_yes(self, model: Understanding, other: Understanding, context: NluContext) -> bool:
+    def _is_yes(self, model: Understanding, other: Understanding, text: str, context: NluContext) -> bool:
         """Say whether the words agree to what is asked, and neither a value nor System 1 speaks for anything else."""
-        is_plain = context.question.confirming and not model.slots and is_plain_yes(model.text, "")
+        is_plain = context.question.confirming and not model.slots and is_plain_yes(text, "")
         if not is_plain or model.kind is MessageKind.CONFIRMATION or other.slots:
             return False
         match model.kind:
             case MessageKind.TASK:
-                asks_for_it = bool(model.flows) and self._count_terms(model.flows[0].dact, model.text) > 0
-                return other.kind is MessageKind.CONFIRMATION or not asks_for_it
+                return not (model.flows and self._count_terms(model.flows[0].dact, text))
             case MessageKind.CHITCHAT | MessageKind.DIGRESSION | MessageKind.RESUMPTION:
                 return other.kind is MessageKind.CONFIRMATION
             case _:
