@@ -61,9 +61,6 @@ class Validation:
             slots = _keep_founded(slots, spec, grounding, problems)
             slots = self._exchange(understanding.slots, slots, spec, context, grounding)
             slots = self._read_again(slots, spec, context, grounding)
-            if kind is MessageKind.TASK and context.shown is not None and context.shown.key in slots:
-                row = slots[context.shown.key]
-                slots = {name: one for name, one in slots.items() if one is not row or not one.is_open}
             refers = any(grounding.refers(one.value, spec.slots.get(name)) for name, one in slots.items())
             understanding = replace(understanding, refers=refers)
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()

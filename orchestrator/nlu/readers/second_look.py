@@ -97,8 +97,9 @@ class SecondLook:
         if context.active is not None and named and named <= context.active.slots.keys():
             is_answer = other.kind in _OF_ACTIVE and context.question.slot in named
             return replace(model, kind=MessageKind.SLOT_VALUE, flows=()) if is_answer else model
+        is_begin = context.active is None and not context.completed
         has_values = bool(named or other.slots)
-        return model if has_values or other.kind in _SAYS_NOTHING else other
+        return model if is_begin or has_values or other.kind in _SAYS_NOTHING else other
 
     def _is_yes(self, model: Understanding, other: Understanding, text: str, context: NluContext) -> bool:
         """Say whether the words agree to what is asked, and neither a value nor System 1 speaks for anything else."""
@@ -114,7 +115,12 @@ class SecondLook:
                 return True
 
     def _count_terms(self, dact: Dact, text: str) -> int:
-        return len(self._terms.get(dact, set[str]()).intersection(find_terms(text)))
+        """Count the words that speak of a task; "movie" and "movies" need not have one stem."""
+        known = self._terms.get(dact, set[str]())
+        return sum(
+            any(said.startswith(one) or one.startswith(said) for one in known)
+            for said in set(find_terms(text))
+        )
 
 
 def _terms_of(flow: FlowSpec) -> set[str]:

@@ -76,3 +76,10 @@ def test_an_answer_to_what_was_asked_begins_no_task_of_which_no_word_speaks() ->
     model = by_model(MessageKind.TASK, "on Sunday", "search_flights", date="2026-11-22")
     result = chosen(model, booking())
     assert (result.kind, result.slots["date"].value) == (MessageKind.SLOT_VALUE, "2026-11-22")
+
+
+def test_a_question_about_what_is_there_begins_no_task_of_which_no_word_speaks() -> None:
+    """At the beginning of a conversation a task is what is likeliest, in whatever words."""
+    model = by_model(MessageKind.TASK, "thanks a lot", "check_booking")
+    assert chosen(model, booking()).kind is MessageKind.CHITCHAT
+    assert chosen(model, nothing_open()) is model
