@@ -52,11 +52,12 @@ class Grounding:
         shown = self._context.shown
         if is_name and shown is not None and shown.rows and shown.key == slot.name:
             return any(same_value(value, row.get(shown.key)) for row in shown.rows)
-        # What was named earlier, and is of no task and no row, was passed over.
-        told = self._told[:1] if is_name else self._told
+        told = [text for text in self._told if _names(text, value) or self._tells(text, value, kinds)]
+        # What was displayed but once, a while ago, and is of no task and no row at hand, was passed over.
+        is_told = bool(told) and (not is_name or len(told) > 1 or told[0] is self._told[0])
         return (
             any(same_value(value, known) for known in self._known())
-            or any(_names(text, value) or self._tells(text, value, kinds) for text in told)
+            or is_told
             or not (is_name or self._can_be_judged(kinds))
         )
 
