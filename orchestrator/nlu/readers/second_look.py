@@ -6,8 +6,10 @@ Nothing is made up: whose reading counts is all that changes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, MessageKind, Source, Understanding
@@ -28,10 +30,14 @@ class SecondLook:
 
     def __init__(self, flows: Mapping[Dact, FlowSpec]) -> None:
         self._flows = flows
-        known = {dact: _terms_of(flow) for dact, flow in flows.items()}
-        used = [term for terms in known.values() for term in terms]
-        shared = {term for term in used if used.count(term) > max(1.0, _MOST_SHARED * len(flows))}
-        self._terms = {dact: terms - shared for dact, terms in known.items()}
+
+    @cached_property
+    def _terms(self) -> dict[Dact, set[str]]:
+        """The words that speak of each flow; they are only looked for where a model is asked."""
+        known = {dact: _terms_of(flow) for dact, flow in self._flows.items()}
+        used = Counter(term for terms in known.values() for term in terms)
+        most = max(1.0, _MOST_SHARED * len(known))
+        return {dact: {term for term in terms if used[term] <= most} for dact, terms in known.items()}
 
     def choose(
         self,
