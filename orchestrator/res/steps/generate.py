@@ -14,7 +14,7 @@ from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
-from orchestrator.res.wording import list_facts, name_doing, name_slot, show_slot, show_slots
+from orchestrator.res.wording import list_facts, name_doing, name_slot, name_slot_of, show_slot, show_slots
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
@@ -40,6 +40,7 @@ LEADING = frozenset(
         RemarkKind.APPROVAL_OVER,
         RemarkKind.UNDONE,
         RemarkKind.STOPPED,
+        RemarkKind.TOO_EARLY,
         RemarkKind.UNKNOWN_OUTCOME,
     }
 )
@@ -150,6 +151,7 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
                 {
                     "key": slot,
                     "name": name_slot(slot),
+                    "title": name_slot_of(flow, slot),
                     "value": show_slot(value, flow.spec.slots.get(slot), context.world.registry, context.now),
                 }
                 for slot, value in remark.values["slots"].items()
@@ -167,7 +169,8 @@ def _doing_of(domain: Domain, dact: str) -> str:
 def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
     if flow_id is None:
         return None
-    known = [*context.changes.state.stack.flows, *context.changes.finished]
+    state = context.changes.state
+    known = [*state.stack.flows, *context.changes.finished, *state.completed]
     return next((flow for flow in known if flow.flow_id == flow_id), None)
 
 
