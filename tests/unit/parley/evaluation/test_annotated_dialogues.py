@@ -260,20 +260,6 @@ async def test_what_was_shown_or_said_before_is_found_by_the_runtime(data: Path,
     assert (figures["exact_at_turn"], figures["made_annotated"], figures["annotated_calls"]) == (1.0, 1.0, 7)
 
 
-NAMED = [
-    *REFERRING["turns"][:2],
-    user("I prefer the Old Mill.", "FindTable", TAKEN, act("SELECT")),
-    *REFERRING["turns"][7:12],
-]
-
-
-async def test_agreement_chooses_the_row_that_it_names(data: Path, tmp_path: Path) -> None:
-    """IR-5: and not the first one, though who understands has heard a yes and no name."""
-    (data / "dialogues.jsonl").write_bytes(orjson.dumps({**REFERRING, "turns": NAMED}))
-    figures = await measure(data, tmp_path, Telling.SAID)
-    assert (figures["misses"], figures["reached"]) == ([], 1.0)
-
-
 ELSEWHERE = [
     *REFERRING["turns"][:12],
     user("I also need a hotel.", "FindHotel", {}, act("INFORM_INTENT", "intent", "FindHotel"), service="Hotels_1"),
