@@ -53,8 +53,9 @@ class Grounding:
         if is_name and shown is not None and shown.rows and shown.key == slot.name:
             return any(same_value(value, row.get(shown.key)) for row in shown.rows)
         told = [text for text in self._told if _names(text, value) or self._tells(text, value, kinds)]
-        # What was displayed but once, a while ago, is not what a task has that a slot takes over from: it was passed over.
-        is_told = bool(told) and (not slot.same_as or len(told) > 1 or told[0] is self._told[0])
+        takes_over = is_name and bool(slot.same_as)
+        # What was displayed but once, a while ago, and that no task has to be taken over from, was passed over.
+        is_told = bool(told) and (not takes_over or len(told) > 1 or told[0] is self._told[0])
         return (
             any(same_value(value, known) for known in self._known())
             or is_told
