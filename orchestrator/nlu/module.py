@@ -13,7 +13,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import Mention, Understanding
+from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
 from orchestrator.domain.model import Domain
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_model
@@ -90,13 +90,12 @@ class NLU:
         if reading.second is None:
             return self._check(understanding, context, turn)
         rate = partial(self.system1.opinion, message.english, context)
-        understanding = self._second_look.choose(
-            understanding, reading.second, message.english, rate, context
-        )
-        checked = self._check(understanding, context, turn)
+        chosen = self._second_look.choose(understanding, reading.second, message.english, rate, context)
+        is_disputed = chosen is not understanding and chosen.kind is MessageKind.TASK
+        checked = self._check(chosen, context, turn)
         second, _ = self._validation.validate(reading.second, context)
         checked = checked.with_undecided(second)
-        return replace(checked, by_model_alone=not checked.agrees_with(second))
+        return replace(checked, by_model_alone=is_disputed or not checked.agrees_with(second))
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""

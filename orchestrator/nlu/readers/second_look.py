@@ -94,12 +94,15 @@ class SecondLook:
     def _without_support(
         self, model: Understanding, other: Understanding, text: str, context: NluContext
     ) -> Understanding:
-        """Read a request for a task of which no word speaks as System 1 does, where that explains the words."""
+        """Read a request for a task of which no word speaks as System 1 does, where that explains the words.
+
+        A model that gives such a task values may well be right: "I must be in Rome on Friday, get me there".
+        """
         named = model.slots.keys()
         if other.kind is MessageKind.TASK:
             dact = other.flows[0].dact
-            is_supported = self._count_terms(dact, text) > 0 and named <= self._flows[dact].slots.keys()
-            return replace(model, flows=other.flows) if is_supported else model
+            is_supported = not named and self._count_terms(dact, text) > 0
+            return replace(model, flows=other.flows, slots=other.slots) if is_supported else model
         if context.active is not None and named and named <= context.active.slots.keys():
             is_answer = other.kind in _OF_ACTIVE and context.question.slot in named
             return replace(model, kind=MessageKind.SLOT_VALUE, flows=()) if is_answer else model
