@@ -53,8 +53,8 @@ class SecondLook:
         """
         if model.source is not Source.SYSTEM2:
             return model
-        first = model.flows[0].dact if model.flows else None
-        spec = self._flows.get(first) if first is not None else None
+        known = [one for one in model.flows if one.dact in self._flows]
+        spec = self._flows[max(known, key=lambda one: one.score).dact] if known else None
         if self._is_yes(model, other, text, context):
             return replace(model, kind=MessageKind.CONFIRMATION, flows=(), target=None, digression=None)
         if model.kind is not MessageKind.TASK or spec is None:
@@ -117,7 +117,7 @@ class SecondLook:
             return False
         match model.kind:
             case MessageKind.TASK:
-                return not (model.flows and self._count_terms(model.flows[0].dact, text))
+                return not any(self._count_terms(one.dact, text) for one in model.flows)
             case MessageKind.CHITCHAT | MessageKind.DIGRESSION | MessageKind.RESUMPTION:
                 return other.kind is MessageKind.CONFIRMATION
             case _:
