@@ -22,7 +22,8 @@ from orchestrator.agent.steps.load import decode
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
-from orchestrator.dialogue.state import Decoded, DialogueState
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.tools.trifecta import join_labels

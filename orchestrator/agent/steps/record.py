@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import orjson
@@ -13,7 +14,8 @@ from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.state import Decoded, DialogueState
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, dump, outline_of
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
@@ -110,7 +112,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         events=tuple(context.log.events),
         approvals=tuple(context.changes.approvals.asked),
         closed_approvals=close_approvals(turn) if _touches_approvals(turn) else (),
-        outbox=_outbox(turn),
+        outbox=_outbox(turn, len(raw)),
         signals=describe_all(context.log.signals),
         outline=outline_of(after),
     )
@@ -164,10 +166,11 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     return first or due or len(turn.changes.completed) > 1
 
 
-def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
+def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
     """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
-    due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.changes.state) else ()
-    return (*turn.changes.outbox, *_notes(turn), *due)
+    due = find_due(turn.changes.state, size)
+    summary = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if due else ()
+    return (*turn.changes.outbox, *_notes(turn), *summary)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
@@ -178,16 +181,19 @@ def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
 
 
-def find_due(state: DialogueState) -> bool:
+def find_due(state: DialogueState, size: float = math.inf) -> bool:
     """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
-    is not started (IF-11).
+    is not started (IF-11). `size`: of the state, in bytes; no message is longer.
     """
     covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered
-    return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
+    bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
+    return since > 0 and (
+        since % SUMMARIZE_EVERY_TURNS == 0 or (size >= bound and _long_enough(state, covered, bound))
+    )
 
 
-def _long_enough(state: DialogueState, covered: int) -> bool:
+def _long_enough(state: DialogueState, covered: int, bound: int) -> bool:
     """Whether with this turn as much was said since the last summary as calls for a new one."""
     before = latest = 0
     for message in state.history.messages:
@@ -195,5 +201,4 @@ def _long_enough(state: DialogueState, covered: int) -> bool:
             latest += len(message.text)
         elif message.turn > covered:
             before += len(message.text)
-    bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
     return before // bound != (before + latest) // bound

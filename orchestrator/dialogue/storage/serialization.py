@@ -8,9 +8,10 @@ of `state` and `upgrade`.
 """
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import filterfalse
 from typing import Any, TypeVar
 
 import orjson
@@ -19,8 +20,8 @@ from pydantic import TypeAdapter
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 Record = TypeVar("Record")
-_EXACT = frozenset({str, int, bool})
-"""Kinds whose equal values are the same."""
+_EXACT = frozenset({str, int, bool, type(None)})
+"""Kinds whose equal values are the same, as long as both are of one kind."""
 
 
 @cache
@@ -28,13 +29,12 @@ def _adapter(kind: type[Record]) -> TypeAdapter[Record]:
     return TypeAdapter(kind)
 
 
-def dump(record: Any, *, brief: bool = False, without: Mapping[str, Any] | None = None) -> JsonObject:
-    """Write a record as JSON that shares nothing with it. `brief`: what is as by default is left out."""
-    adapter: TypeAdapter[Any] = _adapter(record.__class__)
-    return adapter.dump_python(record, mode="json", exclude_defaults=brief, exclude=dict(without or {}))
+def dump(record: Any) -> JsonObject:
+    """Write a record as JSON that shares nothing with it."""
+    return orjson.loads(orjson.dumps(record))
 
 
-def load(kind: type[Record], body: JsonObject) -> Record:
+def load(kind: type[Record], body: Json) -> Record:
     """Make a record of its JSON, and share nothing with that; keys that it does not have are left aside."""
     return _adapter(kind).validate_json(orjson.dumps(body))
 
@@ -64,7 +64,7 @@ def same(left: Json, right: Json) -> bool:
     """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
 
     Python's own comparison is fast and takes such numbers for equal; where it finds no difference, the
-    written form decides, but for values that hold no numbers.
+    written form decides, but where it is plain.
     """
     if left is right:
         return True
@@ -75,6 +75,10 @@ def same(left: Json, right: Json) -> bool:
         return True
     if kind is list and all(map(operator.is_, left, right)):  # what did not change is the same object
         return True
+    if is_object(left) and is_object(right):
+        kinds: list[type] = [*map(type, left.values())]
+        if _EXACT.issuperset(kinds) and kinds == [*map(type, map(right.__getitem__, left))]:
+            return True
     return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 
 
@@ -89,14 +93,24 @@ def diff(before: JsonObject, after: JsonObject) -> JsonObject:
     for key, value in after.items():
         if key not in before:
             replaced[key] = value
-        elif not same(before[key], value):
-            patch = _diff_value(before[key], value)
-            if patch is None:
-                replaced[key] = value
-            elif patch:
-                nested[key] = patch
-    removed = [key for key in before if key not in after]
-    return _compact({"=": replaced, "~": nested, "-": removed})
+            continue
+        known = before[key]
+        if known is value or same(known, value):
+            continue
+        within = _diff_value(known, value)
+        if within is None:
+            replaced[key] = value
+        elif within:
+            nested[key] = within
+    removed = [*filterfalse(after.__contains__, before)]
+    patch: JsonObject = {}
+    if replaced:
+        patch["="] = replaced
+    if nested:
+        patch["~"] = nested
+    if removed:
+        patch["-"] = removed
+    return patch
 
 
 def _compact(patch: JsonObject) -> JsonObject:
@@ -105,11 +119,11 @@ def _compact(patch: JsonObject) -> JsonObject:
 
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
     """The patch between two containers of one kind; None when replacing is all that can be done."""
-    if is_object(before) and is_object(after) and before and after:
+    if not before or not after or type(before) is not type(after):
+        return None
+    if is_object(before):
         return diff(before, after)
-    if is_list(before) and is_list(after) and before and after:
-        return _diff_list(before, after)
-    return None
+    return _diff_list(before, after) if is_list(before) else None
 
 
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
