@@ -73,7 +73,7 @@ def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
 
 def says_yes(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether words that nobody took for a yes are a plain one to what was asked last; English ones only."""
-    return is_plain_yes(understood.text, turn.changes.state.history.last("agent"))
+    return is_plain_yes(understood.text, turn.changes.state.last_said("agent"))
 
 
 def nothing_open(turn: RunningTurn) -> None:

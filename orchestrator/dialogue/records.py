@@ -330,10 +330,6 @@ class History:
     def messages(self) -> list[Message]:
         return [Message(**line) for line in self.lines]
 
-    def last(self, role: str) -> str:
-        """What was said last in this role; empty when nothing was."""
-        return next((line["text"] for line in reversed(self.lines) if line["role"] == role), "")
-
 
 @dataclass(slots=True)
 class Intake:

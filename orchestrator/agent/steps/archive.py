@@ -17,7 +17,8 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     state = turn.changes.state
     keep_at_hand(turn, modules)
     state.end_turn(_trace(turn, turn.changes.completed), _limits(modules))
-    drop_old_notes(state)
+    if state.completed:
+        drop_old_notes(state)
 
 
 def keep_at_hand(turn: RunningTurn, modules: Modules) -> None:

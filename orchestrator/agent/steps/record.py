@@ -17,7 +17,7 @@ from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, dump, outline_of
-from orchestrator.memory.notes import entries_of_turn
+from orchestrator.memory.notes import NOTE, entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.res.steps.display import show_code
@@ -176,8 +176,8 @@ def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """What the turn noted; accepted with it, and put into the scratchpad from there (RT-14)."""
     state = turn.changes.state
-    flows = (*turn.changes.finished, *state.stack.flows)
-    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now)
+    flows = [flow for flow in (*turn.changes.finished, *state.stack.flows) if NOTE in flow.notes]
+    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now) if flows else []
     return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
 
 
