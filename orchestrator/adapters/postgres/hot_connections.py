@@ -3,38 +3,60 @@
 import asyncio
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any, LiteralString, TypeAlias
 
 import psycopg
 import psycopg_pool
-from psycopg.pq import TransactionStatus
+from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
+from psycopg.generators import execute
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
 from psycopg.rows import TupleRow
 
 from orchestrator.adapters.postgres.statements import Statement, parse
 from orchestrator.errors import Unavailable
+from orchestrator.telemetry import get_logger
 
 Connection = psycopg.AsyncConnection[TupleRow]
 Query: TypeAlias = Statement | LiteralString
 
 _AT_HAND_FOR_S = 600.0
 """So long, a connection is kept at hand; then the pool renews it, or closes what is one too many."""
+MOST_PREPARED = 200
+"""Statements that a connection keeps prepared: one for each text and the types of its arguments."""
+_STOPPED_WITHIN_S = 5.0
+"""To stop a statement at the server whose answer nobody waits for any more."""
+_FAILED = ExecStatus.FATAL_ERROR
+_IDLE = TransactionStatus.IDLE
+_number = count()
+
+_log = get_logger(__name__)
 
 
 class HotConnection:
-    """A connection with a cursor for each statement that it has carried out: a new one costs half a small statement."""
+    """A connection, and what it has prepared. Belongs to one borrower at a time.
+
+    Statements go straight to libpq: psycopg's cursors cost more than a small statement itself. What psycopg knows of
+    types is used; what is written out where it is run goes through `connection`.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._since = time.monotonic()
-        self._cursors: dict[str, psycopg.AsyncCursor[TupleRow]] = {}
+        self._server = connection.pgconn
+        self._socket = connection.fileno()
+        self._types = Transformer(connection)
+        self._prepared: dict[tuple[str, tuple[int, ...]], bytes] = {}
         self._poller = select.poll()
-        self._poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+        self._poller.register(self._socket, select.POLLIN | select.POLLHUP | select.POLLERR)
 
     def is_fresh(self) -> bool:
         """Whether it may be kept at hand: it is whole, in no transaction, and not old."""
-        idle = self.connection.pgconn.transaction_status == TransactionStatus.IDLE
-        return idle and time.monotonic() - self._since < _AT_HAND_FOR_S
+        return self._server.transaction_status == _IDLE and time.monotonic() - self._since < _AT_HAND_FOR_S
 
     async def check(self) -> None:
         """Look whether the connection is alive.
@@ -47,19 +69,96 @@ class HotConnection:
 
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run a statement; its first row."""
-        return await (await self.execute(query, arguments)).fetchone()
+        rows = await self.fetch_all(query, arguments)
+        return rows[0] if rows else None
 
     async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
-        """Run a statement; all its rows."""
-        return await (await self.execute(query, arguments)).fetchall()
+        """Run a statement; all its rows. Text that is in no file is numbered when it is first seen.
 
-    async def execute(self, query: Query, arguments: Mapping[str, Any]) -> psycopg.AsyncCursor[TupleRow]:
-        """Run a statement. Text that is in no file is numbered when it is first seen."""
+        Raises psycopg's errors. A caller that is cancelled loses the connection, and the statement is stopped.
+        """
         found = query if isinstance(query, Statement) else parse(query)
-        cursor = self._cursors.get(found.text)
-        if cursor is None:
-            cursor = self._cursors[found.text] = self.connection.cursor()
-        return await cursor.execute(found.text, found.ordered(arguments))
+        types = self._types
+        values = types.dump_sequence(found.ordered(arguments), found.formats)
+        kinds, formats = types.types or (), types.formats
+        if self.connection.prepare_threshold is None:
+            self._server.send_query_params(found.text.encode(), values, kinds, formats)
+        else:
+            name = self._prepared.get((found.text, kinds))
+            if name is None:
+                name = await self._prepare(found.text, kinds)
+            self._server.send_query_prepared(name, values, formats)
+        result = await self._receive()
+        types.set_pgresult(result)
+        return types.load_rows(0, result.ntuples, tuple)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[None]:
+        """Statements of the block are committed at its end, or none of them where an error leaves it."""
+        await self.fetch_all("BEGIN", {})
+        try:
+            yield
+        except BaseException:
+            if not self.connection.closed:
+                await self.fetch_all("ROLLBACK", {})
+            raise
+        await self.fetch_all("COMMIT", {})
+
+    async def _prepare(self, text: str, kinds: tuple[int, ...]) -> bytes:
+        if len(self._prepared) >= MOST_PREPARED:
+            await self.connection.execute("DEALLOCATE ALL")
+            self._prepared.clear()
+        name = f"hot_{next(_number)}".encode()
+        self._server.send_prepare(name, text.encode(), kinds)
+        await self._receive()
+        self._prepared[text, kinds] = name
+        return name
+
+    async def _receive(self) -> PGresult:
+        """Wait for what was sent to be answered."""
+        server = self._server
+        if server.flush():  # more than the socket takes at once
+            [result, *_] = await self.connection.wait(execute(server))
+        else:
+            result = None
+            while True:
+                while server.is_busy():
+                    await self._wait_for_input()
+                    server.consume_input()
+                following = server.get_result()
+                if following is None:
+                    break
+                result = result or following
+            assert result is not None
+        if result.status == _FAILED:
+            raise error_from_result(result, self._types.encoding)
+        return result
+
+    async def _wait_for_input(self) -> None:
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        loop.add_reader(self._socket, _end, waiter)
+        try:
+            await waiter
+        except BaseException:
+            loop.remove_reader(self._socket)
+            await self._give_up()
+            raise
+        loop.remove_reader(self._socket)
+
+    async def _give_up(self) -> None:
+        """Have the server stop what it does, and end the connection: nobody knows how far it came."""
+        try:
+            await self.connection.cancel_safe(timeout=_STOPPED_WITHIN_S)
+        except psycopg.Error as error:
+            _log.warning("A statement could not be stopped.", error=error)
+        finally:
+            self._server.finish()
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class HotConnections:

@@ -4,7 +4,7 @@ Both belong to one event loop.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, LiteralString, Self
 
 import orjson
@@ -174,9 +174,9 @@ class Database:
                 yield hot
                 return
             opening, name = self._opening
-            async with hot.connection.transaction():
+            async with hot.transaction():
                 with role_taken():
-                    await hot.execute(opening, {"name": name()})
+                    await hot.fetch_all(opening, {"name": name()})
                 yield hot
 
     @asynccontextmanager
@@ -188,7 +188,7 @@ class Database:
     @asynccontextmanager
     async def hot_transaction(self) -> AsyncGenerator[HotConnection]:
         """A transaction of several statements of the hot path, committed at the end."""
-        async with self._acting() as hot, hot.connection.transaction():
+        async with self._acting() as hot, nullcontext() if self._opening else hot.transaction():
             yield hot
 
     @asynccontextmanager

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, LiteralString, cast
 
+from psycopg.adapt import PyFormat
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,13 +19,14 @@ _PART = re.compile(r"^-- only with: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DO
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement with numbered arguments, and their names in that order.
+    """A statement with numbered arguments, their names in that order, and in which formats they may be sent.
 
     The driver would translate named arguments at each call when a statement is as long as ours.
     """
 
     text: LiteralString
     names: tuple[str, ...]
+    formats: tuple[PyFormat, ...]
 
     def ordered(self, arguments: Mapping[str, Any]) -> list[Any]:
         """The arguments in the statement's order. Raises KeyError when one is missing."""
@@ -80,4 +82,4 @@ def parse(written: str) -> Statement:
         return f"${names.setdefault(match[1], len(names) + 1)}"
 
     text = _ARGUMENT.sub(number, _COMMENT.sub("", written))
-    return Statement(cast("LiteralString", text), tuple(names))
+    return Statement(cast("LiteralString", text), tuple(names), (PyFormat.AUTO,) * len(names))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from typing import LiteralString, cast
 
 import psycopg
 import pytest
 
+from orchestrator.adapters.postgres.hot_connections import MOST_PREPARED
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import Unavailable
 
@@ -40,7 +43,34 @@ async def test_one_whose_statement_was_cancelled_is_not_lost(database_url: str) 
         sleeping.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sleeping
+        assert not await _sleeps(database_url), "the server was told to stop"
         assert await pid_of(database) > 0
+
+
+async def test_what_fills_the_socket_is_sent_whole(database_url: str) -> None:
+    much = "x" * 20_000_000
+    async with Database(database_url, size=1) as database:
+        row = await database.fetch_one("SELECT md5(%(much)s::text), %(much)s::text", {"much": much})
+    assert row == (hashlib.md5(much.encode()).hexdigest(), much)
+
+
+async def test_a_transaction_is_written_whole_or_not_at_all(database_url: str) -> None:
+    async with Database(database_url, size=1) as database:
+        async with database.connection() as connection:
+            await connection.execute("CREATE TABLE notes (n integer PRIMARY KEY)")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            await _add(database, 1, 1)
+        await _add(database, 2, 3)
+        assert await database.fetch_all("SELECT n FROM notes ORDER BY n", {}) == [(2,), (3,)]
+
+
+async def test_the_server_keeps_a_bounded_number_of_prepared_statements(database_url: str) -> None:
+    kept = "SELECT count(*) FROM pg_prepared_statements"
+    async with Database(database_url, size=1) as database:
+        for number in range(MOST_PREPARED + 10):
+            assert await database.fetch_all(cast("LiteralString", f"SELECT {number}"), {}) == [(number,)]
+        [(count,)] = await database.fetch_all(kept, {})
+    assert 1 <= count <= MOST_PREPARED
 
 
 async def test_who_waits_too_long_in_line_is_told_so(database_url: str) -> None:
@@ -54,6 +84,12 @@ async def test_all_wait_their_turn_for_few(database_url: str) -> None:
     async with Database(database_url, size=2) as database:
         pids = await asyncio.gather(*(pid_of(database) for _ in range(50)))
     assert 1 <= len(set(pids)) <= 2
+
+
+async def _add(database: Database, *numbers: int) -> None:
+    async with database.hot_transaction() as transaction:
+        for number in numbers:
+            await transaction.fetch_all("INSERT INTO notes VALUES (%(n)s::integer)", {"n": number})
 
 
 async def _sleeps(database_url: str) -> bool:

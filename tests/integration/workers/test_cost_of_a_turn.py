@@ -13,7 +13,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded import Stores
 
 BOUNDS = {
-    CALLS: 3_500,
+    CALLS: 3_250,
     "JSON decoded": 3,
     "JSON encoded": 33,
     "statements": 5.5,

@@ -67,7 +67,7 @@ async def _commit_once(
     async with database.hot_transaction() as transaction:
         row = await transaction.fetch_one(commit, arguments)
         for name in further if row is not None else ():
-            await transaction.execute(statement(name), arguments)
+            await transaction.fetch_all(statement(name), arguments)
         return row
 
 

@@ -47,7 +47,7 @@ async def end_run(
         )
     elif successors:
         hints = await _block(transaction, successors, f"{flow} is {end.status}", end.status)
-    await transaction.execute(statement("log_run"), {"run_id": run_id})
+    await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
     if again is not None and end.status is not RunStatus.CANCELLED:
         hints += await start_again(transaction, run_id, again)
     return hints
@@ -84,7 +84,7 @@ async def _block(
     ):
         blocked = RunEnd(RunStatus.BLOCKED, reason=why)
         row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, blocked))
-        await transaction.execute(statement("log_run"), {"run_id": run_id})
+        await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
         if row is not None and row[4] is not None and cause is not RunStatus.CANCELLED:
             hints += await start_again(transaction, run_id, row[4])
     return hints

@@ -213,7 +213,7 @@ async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
     nodes[last] = replace(nodes[last], status=RunStatus.READY)
     for run_id, open_predecessors in unblock(nodes, last).items():
         unblocked = {"run_id": run_id, "open_predecessors": open_predecessors}
-        await transaction.execute(statement("unblock_run"), unblocked)
+        await transaction.fetch_all(statement("unblock_run"), unblocked)
     return await add_rerun(
         transaction,
         last,

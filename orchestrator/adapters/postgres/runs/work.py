@@ -102,7 +102,7 @@ class PostgresRunWork:
             }
             rows = await transaction.fetch_all(statement("claim_items"), arguments)
             if not rows:
-                await transaction.execute(statement("close_items"), {"run_id": run_id, "grace_s": GRACE_S})
+                await transaction.fetch_all(statement("close_items"), {"run_id": run_id, "grace_s": GRACE_S})
                 return None
         token = rows[0][0]
         self._held.keep(token, HeldClaim(token))
@@ -115,7 +115,7 @@ class PostgresRunWork:
             self.give_up(claim.token)
         async with self._database.hot_transaction() as transaction:
             if last:  # runs are locked before their claims
-                await transaction.execute(statement("lock_items_run"), {"run_id": run_id, "waited_s": 0.0})
+                await transaction.fetch_all(statement("lock_items_run"), {"run_id": run_id, "waited_s": 0.0})
             arguments = {"run_id": run_id, "token": claim.token, "ends": dump_json(ends), "last": last}
             if await transaction.fetch_one(statement("record_items"), arguments) is None:
                 return Recorded.LOST
