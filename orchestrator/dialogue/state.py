@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import orjson
 
@@ -27,10 +26,10 @@ from orchestrator.dialogue.records import (
     Summary,
 )
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.dialogue.storage.serialization import load
+from orchestrator.dialogue.storage.serialization import Copies, Written, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore, Prediction
-from orchestrator.types import Epoch, FlowId, Json, JsonObject, SessionId, copy_json
+from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, copy_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,8 @@ SHOWN_BEFORE = 3
 class DialogueState:
     """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last, and
     `shown_before` those of other flows, latest last. `later`: requests that were made together with another one, by
-    the flow that comes first. `epoch`: of its own commit. `written`: completed flows as JSON, each written once;
-    `copies`: other parts, with what they were made from.
+    the flow that comes first. `epoch`: of its own commit. `written`: completed flows, each written once; `copies`: of
+    the other parts.
 
     The open questions refer to the state's own stack.
     """
@@ -75,8 +74,8 @@ class DialogueState:
     shown_before: list[Shown] = field(default_factory=list[Shown])
     later: dict[FlowId, list[str]] = field(default_factory=dict[FlowId, list[str]])
     ambiguity: AmbiguityHandler = field(init=False)
-    written: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject], init=False)
-    copies: dict[str, tuple[bytes, Json]] = field(default_factory=dict[str, "tuple[bytes, Json]"], init=False)
+    written: dict[FlowId, Written] = field(default_factory=dict[FlowId, Written], init=False)
+    copies: Copies = field(default_factory=Copies, init=False)
 
     def __post_init__(self) -> None:
         self.ambiguity = AmbiguityHandler(self.stack)
@@ -254,7 +253,11 @@ class DialogueState:
         return own | corrected | steps
 
     def serialize(self) -> JsonObject:
-        """As JSON; shares no container that is changed later. What does not change is the same object each time."""
+        """As JSON; shares no container that is changed later."""
+        return self.write()[0]
+
+    def write(self) -> tuple[JsonObject, bytes]:
+        """As JSON and as its bytes. What does not change is the same object each time."""
         history, intake, ambiguity = self.history, self.intake, self.ambiguity
         parts = {
             "flags": self.flags,
@@ -278,33 +281,27 @@ class DialogueState:
             "turn": self.turn,
             "predicted_intent": self.prediction.intent,
             "predicted_flow": self.prediction.flow,
-            "messages": [*history.lines],
-            "trace": [*history.trace],
         }
         if self.epoch:
             body["epoch"] = self.epoch
-        for name, part in parts.items():
-            if part or name not in _SELDOM:
-                body[name] = self._copy(name, part)
-        body["completed"] = self._write_completed()
-        return body
+        written = {
+            name: self.copies.write(name, part) for name, part in parts.items() if part or name not in _SELDOM
+        }
+        written["messages"] = self.copies.write_log("messages", history.lines)
+        written["trace"] = self.copies.write_log("trace", history.trace)
+        done = self._write_completed()
+        written["completed"] = Written([one.bytes for one in done], [one.body for one in done])
+        raw = orjson.dumps({**body, **{name: one.bytes for name, one in written.items()}})
+        return {**body, **{name: one.body for name, one in written.items()}}, raw
 
-    def _copy(self, name: str, part: Any) -> Json:
-        """A part as JSON of its own: the object of the last time, unless something in it has changed."""
-        written = orjson.dumps(part)
-        known = self.copies.get(name)
-        if known is None or known[0] != written:
-            known = self.copies[name] = written, orjson.loads(written)
-        return known[1]
-
-    def _write_completed(self) -> list[JsonObject]:
+    def _write_completed(self) -> list[Written]:
         """Completed flows as JSON. Only their notes still change, and plans, whose steps may be undone."""
         known, self.written = self.written, {}
         for flow in self.completed:
-            body = known.get(flow.flow_id)
-            if body is None or body.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow):
-                body = copy_json(flow.serialize())
-            self.written[flow.flow_id] = body
+            written = known.get(flow.flow_id)
+            if written is None or written.body.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow):
+                written = Written.of(orjson.dumps(flow.serialize()))
+            self.written[flow.flow_id] = written
         return [*self.written.values()]
 
     @classmethod
@@ -332,7 +329,9 @@ class DialogueState:
         state.ambiguity.open = load(list[Ambiguity], asked["open"]) if asked["open"] else []
         state.ambiguity.counts |= asked["counts"]
         if as_written:
-            state.written = {one["flow_id"]: one for one in body["completed"]}
+            state.written = {
+                one["flow_id"]: Written(orjson.Fragment(orjson.dumps(one)), one) for one in body["completed"]
+            }
         return state
 
 

@@ -5,7 +5,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.state import StateLimits
+from orchestrator.dialogue.state import DialogueState, StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.nlu.readers.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
@@ -70,14 +70,15 @@ def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[Json
     return next((place for place, row in enumerate(rows) if row.get(key) != passed), 0)
 
 
-def as_archived(flow: BaseFlow) -> ArchivedFlow:
-    """A flow as the lasting archive keeps it."""
+def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
+    """A flow as the lasting archive keeps it; a completed one as the state has it."""
+    written = state.written.get(flow.flow_id)
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
-        body=flow.serialize(),
+        body=flow.serialize() if written is None else written.body,
     )
 
 

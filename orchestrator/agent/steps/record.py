@@ -29,8 +29,8 @@ from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
 
-def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
-    """The result of a turn; `epoch` is the one that its commit makes."""
+def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject) -> JsonObject:
+    """The result of a turn; `epoch` is the one that its commit makes. `flags`: of the state."""
     state, context, lease = turn.changes.state, turn.context, turn.lease
     frame = answer.frames[-1] if answer.frames else None
     return {
@@ -55,7 +55,7 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
             "streamed": context.changes.streamed,
         },
         "ambiguity": _show_question(answer.question),
-        "flags": {**dump(state.flags), **context.log.flags},
+        "flags": {**flags, **context.log.flags},
         "duration_ms": round((time.monotonic() - turn.began) * 1000, 3),
     }
 
@@ -90,9 +90,8 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     state, context = turn.changes.state, turn.context
     reply = answer.message
     state.converse(turn.work.input.text or "", reply, modules.domain.config.memory.max_history_messages)
-    after = state.serialize()
-    raw = orjson.dumps(after)
-    result = make_result(turn, answer, reply)
+    after, raw = state.write()
+    result = make_result(turn, answer, reply, after["flags"])
     _tell_answer(context, reply, answer.frames)
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
@@ -102,7 +101,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         snapshot=_wants_snapshot(turn, modules),
         result=result,
         utterances=_utterances(turn, reply),
-        archived=tuple(as_archived(flow) for flow in context.changes.finished),
+        archived=tuple(as_archived(flow, state) for flow in context.changes.finished),
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, dump(frame))
             for frame in context.changes.frames.values()

@@ -7,12 +7,14 @@ results share unchanged parts with their inputs. What a record means, and how it
 of `state` and `upgrade`.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import filterfalse
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from pydantic import TypeAdapter
@@ -37,6 +39,49 @@ def dump(record: Any) -> JsonObject:
 def load(kind: type[Record], body: Json) -> Record:
     """Make a record of its JSON, and share nothing with that; keys that it does not have are left aside."""
     return _adapter(kind).validate_json(orjson.dumps(body))
+
+
+class Written(NamedTuple):
+    """A part of a record as JSON: `bytes` to be put into what is written of the record, and `body`."""
+
+    bytes: Any
+    body: Json
+
+    @classmethod
+    def of(cls, text: bytes) -> Written:
+        """Take a part as it was written."""
+        return cls(orjson.Fragment(text), orjson.loads(text))
+
+
+@dataclass(slots=True)
+class Copies:
+    """The parts of a record as they were written last, so that what has not changed is the same object again."""
+
+    _parts: dict[str, tuple[bytes, Written]] = field(default_factory=dict[str, "tuple[bytes, Written]"])
+    _logs: dict[str, tuple[list[Any], list[JsonObject]]] = field(
+        default_factory=dict[str, "tuple[list[Any], list[JsonObject]]"]
+    )
+
+    def write(self, name: str, part: Any) -> Written:
+        """Write a part; shares nothing with it."""
+        text = orjson.dumps(part)
+        before, written = self._parts.get(name, (None, None))
+        if written is None or before != text:
+            written = Written.of(text)
+            self._parts[name] = text, written
+        return written
+
+    def write_log(self, name: str, entries: list[JsonObject]) -> Written:
+        """Write a list to which entries are only added, while the first ones go; none is ever changed."""
+        texts, known = self._logs.setdefault(name, ([], []))
+        first = entries[0] if entries else None
+        gone = next((place for place, entry in enumerate(known) if entry is first), len(known))
+        kept = len(known) - gone
+        if kept > len(entries) or not all(map(operator.is_, known[gone:], entries)):
+            gone, kept = len(known), 0
+        added = [orjson.Fragment(orjson.dumps(entry)) for entry in entries[kept:]]
+        self._logs[name] = [*texts[gone:], *added], [*entries]
+        return Written(*self._logs[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +140,9 @@ def diff(before: JsonObject, after: JsonObject) -> JsonObject:
             replaced[key] = value
             continue
         known = before[key]
-        if known is value or same(known, value):
+        if known is value or (known == value and same(known, value)):
             continue
-        within = _diff_value(known, value)
+        within = _diff_value(known, value) if isinstance(value, dict | list) else None
         if within is None:
             replaced[key] = value
         elif within:

@@ -6,6 +6,7 @@ The answer comes back as the action `fill_form`; reading it is NLU's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from orchestrator.context import Answer, TurnContext
@@ -196,7 +197,7 @@ def _ask_partial(asking: Asking) -> str:
     values: dict[str, Json] = {"options": _labels(entry), "slot": _name_asked(asking)}
     if flow is None:
         return templates.render("choose", **values)
-    values["slots"] = show_slots(flow, context.world.registry, context.now)
+    values["slots"] = partial(show_slots, flow, context.world.registry, context.now)
     if about == "rows":
         own = templates.first(f"{flow.dact}.choose")
         text = try_template(templates, own, values, context, flow) if own else None
@@ -232,16 +233,16 @@ def _ask_confirmation(asking: Asking) -> str:
         return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
     shown: JsonObject = entry.metadata.get("shown", {})
     if about == "unknown":
-        facts = list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now)
+        facts = list_facts(flow, shown, context.world.registry, context.now)
         # A turn that was stopped has told it.
         effects = [] if context.journal.stopped else context.changes.state.effects
         done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
         return templates.render("confirm_unknown", what=entry.metadata["what"], facts=facts, done=done)
     values: dict[str, Json] = {
         "shown": shown,
-        "slots": show_slots(flow, context.world.registry, context.now),
-        "doing": name_doing(flow),
-        "facts": list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now),
+        "slots": partial(show_slots, flow, context.world.registry, context.now),
+        "doing": partial(name_doing, flow),
+        "facts": partial(list_facts, flow, shown, context.world.registry, context.now),
     }
     own = templates.first(f"{flow.dact}.confirm")
     text = try_template(templates, own, values, context, flow) if own else None
