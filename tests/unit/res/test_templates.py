@@ -78,12 +78,12 @@ def test_a_trip_whose_steps_ended_otherwise_is_told(found: JsonObject, told: str
 def test_a_value_is_escaped_once_and_worked_out_when_it_is_used() -> None:
     domain = make_setting().context.world.domain
     own = {
-        "greet": "{% macro say(x) %}{{ x }}!{% endmacro %}{% set part %}<{{ name }}>{% endset %}"
-        "{{ say(name) }} {{ part }}",
+        "greet": "{% macro say(x) %}{{ x }}!{% endmacro %}{% set part %}<{{ said }}>{% endset %}"
+        "{{ say(said) }} {{ part }}",
         "list": "{% include 'greet' %}",
     }
     templates = Templates(replace(domain, templates=own), Registry({}), load_base_templates())
     for name in own:
         assert (
-            templates.render(name, name=partial(str, "a*b"), unused=partial(int, "none")) == r"a\*b! <a\*b>"
+            templates.render(name, said=partial(str, "a*b"), unused=partial(int, "none")) == r"a\*b! <a\*b>"
         )
