@@ -83,7 +83,6 @@ def test_a_value_is_escaped_once_and_worked_out_when_it_is_used() -> None:
         "list": "{% include 'greet' %}",
     }
     templates = Templates(replace(domain, templates=own), Registry({}), load_base_templates())
-    for name in own:
-        assert (
-            templates.render(name, said=partial(str, "a*b"), unused=partial(int, "none")) == r"a\*b! <a\*b>"
-        )
+    told = r"a\*b! <a\*b>"
+    assert templates.render("greet", said=partial(str, "a*b"), unused=partial(int, "none")) == told
+    assert templates.render("list", said=partial(str, "a*b")) == told
