@@ -284,11 +284,8 @@ class DialogueState:
         }
         if self.epoch:
             body["epoch"] = self.epoch
-        written = {
-            name: self.copies.write(name, part) for name, part in parts.items() if part or name not in _SELDOM
-        }
-        written["messages"] = self.copies.write_log("messages", history.lines)
-        written["trace"] = self.copies.write_log("trace", history.trace)
+        parts = {name: part for name, part in parts.items() if part or name not in _SELDOM}
+        written = self.copies.write(parts, {"messages": history.lines, "trace": history.trace})
         done = self._write_completed()
         written["completed"] = Written([one.bytes for one in done], [one.body for one in done])
         raw = orjson.dumps({**body, **{name: one.bytes for name, one in written.items()}})

@@ -19,7 +19,7 @@ from markupsafe import Markup
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.res.wording import show_count, show_date, show_money, show_time
-from orchestrator.types import Json, JsonObject, is_object
+from orchestrator.types import Json, JsonObject
 
 SUFFIX = ".md.j2"
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -65,7 +65,7 @@ class _Environment(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Look up most members of objects as such at once; what a dictionary itself has comes first."""
-        if is_object(obj) and attribute in obj and attribute not in _OF_DICTIONARIES:
+        if obj.__class__ is dict and attribute in obj and attribute not in _OF_DICTIONARIES:
             return obj[attribute]
         return super().getattr(obj, attribute)
 

@@ -10,7 +10,7 @@ of `state` and `upgrade`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import filterfalse
@@ -62,17 +62,22 @@ class Copies:
         default_factory=dict[str, "tuple[list[Any], list[JsonObject]]"]
     )
 
-    def write(self, name: str, part: Any) -> Written:
-        """Write a part; shares nothing with it."""
-        text = orjson.dumps(part)
-        before, written = self._parts.get(name, (None, None))
-        if written is None or before != text:
-            written = Written.of(text)
-            self._parts[name] = text, written
-        return written
+    def write(self, parts: Mapping[str, Any], logs: Mapping[str, list[JsonObject]]) -> dict[str, Written]:
+        """Write parts, and lists to which entries are only added, while the first ones go; no entry is ever changed.
 
-    def write_log(self, name: str, entries: list[JsonObject]) -> Written:
-        """Write a list to which entries are only added, while the first ones go; none is ever changed."""
+        Shares nothing with the parts.
+        """
+        found: dict[str, Written] = {}
+        for name, part in parts.items():
+            text = orjson.dumps(part)
+            before, written = self._parts.get(name, (None, None))
+            if written is None or before != text:
+                written = Written.of(text)
+                self._parts[name] = text, written
+            found[name] = written
+        return found | {name: self._write_log(name, entries) for name, entries in logs.items()}
+
+    def _write_log(self, name: str, entries: list[JsonObject]) -> Written:
         texts, known = self._logs.setdefault(name, ([], []))
         first = entries[0] if entries else None
         gone = next((place for place, entry in enumerate(known) if entry is first), len(known))
