@@ -66,7 +66,7 @@ def hash_json(value: Json, size: int = 16) -> str:
 
 def copy_json(value: Json) -> Json:
     """Copy a value so that neither side sees the other's changes."""
-    return orjson.loads(orjson.dumps(value)) if is_object(value) or is_list(value) else value
+    return orjson.loads(orjson.dumps(value)) if isinstance(value, dict | list) else value
 
 
 def same_value(left: Json, right: Json) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from orchestrator.dialogue.state import StateCache
+from orchestrator.dialogue.state_cache import StateCache
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU

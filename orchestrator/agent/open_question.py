@@ -73,9 +73,7 @@ def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
 
 def says_yes(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether words that nobody took for a yes are a plain one to what was asked last; English ones only."""
-    messages = turn.changes.state.history.messages
-    asked = next((message.text for message in reversed(messages) if message.role == "agent"), "")
-    return is_plain_yes(understood.text, asked)
+    return is_plain_yes(understood.text, turn.changes.state.last_said("agent"))
 
 
 def nothing_open(turn: RunningTurn) -> None:

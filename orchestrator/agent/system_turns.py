@@ -22,7 +22,8 @@ from orchestrator.agent.steps.load import decode
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
-from orchestrator.dialogue.state import Decoded, DialogueState
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.tools.trifecta import join_labels
@@ -96,8 +97,7 @@ def _commit(
     archived: tuple[ArchivedFlow, ...] = (),
 ) -> TurnCommit:
     """Commit a turn that says nothing."""
-    after = state.serialize()
-    raw = orjson.dumps(after)
+    after, raw = state.write()
     modules.cache.keep(lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
@@ -123,7 +123,7 @@ def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     told: JsonObject = {name: given.get(name) for name in ("flow", "run_id", "kind", "epoch")}
     told |= {"decision": verdict.decision.value, "reason": verdict.reason}
     event = Event(lease.session_id, "proposal_decided", work.turn_id, told)
-    archived = tuple(as_archived(flow) for flow in verdict.left)
+    archived = tuple(as_archived(flow, state) for flow in verdict.left)
     return _commit(lease, modules, state, before, {"proposal": told}, events=(event,), archived=archived)
 
 

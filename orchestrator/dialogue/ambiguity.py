@@ -6,7 +6,6 @@ One home for every question the session waits on; how it is worded is RES's busi
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 from typing import TypeAlias
 
 from orchestrator.dialogue.stack import FlowStack
@@ -92,13 +91,16 @@ def show_value(value: Json) -> str:
     return str(value)
 
 
+_NONE: dict[str, int] = {level.value: 0 for level in Level}
+
+
 @dataclass(slots=True)
 class AmbiguityHandler:
     """The unresolved questions, latest last, and how often each level was declared."""
 
     stack: FlowStack = field(default_factory=FlowStack)
     open: list[Ambiguity] = field(default_factory=list[Ambiguity])
-    counts: dict[Level, int] = field(default_factory=partial(dict.fromkeys, Level, 0))
+    counts: dict[str, int] = field(default_factory=_NONE.copy)
 
     @property
     def current(self) -> Ambiguity | None:

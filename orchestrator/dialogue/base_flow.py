@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from orchestrator.dialogue.lifecycle import ACTIVE, ENDED, FlowState, FlowStatus, Reason, check_transition
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue, check_any
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
-from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
@@ -22,8 +21,13 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json
 TURNS_KEPT = 20
 """Turn identifiers a flow holds: its first and its latest; the rest is in the session's history."""
 
-_STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
+STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
+}
+"""By state and reason as they are written."""
+_WRITTEN = {
+    status: {"state": state} | ({"reason": reason} if reason else {})
+    for (state, reason), status in STATUSES.items()
 }
 
 
@@ -70,6 +74,9 @@ class BaseFlow:
     title: ClassVar[str]
     """The name a user reads."""
     slot_types: ClassVar[SlotTypes] = EVERY_TYPE
+    _defaults: ClassVar[JsonObject]
+    _needs: ClassVar[tuple[tuple[SlotSpec, ...], ...]]
+    """Required slots one by one, then elective groups: one slot of each has to be filled."""
 
     started_at: float = 0.0
     _: KW_ONLY
@@ -89,11 +96,17 @@ class BaseFlow:
         if "spec" in vars(cls):
             cls.dact = cls.spec.dact
             cls.title = cls.dact.replace("_", " ")
+            specs = cls.spec.slots.values()
+            groups: dict[str, list[SlotSpec]] = {}
+            for spec in specs:
+                if spec.priority is Priority.ELECTIVE:
+                    groups.setdefault(spec.group or "", []).append(spec)
+            required = [(spec,) for spec in specs if spec.priority is Priority.REQUIRED]
+            cls._needs = (*required, *map(tuple, groups.values()))
+            cls._defaults = {spec.name: spec.default for spec in specs if spec.default is not None}
 
     def __repr__(self) -> str:
         return f"<{self.dact} {self.flow_id}: {self.status}>"
-
-    # Lifecycle
 
     @property
     def state(self) -> FlowState:
@@ -120,8 +133,6 @@ class BaseFlow:
         self.turn_ids.append(turn_id)
         if len(self.turn_ids) > TURNS_KEPT:
             del self.turn_ids[1]
-
-    # Slots
 
     @classmethod
     def slot(cls, name: str) -> SlotSpec | None:
@@ -231,15 +242,12 @@ class BaseFlow:
         return not isinstance(self.judge(name, spec.default), Rejected)
 
     def _unsatisfied(self) -> Iterator[tuple[SlotSpec, ...]]:
-        groups: dict[str, list[SlotSpec]] = {}
-        for spec in self.spec.slots.values():
-            if spec.priority is Priority.REQUIRED and not self.holds(spec.name):
-                yield (spec,)
-            elif spec.priority is Priority.ELECTIVE:
-                groups.setdefault(spec.group or "", []).append(spec)
-        for members in groups.values():
-            if not any(self.holds(spec.name) for spec in members):
-                yield tuple(members)
+        for members in self._needs:
+            for spec in members:
+                if spec.name in self.slots or self.holds(spec.name):
+                    break
+            else:
+                yield members
 
     def is_filled(self) -> bool:
         """Every required slot, and one of each elective group, holds a value that passes its type (FS-3)."""
@@ -267,9 +275,7 @@ class BaseFlow:
 
     def values(self) -> JsonObject:
         """All values by slot name, defaults applied, empty slots left out."""
-        values = {name: spec.default for name, spec in self.spec.slots.items() if spec.default is not None}
-        values.update((name, held.value) for name, held in self.slots.items())
-        return values
+        return self._defaults | {name: held.value for name, held in self.slots.items()}
 
     def take(self, name: str, value: Json, source: SlotSource, turn_id: TurnId | None = None) -> bool:
         """Put in a value that was not said for this flow; False when the slot's type turns it away."""
@@ -327,21 +333,17 @@ class BaseFlow:
         held = self.slots.get(name) if self.holds(name) else None
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"
 
-    # JSON
-
     def serialize(self) -> JsonObject:
-        """As JSON; what is empty is left out. Shares nothing with the flow."""
-        state, reason = self.status
-        body: JsonObject = {"flow_id": self.flow_id, "dact": self.dact, "state": state.value}
-        body |= {"started_at": self.started_at, "slots": {}} | ({"reason": reason.value} if reason else {})
-        return body | dump(self, brief=True, without={"status": True})
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> Self:
-        """The inverse of `serialize`. A value that the slot's type no longer accepts has to be asked for again."""
-        flow = load(cls, body)
-        flow.status = _STATUSES[body["state"], body.get("reason")]
-        for name in [] if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:
-            if isinstance(flow.judge(name, flow.slots[name].value), Rejected):
-                del flow.slots[name]
-        return flow
+        """As JSON; what is empty is left out. Shares what its values, outputs and notes hold."""
+        body: JsonObject = {
+            "flow_id": self.flow_id,
+            "dact": self.dact,
+            **_WRITTEN[self.status],
+            "started_at": self.started_at,
+            "slots": {name: held.serialize() for name, held in self.slots.items()},
+        }
+        body |= {name: {**kept} for name in ("outputs", "notes") if (kept := getattr(self, name))}
+        if self.turn_ids:
+            body["turn_ids"] = [*self.turn_ids]
+        seldom = ("plan_id", "interrupted_at", "interruption", "completed_at")
+        return body | {name: value for name in seldom if (value := getattr(self, name)) is not None}

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from orchestrator.dialogue.base_flow import BaseFlow
+from orchestrator.dialogue.base_flow import STATUSES, BaseFlow
 from orchestrator.dialogue.records import PlanStep
-from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
+from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.dialogue.storage.serialization import dump
-from orchestrator.types import Dact, JsonObject
+from orchestrator.dialogue.storage.serialization import dump, load
+from orchestrator.dialogue.validation import Rejected
+from orchestrator.types import Dact, Json, JsonObject, copy_json
 
 
 @dataclass(eq=False, repr=False)
@@ -66,11 +67,18 @@ class PlanFlow(BaseFlow):
     def serialize(self) -> JsonObject:
         """As any flow, with each step's state."""
         body = super().serialize() | {"revision": self.revision}
-        return body | {"steps": [{**dump(step, brief=True), **_status_of(step)} for step in self.steps]}
+        body |= {name: value for name in _OF_PLANS if (value := getattr(self, name))}
+        return body | {"steps": [_write_step(step) for step in self.steps]}
 
 
-def _status_of(step: PlanStep) -> JsonObject:
-    return {"state": step.state.value, "reason": step.reason.value if step.reason else None}
+_SOURCES = {source.value: source for source in SlotSource}
+_OF_PLANS: Mapping[str, Json] = {"goal": "", "rounds": 0, "noted": 0}
+"""What a plan writes where there is something in it."""
+
+
+def _write_step(step: PlanStep) -> JsonObject:
+    kept = {name: value for name, value in dump(step).items() if value}
+    return kept | {"state": step.state.value, "reason": step.reason.value if step.reason else None}
 
 
 class ConverseFlow(BaseFlow):
@@ -132,8 +140,40 @@ RETIRED = "retired"
 
 
 def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
-    """A flow from its JSON. One whose dact has left the domain is loaded as retired, nothing lost."""
+    """The inverse of `serialize`; shares nothing with the JSON.
+
+    A flow whose dact has left the domain is loaded as retired, nothing lost. A value that the slot's type no longer
+    accepts has to be asked for again.
+    """
     cls = flow_types.get(body["dact"])
     if cls is None:
         cls = _make_retired(body["dact"], "steps" in body)
-    return cls.from_dict(body)
+    flow = cls(
+        body["started_at"],
+        flow_id=body["flow_id"],
+        plan_id=body.get("plan_id"),
+        status=STATUSES[body["state"], body.get("reason")],
+        slots={
+            name: SlotValue(
+                copy_json(held["value"]),
+                _SOURCES[held["source"]],
+                held.get("turn_id"),
+                held.get("confirmed", False),
+                held.get("text", ""),
+            )
+            for name, held in body["slots"].items()
+        },
+        outputs=copy_json(body.get("outputs", {})),
+        turn_ids=[*body.get("turn_ids", ())],
+        interrupted_at=body.get("interrupted_at"),
+        interruption=body.get("interruption"),
+        completed_at=body.get("completed_at"),
+        notes=copy_json(body.get("notes", {})),
+    )
+    if isinstance(flow, PlanFlow):
+        flow.steps, flow.revision = load(list[PlanStep], body.get("steps", [])), body.get("revision", 0)
+        flow.goal, flow.rounds, flow.noted = (body.get(name, empty) for name, empty in _OF_PLANS.items())
+    for name in () if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:
+        if isinstance(flow.judge(name, flow.slots[name].value), Rejected):
+            del flow.slots[name]
+    return flow

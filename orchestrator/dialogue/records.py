@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
-from orchestrator.dialogue.understanding import Digression, FlowScore
+from orchestrator.dialogue.understanding import Digression
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, copy_json
 
 
@@ -316,24 +316,19 @@ class Summary:
 
 
 @dataclass(slots=True)
-class Prediction:
-    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
-
-    intent: str | None = None
-    flow: Dact | None = None
-    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
-
-
-@dataclass(slots=True)
 class History:
     """What was said and done lately. `summary` is of the older turns, once there are many (IF-12).
 
-    `trace` holds small JSON records that are never changed once they are in.
+    `lines`: the messages as JSON. They and the entries of `trace` are never changed once they are in.
     """
 
-    messages: list[Message] = field(default_factory=list[Message])
+    lines: list[JsonObject] = field(default_factory=list[JsonObject])
     trace: list[JsonObject] = field(default_factory=list[JsonObject])
     summary: Summary | None = None
+
+    @property
+    def messages(self) -> list[Message]:
+        return [Message(**line) for line in self.lines]
 
 
 @dataclass(slots=True)

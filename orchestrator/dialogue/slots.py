@@ -32,7 +32,7 @@ from orchestrator.dialogue.validation import (
     show,
     strip_controls,
 )
-from orchestrator.types import Json, TurnId, is_list, is_object
+from orchestrator.types import Json, JsonObject, TurnId, is_list, is_object
 
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
 _TIME = re.compile(r"(\d{1,2}):(\d{2})(?::00)?", re.ASCII)
@@ -61,6 +61,12 @@ class SlotValue:
     turn_id: TurnId | None = None
     confirmed: bool = False
     text: str = ""
+
+    def serialize(self) -> JsonObject:
+        """As JSON; what is empty is left out. Shares the value."""
+        seldom = {"turn_id": self.turn_id, "confirmed": self.confirmed, "text": self.text}
+        body = {"value": self.value, "source": str(self.source)}
+        return body | {name: value for name, value in seldom.items() if value}
 
 
 def check_base(value: Json, spec: SlotSpec) -> Verdict:
@@ -338,8 +344,6 @@ EVERY_TYPE = SlotTypes(SLOT_TYPES)
 
 def check_any(value: Json, spec: SlotSpec) -> Verdict:
     """Any bounded JSON: for inputs that a flow declares without a slot of that name."""
-    return (
-        Valid(value)
-        if is_bounded_json(value)
-        else Rejected(f"The {label(spec)} is too large or too deeply nested.")
-    )
+    if is_bounded_json(value):
+        return Valid(value)
+    return Rejected(f"The {label(spec)} is too large or too deeply nested.")

@@ -5,11 +5,12 @@ It holds and bounds; deciding is the business of the modules. What leaves it sta
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 
-from orchestrator.dialogue.ambiguity import AmbiguityHandler
+import orjson
+
+from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.records import (
@@ -19,17 +20,16 @@ from orchestrator.dialogue.records import (
     Flags,
     History,
     Intake,
-    Message,
+    LabelSource,
     PendingApproval,
-    Prediction,
     Shown,
     Summary,
 )
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.dialogue.storage.serialization import dump, load
+from orchestrator.dialogue.storage.serialization import Copies, Written, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
-from orchestrator.dialogue.understanding import FlowScore
-from orchestrator.types import Epoch, FlowId, JsonObject, SessionId
+from orchestrator.dialogue.understanding import FlowScore, Prediction
+from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, copy_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ SHOWN_BEFORE = 3
 class DialogueState:
     """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last, and
     `shown_before` those of other flows, latest last. `later`: requests that were made together with another one, by
-    the flow that comes first. `written`: completed flows as JSON, each written once. `epoch`: of its own commit.
+    the flow that comes first. `epoch`: of its own commit. `written`: completed flows, each written once; `copies`: of
+    the other parts.
 
     The open questions refer to the state's own stack.
     """
@@ -73,7 +74,8 @@ class DialogueState:
     shown_before: list[Shown] = field(default_factory=list[Shown])
     later: dict[FlowId, list[str]] = field(default_factory=dict[FlowId, list[str]])
     ambiguity: AmbiguityHandler = field(init=False)
-    written: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject], init=False)
+    written: dict[FlowId, Written] = field(default_factory=dict[FlowId, Written], init=False)
+    copies: Copies = field(default_factory=Copies, init=False)
 
     def __post_init__(self) -> None:
         self.ambiguity = AmbiguityHandler(self.stack)
@@ -158,7 +160,7 @@ class DialogueState:
 
     def talk_about(self, place: int) -> None:
         """Note which of the rows displayed last is being talked about."""
-        if self.shown is not None:
+        if self.shown is not None and self.shown.place != place:
             self.shown = replace(self.shown, place=place)
 
     def ask_approval(self, approval: PendingApproval) -> None:
@@ -180,14 +182,18 @@ class DialogueState:
 
     def say(self, role: str, text: str) -> None:
         """Add a line of the conversation."""
-        self.history.messages.append(Message(role, text, self.turn))
+        self.history.lines.append({"role": role, "text": text, "turn": self.turn})
+
+    def last_said(self, role: str) -> str:
+        """What was said last in this role; empty when nothing was."""
+        return next((line["text"] for line in reversed(self.history.lines) if line["role"] == role), "")
 
     def converse(self, said: str, reply: str, most: int) -> None:
         """Add what was said and answered, and let go of what is older than the last `most` messages (ST-3)."""
         if said:
             self.say("user", said)
         self.say("agent", reply)
-        del self.history.messages[: max(0, len(self.history.messages) - most)]
+        del self.history.lines[: max(0, len(self.history.lines) - most)]
 
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
         """Keep completed flows at hand and close the questions of all that left (FS-9).
@@ -230,7 +236,7 @@ class DialogueState:
         What was done is known exactly as long as the flows that did it, because only those can be
         corrected (RT-12).
         """
-        grown = (self.history.messages, limits.messages), (self.history.trace, limits.trace)
+        grown = (self.history.lines, limits.messages), (self.history.trace, limits.trace)
         for kept, most in (*grown, (self.completed, limits.completed)):
             del kept[: max(0, len(kept) - most)]
         if self.effects:
@@ -247,33 +253,53 @@ class DialogueState:
         return own | corrected | steps
 
     def serialize(self) -> JsonObject:
-        """As JSON; shares no container that is changed later. What does not change is the same object each time."""
-        body = dump(self, without=_WRITTEN_APART)
-        parts = {part: body.pop(part) for part in ("prediction", "intake")}
-        history, stack = self.history, self.stack
-        parts["history"] = {
-            "messages": [{"role": one.role, "text": one.text, "turn": one.turn} for one in history.messages],
-            "trace": [*history.trace],
-            "summary": None if history.summary is None else dump(history.summary),
-        }
-        found = {name: parts[part][inner] for name, (part, inner) in _PLACES.items()}
-        self.written = {flow.flow_id: self._write(flow) for flow in self.completed}
-        return {
-            "schema_version": SCHEMA_VERSION,
-            **{name: value for name, value in body.items() if value or name not in _SELDOM},
-            **{name: value for name, value in found.items() if value or name not in _SELDOM},
-            "stack": [flow.serialize() for flow in stack.flows],
-            "departed": [flow.serialize() for flow in stack.departed],
-            "completed": [*self.written.values()],
-            "ambiguity": dump(self.ambiguity, without={"stack": True}),
-        }
+        """As JSON; shares no container that is changed later."""
+        return self.write()[0]
 
-    def _write(self, flow: BaseFlow) -> JsonObject:
-        """A completed flow as JSON. Only its notes still change, and plans, whose steps may be undone."""
-        known = self.written.get(flow.flow_id)
-        if known is None or known.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow):
-            return flow.serialize()
-        return known
+    def write(self) -> tuple[JsonObject, bytes]:
+        """As JSON and as its bytes. What does not change is the same object each time."""
+        history, intake, ambiguity = self.history, self.intake, self.ambiguity
+        parts = {
+            "flags": self.flags,
+            "digression": self.digression,
+            "approvals": self.approvals,
+            "effects": self.effects,
+            "shown": self.shown,
+            "shown_before": self.shown_before,
+            "later": self.later,
+            "candidates": self.prediction.candidates,
+            "summary": history.summary,
+            "labels": intake.labels,
+            "entities": intake.entities,
+            "stack": [flow.serialize() for flow in self.stack.flows],
+            "departed": [flow.serialize() for flow in self.stack.departed],
+            "ambiguity": {"open": ambiguity.open, "counts": ambiguity.counts},
+        }
+        body: JsonObject = {
+            "schema_version": SCHEMA_VERSION,
+            "session": self.session,
+            "turn": self.turn,
+            "predicted_intent": self.prediction.intent,
+            "predicted_flow": self.prediction.flow,
+        }
+        if self.epoch:
+            body["epoch"] = self.epoch
+        parts = {name: part for name, part in parts.items() if part or name not in _SELDOM}
+        written = self.copies.write(parts, {"messages": history.lines, "trace": history.trace})
+        done = self._write_completed()
+        written["completed"] = Written([one.bytes for one in done], [one.body for one in done])
+        raw = orjson.dumps({**body, **{name: one.bytes for name, one in written.items()}})
+        return {**body, **{name: one.body for name, one in written.items()}}, raw
+
+    def _write_completed(self) -> list[Written]:
+        """Completed flows as JSON. Only their notes still change, and plans, whose steps may be undone."""
+        known, self.written = self.written, {}
+        for flow in self.completed:
+            written = known.get(flow.flow_id)
+            if written is None or written.body.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow):
+                written = Written.of(orjson.dumps(flow.serialize()))
+            self.written[flow.flow_id] = written
+        return [*self.written.values()]
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -284,67 +310,30 @@ class DialogueState:
         as_written = body.get("schema_version") == SCHEMA_VERSION
         if not as_written:
             body = upgrade(body)
-        names = ("stack", "departed", "completed")
-        flows, departed, completed = ([load_flow(one, flow_types) for one in body[name]] for name in names)
-        own: JsonObject = {"prediction": {}, "history": {}, "intake": {}}
-        for name, part in body.items():
-            if name not in names:
-                place, inner = _PLACES.get(name, ("", name))
-                (own[place] if place else own)[inner] = part
-        state = load(cls, own)
-        state.stack.flows, state.stack.departed, state.completed = flows, departed, completed
-        asked = load(AmbiguityHandler, body["ambiguity"])
-        state.ambiguity = AmbiguityHandler(state.stack, asked.open, asked.counts)
+        state = load(cls, {name: body[name] for name in _LOADED if name in body})
+        state.prediction.intent, state.prediction.flow = body["predicted_intent"], body["predicted_flow"]
+        state.prediction.candidates = [FlowScore(**score) for score in body["candidates"]]
+        history, intake, asked = state.history, state.intake, body["ambiguity"]
+        history.lines, history.trace = [*body["messages"]], [*body["trace"]]
+        if body.get("summary"):
+            history.summary = Summary(**body["summary"])
+        intake.labels = load(list[LabelSource], body["labels"]) if body["labels"] else []
+        intake.entities = copy_json(body.get("entities", {}))
+        stack, departed, completed = (
+            [load_flow(one, flow_types) for one in body[name]] for name in ("stack", "departed", "completed")
+        )
+        state.stack.flows, state.stack.departed, state.completed = stack, departed, completed
+        state.ambiguity.open = load(list[Ambiguity], asked["open"]) if asked["open"] else []
+        state.ambiguity.counts |= asked["counts"]
         if as_written:
-            state.written = {one["flow_id"]: one for one in body["completed"]}
+            state.written = {
+                one["flow_id"]: Written(orjson.Fragment(orjson.dumps(one)), one) for one in body["completed"]
+            }
         return state
 
 
-_PLACES: Mapping[str, tuple[str, str]] = {
-    "predicted_intent": ("prediction", "intent"),
-    "predicted_flow": ("prediction", "flow"),
-    "candidates": ("prediction", "candidates"),
-    "messages": ("history", "messages"),
-    "trace": ("history", "trace"),
-    "summary": ("history", "summary"),
-    "labels": ("intake", "labels"),
-    "entities": ("intake", "entities"),
-}
-"""Where in the state a key of its JSON is."""
-_WRITTEN_APART: Mapping[str, bool] = dict.fromkeys(
-    ("stack", "completed", "history", "written", "ambiguity"), True
-)
-_SELDOM = frozenset({"summary", "entities", "shown", "shown_before", "later", "epoch"})
+_ROWS = ("shown", "shown_before")
+_LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_ROWS, "later")
+"""What is written under the name and in the form of its field."""
+_SELDOM = frozenset({"summary", "entities", *_ROWS, "later"})
 """Not written while there is nothing in them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """`body` is the state as serialised; nobody changes it."""
-
-    raw: bytes
-    body: JsonObject
-    state: DialogueState
-
-
-class StateCache:
-    """Decoded states of sessions that stay on this process, so that they are not parsed again every turn.
-
-    An entry is found by the very bytes it was written as: whatever another process commits meanwhile has others.
-    Taking it removes it, because a turn changes it in place. Of more than `size`, the one kept longest ago goes.
-    """
-
-    def __init__(self, size: int = 1024) -> None:
-        self._size = size
-        self._entries: OrderedDict[SessionId, Decoded] = OrderedDict()
-
-    def take(self, session_id: SessionId, raw: bytes) -> Decoded | None:
-        """Remove and give the session's entry if it was written as exactly these bytes."""
-        found = self._entries.pop(session_id, None)
-        return found if found is not None and found.raw == raw else None
-
-    def keep(self, session_id: SessionId, decoded: Decoded) -> None:
-        """Remember what the session's next turn is likely to begin with."""
-        self._entries[session_id] = decoded
-        if len(self._entries) > self._size:
-            self._entries.popitem(last=False)

@@ -85,6 +85,15 @@ class FlowScore:
     score: float
 
 
+@dataclass(slots=True)
+class Prediction:
+    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
+
+    intent: str | None = None
+    flow: Dact | None = None
+    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A value found in the message for one slot.

@@ -7,7 +7,7 @@ Internal flows and of flows long gone as well; what a turn adds goes there when 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -99,11 +99,10 @@ class FlowNotes:
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
         """See `Notes`. A note that the flow has already is not kept twice."""
-        kept: list[JsonObject] = flow.notes.setdefault(NOTE, [])
-        body = replace(note, text=note.text[:LONGEST]).serialize()
+        kept: list[JsonObject] = flow.notes.get(NOTE, [])
+        body = note.serialize() | {"text": note.text[:LONGEST]}
         if all(entry["text"] != body["text"] for entry in kept):
-            kept.append(body)
-            del kept[:-KEPT_PER_FLOW]
+            flow.notes[NOTE] = [*kept, body][-KEPT_PER_FLOW:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +140,8 @@ class SharedNotes:
 
 def drop_old_notes(state: DialogueState) -> None:
     """Drop the oldest notes of completed flows (ST-3); those of this turn stay until they have been sent."""
+    if sum([len(flow.notes.get(NOTE, ())) for flow in state.completed]) <= AT_HAND:
+        return
     room = AT_HAND
     for flow in reversed(state.completed):
         notes: list[JsonObject] | None = flow.notes.get(NOTE)

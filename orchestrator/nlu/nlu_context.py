@@ -111,7 +111,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
             PastFlow(flow.spec, values_of(flow), flow.outputs)
             for flow in reversed(state.completed[-_RECENT_COMPLETED:])
         ),
-        previous=next((m.text for m in reversed(state.history.messages) if m.role == "user"), ""),
+        previous=state.last_said("user"),
         own=state.intake.entities,
         plan=stack.plan,
         tasks=tuple(stack.flows),

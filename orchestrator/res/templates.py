@@ -5,18 +5,21 @@ wrong with a template is found when its domain is loaded.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from importlib.resources import files
+from typing import Any, NamedTuple
 
-from jinja2 import DictLoader, StrictUndefined
+from jinja2 import DictLoader, StrictUndefined, Template, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.res.wording import show_count, show_date, show_money, show_time
-from orchestrator.types import Json
+from orchestrator.types import Json, JsonObject
 
 SUFFIX = ".md.j2"
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -34,22 +37,47 @@ ACTIVE = re.compile(
 )
 
 
-def escape_value(value: Json | Markup) -> Markup:
+def escape_value(value: Json | Markup) -> str:
     """The value as text that no renderer takes for markup; line ends become spaces."""
     if isinstance(value, Markup):
         return value
     if value is None:
-        return Markup("")
+        return ""
     text = value if isinstance(value, str) else str(value)
-    if INVISIBLE.search(text):
-        text = INVISIBLE.sub("", text)
-    if ACTIVE.search(text):
-        text = ACTIVE.sub(_disarm, text)
-    return Markup(text)  # noqa: S704 - it has just been escaped for Markdown
+    if text.isalnum():
+        return text
+    return ACTIVE.sub(_disarm, INVISIBLE.sub("", text))
 
 
 def _disarm(found: re.Match[str]) -> str:
     return " " if found[0] == "\n" else "\\" + found[0]
+
+
+class _Writer(CodeGenerator):
+    """Makes the code of a template that puts in values as `escape_value` gives them, which escapes them all."""
+
+    def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
+        self.write("(environment.finalize(")
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    code_generator_class = _Writer
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Look up most members of objects as such at once; what a dictionary itself has comes first."""
+        if obj.__class__ is dict and attribute in obj and attribute not in _OF_DICTIONARIES:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+_OF_DICTIONARIES = frozenset(dir(dict))
+
+
+class _Compiled(NamedTuple):
+    """`uses`: the names that the template is given; None: those of another template that it takes in, too."""
+
+    template: Template
+    uses: Collection[str] | None
 
 
 def load_base_templates() -> dict[str, str]:
@@ -67,7 +95,8 @@ class Templates:
         sources = {**base, **domain.templates}
         self._names = frozenset(sources)
         self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
-        self._environment = ImmutableSandboxedEnvironment(
+        self._sources, self._compiled = sources, dict[str, _Compiled]()
+        self._environment = _Environment(
             loader=DictLoader(sources),
             auto_reload=False,
             cache_size=len(sources),
@@ -96,9 +125,27 @@ class Templates:
         return name in self._fixed
 
     def render(self, name: str, **values: Json) -> str:
-        """Fill a template; blank lines are kept to one, ends are trimmed."""
-        text = self._environment.get_template(name).render(values)
-        return _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text)).strip()
+        """Fill a template; blank lines are kept to one, ends are trimmed.
+
+        A value that is a `partial` is worked out when the template uses it.
+        """
+        template, uses = self._compiled.get(name) or self._compile(name)
+        given: JsonObject = {
+            one: value() if isinstance(value, partial) else value
+            for one, value in values.items()
+            if uses is None or one in uses
+        }
+        text = template.render(given)
+        if "\n" in text:
+            text = _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text))
+        return text.strip()
+
+    def _compile(self, name: str) -> _Compiled:
+        tree = self._environment.parse(self._sources[name])
+        takes_in = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)
+        uses = find_undeclared_variables(tree) if takes_in is None else None
+        made = self._compiled[name] = _Compiled(self._environment.get_template(name), uses)
+        return made
 
 
 def _name(registry: Registry, value: Json, entity: str) -> str:

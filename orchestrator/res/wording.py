@@ -137,8 +137,9 @@ def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
     return f"to {task[:1].lower()}{task[1:]}"
 
 
-def list_facts(flow: BaseFlow, values: JsonObject, registry: Registry, now: float) -> list[JsonObject]:
-    """Name and shown value of each value that has a slot in the flow."""
+def list_facts(flow: BaseFlow, found: JsonObject, registry: Registry, now: float) -> list[JsonObject]:
+    """Name and shown value of each slot that has a value, by what was found, else in the flow."""
+    values = {**flow.values(), **found}
     return [
         {"name": name_slot(name), "value": show_slot(values[name], slot, registry, now)}
         for name, slot in flow.spec.slots.items()

@@ -96,7 +96,7 @@ def label_work(
         return ()
     said = [
         text.casefold(),
-        *(line.text.casefold() for line in state.history.messages if line.role == "user"),
+        *(line["text"].casefold() for line in state.history.lines if line["role"] == "user"),
     ]
     if by_skill or flow.plan_id is not None or not all(_was_said(slot, said) for slot in flow.slots.values()):
         return tuple(sorted(labels_of(state.intake.labels)))

@@ -18,10 +18,10 @@ from orchestrator.dialogue.records import (
     Intake,
     PendingApproval,
     PlanStep,
-    Prediction,
 )
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import Prediction
 from tests.shape.sources import name_of, python_files, tree_of
 
 RECORDS: Final = (

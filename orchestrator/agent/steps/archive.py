@@ -5,7 +5,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.state import StateLimits
+from orchestrator.dialogue.state import DialogueState, StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.nlu.readers.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
@@ -17,7 +17,8 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     state = turn.changes.state
     keep_at_hand(turn, modules)
     state.end_turn(_trace(turn, turn.changes.completed), _limits(modules))
-    drop_old_notes(state)
+    if state.completed:
+        drop_old_notes(state)
 
 
 def keep_at_hand(turn: RunningTurn, modules: Modules) -> None:
@@ -69,16 +70,16 @@ def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[Json
     return next((place for place, row in enumerate(rows) if row.get(key) != passed), 0)
 
 
-def as_archived(flow: BaseFlow) -> ArchivedFlow:
+def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
     """A flow as the lasting archive keeps it: without the notes of its policy, which end with it."""
-    body = flow.serialize()
-    body.pop("notes", None)
+    written = state.written.get(flow.flow_id)
+    body = flow.serialize() if written is None else written.body
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
-        body=body,
+        body={name: value for name, value in body.items() if name != "notes"},
     )
 
 

@@ -18,7 +18,7 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.errors import Unavailable
-from orchestrator.memory.notes import FlowNotes, Notes, SharedNotes
+from orchestrator.memory.notes import FlowNotes, SharedNotes
 from orchestrator.memory.quoting import share_of
 from orchestrator.memory.user_memory import UserPreferences, assumable, owner_of
 from orchestrator.models.calling import CallContext
@@ -59,7 +59,7 @@ class RecentTurns:
         if len(flow.turn_ids) > 1 and context.world.domain.config.nlu.slot_fill != "on":
             return False
         preferences = context.recall.preferences
-        return bool(context.changes.state.history.messages or (preferences and await preferences.find("")))
+        return bool(context.changes.state.history.lines or (preferences and await preferences.find("")))
 
 
 class DocumentFinder:
@@ -109,24 +109,21 @@ def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
 
 
 def known_preferences(
-    context: TurnContext, store: PreferenceStore, told: frozenset[str]
+    ids: TurnIds, state: DialogueState, store: PreferenceStore, told: frozenset[str]
 ) -> UserPreferences | None:
     """What is remembered of the user; read when it is first asked for.
 
     A session without a user has a memory only once something was to be remembered in it, by one of the
     flows `told`.
     """
-    if context.ids.user_id is None and not _was_told(context, told):
+    if ids.user_id is None and not _was_told(state, told):
         return None
-    return UserPreferences(
-        store, context.ids.tenant_id, owner_of(context.ids.user_id, context.ids.session_id)
-    )
+    return UserPreferences(store, ids.tenant_id, owner_of(ids.user_id, ids.session_id))
 
 
-def _was_told(context: TurnContext, told: frozenset[str]) -> bool:
+def _was_told(state: DialogueState, told: frozenset[str]) -> bool:
     return bool(told) and any(
-        "completed" in turn and not told.isdisjoint(turn["completed"])
-        for turn in context.changes.state.history.trace
+        not told.isdisjoint(turn["completed"]) for turn in state.history.trace if "completed" in turn
     )
 
 
@@ -157,31 +154,34 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
         deadline=now + work.deadline_s,
         journal=journal,
         call=_make_call(lease, work, journal, began),
-        recall=Recall(_open_notes(lease, state, modules), can_gather=ports.gather is not None),
+        recall=_recall(ids, state, modules),
         log=TurnLog(ids, ports.record_signal),
         changes=changes,
         live=ports.live,
     )
     keep_for_turn(work.turn_id, context.log.signals)
     context.log.event("started", seq=work.seq)
-    return RunningTurn(lease, work, _open_memory(context, modules), changes, phases, began)
+    return RunningTurn(lease, work, hear(context, modules, context.text), changes, phases, began)
 
 
 def _local_time(now: float, zone: str) -> float:
     return datetime.fromtimestamp(now, ZoneInfo(zone)).replace(tzinfo=UTC).timestamp()
 
 
-def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
-    """Add where values may be known from."""
-    memory = modules.ports.memory
-    if memory is not None:
-        recall = context.recall
-        preferences = known_preferences(context, memory.preferences, modules.remembering)
-        found = Recall(
-            recall.notes, None, None, preferences, memory.context, memory.scratchpad, recall.can_gather
-        )
-        context = replace(context, recall=found)
-    return hear(context, modules, context.text)
+def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
+    """Say where values may be known from."""
+    memory, can_gather, own = modules.ports.memory, modules.ports.gather is not None, FlowNotes(state)
+    if memory is None:
+        return Recall(own, can_gather=can_gather)
+    return Recall(
+        SharedNotes(own, memory.scratchpad, ids.tenant_id, ids.session_id),
+        None,
+        None,
+        known_preferences(ids, state, memory.preferences, modules.remembering),
+        memory.context,
+        memory.scratchpad,
+        can_gather,
+    )
 
 
 def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
@@ -193,13 +193,6 @@ def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
         return context
     documents = None if context.recall.documents is None else DocumentFinder(modules.nlu, context)
     return replace(context, recall=replace(context.recall, recent_turns=recent, document_finder=documents))
-
-
-def _open_notes(lease: Lease, state: DialogueState, modules: Modules) -> Notes:
-    own = FlowNotes(state)
-    if modules.ports.memory is None:
-        return own
-    return SharedNotes(own, modules.ports.memory.scratchpad, lease.tenant_id, lease.session_id)
 
 
 def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> CallContext:

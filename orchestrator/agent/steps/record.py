@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import orjson
@@ -13,9 +14,10 @@ from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.state import Decoded, DialogueState
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, dump, outline_of
-from orchestrator.memory.notes import entries_of_turn
+from orchestrator.memory.notes import NOTE, entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.res.steps.display import show_code
@@ -27,8 +29,8 @@ from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
 
-def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
-    """The result of a turn; `epoch` is the one that its commit makes."""
+def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject) -> JsonObject:
+    """The result of a turn; `epoch` is the one that its commit makes. `flags`: of the state."""
     state, context, lease = turn.changes.state, turn.context, turn.lease
     frame = answer.frames[-1] if answer.frames else None
     return {
@@ -53,7 +55,7 @@ def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
             "streamed": context.changes.streamed,
         },
         "ambiguity": _show_question(answer.question),
-        "flags": {**dump(state.flags), **context.log.flags},
+        "flags": {**flags, **context.log.flags},
         "duration_ms": round((time.monotonic() - turn.began) * 1000, 3),
     }
 
@@ -88,9 +90,8 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     state, context = turn.changes.state, turn.context
     reply = answer.message
     state.converse(turn.work.input.text or "", reply, modules.domain.config.memory.max_history_messages)
-    after = state.serialize()
-    raw = orjson.dumps(after)
-    result = make_result(turn, answer, reply)
+    after, raw = state.write()
+    result = make_result(turn, answer, reply, after["flags"])
     _tell_answer(context, reply, answer.frames)
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
@@ -100,7 +101,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         snapshot=_wants_snapshot(turn, modules),
         result=result,
         utterances=_utterances(turn, reply),
-        archived=tuple(as_archived(flow) for flow in context.changes.finished),
+        archived=tuple(as_archived(flow, state) for flow in context.changes.finished),
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, dump(frame))
             for frame in context.changes.frames.values()
@@ -110,7 +111,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         events=tuple(context.log.events),
         approvals=tuple(context.changes.approvals.asked),
         closed_approvals=close_approvals(turn) if _touches_approvals(turn) else (),
-        outbox=_outbox(turn),
+        outbox=_outbox(turn, len(raw)),
         signals=describe_all(context.log.signals),
         outline=outline_of(after),
     )
@@ -164,30 +165,34 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     return first or due or len(turn.changes.completed) > 1
 
 
-def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
+def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
     """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
-    due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.changes.state) else ()
-    return (*turn.changes.outbox, *_notes(turn), *due)
+    due = find_due(turn.changes.state, size)
+    summary = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if due else ()
+    return (*turn.changes.outbox, *_notes(turn), *summary)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """What the turn noted; accepted with it, and put into the scratchpad from there (RT-14)."""
     state = turn.changes.state
-    flows = (*turn.changes.finished, *state.stack.flows)
-    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now)
+    flows = [flow for flow in (*turn.changes.finished, *state.stack.flows) if NOTE in flow.notes]
+    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now) if flows else []
     return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
 
 
-def find_due(state: DialogueState) -> bool:
+def find_due(state: DialogueState, size: float = math.inf) -> bool:
     """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
-    is not started (IF-11).
+    is not started (IF-11). `size`: of the state, in bytes; no message is longer.
     """
     covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered
-    return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
+    bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
+    return since > 0 and (
+        since % SUMMARIZE_EVERY_TURNS == 0 or (size >= bound and _long_enough(state, covered, bound))
+    )
 
 
-def _long_enough(state: DialogueState, covered: int) -> bool:
+def _long_enough(state: DialogueState, covered: int, bound: int) -> bool:
     """Whether with this turn as much was said since the last summary as calls for a new one."""
     before = latest = 0
     for message in state.history.messages:
@@ -195,5 +200,4 @@ def _long_enough(state: DialogueState, covered: int) -> bool:
             latest += len(message.text)
         elif message.turn > covered:
             before += len(message.text)
-    bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
     return before // bound != (before + latest) // bound

@@ -7,11 +7,14 @@ results share unchanged parts with their inputs. What a record means, and how it
 of `state` and `upgrade`.
 """
 
+from __future__ import annotations
+
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeVar
+from itertools import filterfalse
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from pydantic import TypeAdapter
@@ -19,8 +22,8 @@ from pydantic import TypeAdapter
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 Record = TypeVar("Record")
-_EXACT = frozenset({str, int, bool})
-"""Kinds whose equal values are the same."""
+_EXACT = frozenset({str, int, bool, type(None)})
+"""Kinds whose equal values are the same, as long as both are of one kind."""
 
 
 @cache
@@ -28,15 +31,62 @@ def _adapter(kind: type[Record]) -> TypeAdapter[Record]:
     return TypeAdapter(kind)
 
 
-def dump(record: Any, *, brief: bool = False, without: Mapping[str, Any] | None = None) -> JsonObject:
-    """Write a record as JSON that shares nothing with it. `brief`: what is as by default is left out."""
-    adapter: TypeAdapter[Any] = _adapter(record.__class__)
-    return adapter.dump_python(record, mode="json", exclude_defaults=brief, exclude=dict(without or {}))
+def dump(record: Any) -> JsonObject:
+    """Write a record as JSON that shares nothing with it."""
+    return orjson.loads(orjson.dumps(record))
 
 
-def load(kind: type[Record], body: JsonObject) -> Record:
+def load(kind: type[Record], body: Json) -> Record:
     """Make a record of its JSON, and share nothing with that; keys that it does not have are left aside."""
     return _adapter(kind).validate_json(orjson.dumps(body))
+
+
+class Written(NamedTuple):
+    """A part of a record as JSON: `bytes` to be put into what is written of the record, and `body`."""
+
+    bytes: Any
+    body: Json
+
+    @classmethod
+    def of(cls, text: bytes) -> Written:
+        """Take a part as it was written."""
+        return cls(orjson.Fragment(text), orjson.loads(text))
+
+
+@dataclass(slots=True)
+class Copies:
+    """The parts of a record as they were written last, so that what has not changed is the same object again."""
+
+    _parts: dict[str, tuple[bytes, Written]] = field(default_factory=dict[str, "tuple[bytes, Written]"])
+    _logs: dict[str, tuple[list[Any], list[JsonObject]]] = field(
+        default_factory=dict[str, "tuple[list[Any], list[JsonObject]]"]
+    )
+
+    def write(self, parts: Mapping[str, Any], logs: Mapping[str, list[JsonObject]]) -> dict[str, Written]:
+        """Write parts, and lists to which entries are only added, while the first ones go; no entry is ever changed.
+
+        Shares nothing with the parts.
+        """
+        found: dict[str, Written] = {}
+        for name, part in parts.items():
+            text = orjson.dumps(part)
+            before, written = self._parts.get(name, (None, None))
+            if written is None or before != text:
+                written = Written.of(text)
+                self._parts[name] = text, written
+            found[name] = written
+        return found | {name: self._write_log(name, entries) for name, entries in logs.items()}
+
+    def _write_log(self, name: str, entries: list[JsonObject]) -> Written:
+        texts, known = self._logs.setdefault(name, ([], []))
+        first = entries[0] if entries else None
+        gone = next((place for place, entry in enumerate(known) if entry is first), len(known))
+        kept = len(known) - gone
+        if kept > len(entries) or not all(map(operator.is_, known[gone:], entries)):
+            gone, kept = len(known), 0
+        added = [orjson.Fragment(orjson.dumps(entry)) for entry in entries[kept:]]
+        self._logs[name] = [*texts[gone:], *added], [*entries]
+        return Written(*self._logs[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +114,7 @@ def same(left: Json, right: Json) -> bool:
     """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
 
     Python's own comparison is fast and takes such numbers for equal; where it finds no difference, the
-    written form decides, but for values that hold no numbers.
+    written form decides, but where it is plain.
     """
     if left is right:
         return True
@@ -75,6 +125,10 @@ def same(left: Json, right: Json) -> bool:
         return True
     if kind is list and all(map(operator.is_, left, right)):  # what did not change is the same object
         return True
+    if is_object(left) and is_object(right):
+        kinds: list[type] = [*map(type, left.values())]
+        if _EXACT.issuperset(kinds) and kinds == [*map(type, map(right.__getitem__, left))]:
+            return True
     return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 
 
@@ -89,14 +143,24 @@ def diff(before: JsonObject, after: JsonObject) -> JsonObject:
     for key, value in after.items():
         if key not in before:
             replaced[key] = value
-        elif not same(before[key], value):
-            patch = _diff_value(before[key], value)
-            if patch is None:
-                replaced[key] = value
-            elif patch:
-                nested[key] = patch
-    removed = [key for key in before if key not in after]
-    return _compact({"=": replaced, "~": nested, "-": removed})
+            continue
+        known = before[key]
+        if known is value or (known == value and same(known, value)):
+            continue
+        within = _diff_value(known, value) if isinstance(value, dict | list) else None
+        if within is None:
+            replaced[key] = value
+        elif within:
+            nested[key] = within
+    removed = [*filterfalse(after.__contains__, before)]
+    patch: JsonObject = {}
+    if replaced:
+        patch["="] = replaced
+    if nested:
+        patch["~"] = nested
+    if removed:
+        patch["-"] = removed
+    return patch
 
 
 def _compact(patch: JsonObject) -> JsonObject:
@@ -105,11 +169,11 @@ def _compact(patch: JsonObject) -> JsonObject:
 
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
     """The patch between two containers of one kind; None when replacing is all that can be done."""
-    if is_object(before) and is_object(after) and before and after:
+    if not before or not after or type(before) is not type(after):
+        return None
+    if is_object(before):
         return diff(before, after)
-    if is_list(before) and is_list(after) and before and after:
-        return _diff_list(before, after)
-    return None
+    return _diff_list(before, after) if is_list(before) else None
 
 
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:

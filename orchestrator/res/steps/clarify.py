@@ -6,6 +6,7 @@ The answer comes back as the action `fill_form`; reading it is NLU's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from orchestrator.context import Answer, TurnContext
@@ -196,7 +197,7 @@ def _ask_partial(asking: Asking) -> str:
     values: dict[str, Json] = {"options": _labels(entry), "slot": _name_asked(asking)}
     if flow is None:
         return templates.render("choose", **values)
-    values["slots"] = show_slots(flow, context.world.registry, context.local_now)
+    values["slots"] = partial(show_slots, flow, context.world.registry, context.local_now)
     if about == "rows":
         own = templates.first(f"{flow.dact}.choose")
         text = try_template(templates, own, values, context, flow) if own else None
@@ -232,22 +233,22 @@ def _ask_confirmation(asking: Asking) -> str:
         return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
     shown: JsonObject = entry.metadata.get("shown", {})
     if about == "unknown":
-        facts = list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.local_now)
+        facts = list_facts(flow, shown, context.world.registry, context.local_now)
         # A turn that was stopped has told it.
         effects = [] if context.journal.stopped else context.changes.state.effects
         done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
         return templates.render("confirm_unknown", what=entry.metadata["what"], facts=facts, done=done)
-    slots = show_slots(flow, context.world.registry, context.local_now)
     values: dict[str, Json] = {
         "shown": shown,
-        "slots": slots,
-        "doing": name_doing(flow),
-        "facts": list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.local_now),
+        "slots": partial(show_slots, flow, context.world.registry, context.local_now),
+        "doing": partial(name_doing, flow),
+        "facts": partial(list_facts, flow, shown, context.world.registry, context.local_now),
     }
     own = templates.first(f"{flow.dact}.confirm")
     text = try_template(templates, own, values, context, flow) if own else None
     if text:
         return text
+    slots = show_slots(flow, context.world.registry, context.local_now)
     known = [str(value) for value in (*flow.values().values(), *slots.values())]
     found = [one for one in list_found(flow, shown) if str(one["value"]) not in known]
     return templates.render("confirm", **values, found=found)

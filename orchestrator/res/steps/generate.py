@@ -4,6 +4,7 @@ One template per flow type, else the family's.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from jinja2 import TemplateError
 
@@ -92,16 +93,17 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
     """What a flow's template can use: slots as shown, raw values, the tools' data by name, outputs, frame."""
     data = context.changes.findings.get(flow.flow_id, {})
     frame = context.changes.frames.get(flow.flow_id)
+    registry, now = context.world.registry, context.local_now
     return {
         "flow": {"dact": flow.dact, "title": flow.title, "description": flow.spec.description},
-        "doing": name_doing(flow),
-        "slots": show_slots(flow, context.world.registry, context.local_now),
-        "values": flow.values(),
+        "doing": partial(name_doing, flow),
+        "slots": partial(show_slots, flow, registry, now),
+        "values": partial(flow.values),
         "data": data,
         "outputs": flow.outputs,
-        "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.local_now),
-        "found": list_found(flow, data),
-        "rows": _rows_as_text(frame, data),
+        "facts": partial(list_facts, flow, data, registry, now),
+        "found": partial(list_found, flow, data),
+        "rows": partial(_rows_as_text, frame, data),
         "warning": frame.warning if frame is not None else None,
         "display": frame.display_type if frame is not None else None,
         "now": context.local_now,
@@ -142,22 +144,16 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
     }
     flow = _find_flow(context, remark.values.get("flow_id"))
     if flow is not None:
-        values["doing"] = name_doing(flow)
-        values["facts"] = list_facts(
-            flow,
-            {**flow.values(), **remark.values.get("arguments", {})},
-            context.world.registry,
-            context.local_now,
-        )
+        registry, now = context.world.registry, context.local_now
+        values["doing"] = partial(name_doing, flow)
+        values["facts"] = partial(list_facts, flow, remark.values.get("arguments", {}), registry, now)
         if "slots" in remark.values:
             values["slots"] = [
                 {
                     "key": slot,
                     "name": name_slot(slot),
                     "title": name_slot_of(flow, slot),
-                    "value": show_slot(
-                        value, flow.spec.slots.get(slot), context.world.registry, context.local_now
-                    ),
+                    "value": show_slot(value, flow.spec.slots.get(slot), registry, now),
                 }
                 for slot, value in remark.values["slots"].items()
             ]

@@ -10,7 +10,8 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
 from orchestrator.agent.messages import MESSAGES
-from orchestrator.dialogue.state import Decoded, DialogueState, StateCache
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state_cache import Decoded, StateCache
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
 from orchestrator.nlu.readers.system1 import System1

@@ -9,7 +9,7 @@ from orchestrator.dialogue.changes.plan_steps import (
     read_progress,
     stack_steps,
 )
-from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.flow import PlanFlow, load_flow
 from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, INTERRUPTED, PLANNED, PRUNED
 from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
@@ -149,5 +149,6 @@ def test_a_plan_comes_back_from_json_as_it_was() -> None:
     plan.steps[0].outputs = {"booking_ref": "X"}
     plan.steps[1].slots = {"city": "a.city"}
     plan.steps[1].needs = ("a",)
-    again = PLAN_TRIP.from_dict(plan.serialize())
+    again = load_flow(plan.serialize(), {plan.dact: PLAN_TRIP})
+    assert isinstance(again, PlanFlow)
     assert again.serialize() == plan.serialize()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.dialogue.records import History, Message, Shown
+from orchestrator.dialogue.records import History, Shown
 from orchestrator.dialogue.slots import EVERY_TYPE
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -25,7 +25,7 @@ ROWS = Shown("find", "find", "venue", [{"venue": "Old Mill", "garage": "False"}]
 
 
 def told(*said: str) -> NluContext:
-    history = History(messages=[Message(role="user", text=text) for text in said])
+    history = History([{"role": "user", "text": text} for text in said])
     return NluContext(TODAY, history=ContextCoordinator(history))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -73,3 +73,16 @@ def test_a_trip_whose_steps_ended_otherwise_is_told(found: JsonObject, told: str
     name, text = tell("travel", "plan_trip", {"summary": "", "found": found})
     assert name == "plan_trip"
     assert text.endswith(told)
+
+
+def test_a_value_is_escaped_once_and_worked_out_when_it_is_used() -> None:
+    domain = make_setting().context.world.domain
+    own = {
+        "greet": "{% macro say(x) %}{{ x }}!{% endmacro %}{% set part %}<{{ said }}>{% endset %}"
+        "{{ say(said) }} {{ part }}",
+        "list": "{% include 'greet' %}",
+    }
+    templates = Templates(replace(domain, templates=own), Registry({}), load_base_templates())
+    told = r"a\*b! <a\*b>"
+    assert templates.render("greet", said=partial(str, "a*b"), unused=partial(int, "none")) == told
+    assert templates.render("list", said=partial(str, "a*b")) == told
