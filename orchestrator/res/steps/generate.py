@@ -100,7 +100,7 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
         "data": data,
         "outputs": flow.outputs,
         "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.now),
-        "found": _list_found(flow, data),
+        "found": list_found(flow, data),
         "rows": _rows_as_text(frame, data),
         "warning": frame.warning if frame is not None else None,
         "display": frame.display_type if frame is not None else None,
@@ -187,7 +187,7 @@ def try_template(
     return text
 
 
-def _list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
+def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
     """Plain results of the tools that no slot has a place for."""
     return [
         {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}

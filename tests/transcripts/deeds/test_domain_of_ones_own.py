@@ -65,6 +65,13 @@ async def test_a_row_is_taken_by_the_words_of_the_task_that_takes_it(words: str,
     assert await loans(talk) == [(book, "12-01", "12-05", "centre")]
 
 
+async def test_an_offer_tells_what_was_found_for_it() -> None:
+    """PX-18: nobody says yes to a price that they are not shown."""
+    offer = (await begin().say(LOAN))["reply"]
+    assert "- year: 1815\n- pages: 474\n\nShall I go ahead?" in offer
+    assert offer.count("Emma") == 1
+
+
 async def test_what_was_done_is_told_with_what_it_gave() -> None:
     """RS-3: whoever wants to cancel it needs the code."""
     talk = begin()

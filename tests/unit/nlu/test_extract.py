@@ -259,7 +259,7 @@ def test_rare_wordings_of_a_day_are_read_when_a_day_was_asked_for() -> None:
     assert mention is None or isinstance(mention.value, str)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_no_text_upsets_the_extractors(text: str) -> None:
     """Candidates lie within the text and do not overlap, whatever is said."""
