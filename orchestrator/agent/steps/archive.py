@@ -71,14 +71,16 @@ def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[Json
 
 
 def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
-    """A flow as the lasting archive keeps it; a completed one as the state has it."""
+    """A flow as the lasting archive keeps it: without the notes of its policy, which end with it."""
     written = state.written.get(flow.flow_id)
+    body: JsonObject = {**(flow.serialize() if written is None else written.body)}
+    body.pop("notes", None)
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
-        body=flow.serialize() if written is None else written.body,
+        body=body,
     )
 
 

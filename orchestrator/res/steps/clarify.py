@@ -15,7 +15,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.res.response import Response
-from orchestrator.res.steps.generate import try_template
+from orchestrator.res.steps.generate import list_found, try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
     list_facts,
@@ -246,7 +246,12 @@ def _ask_confirmation(asking: Asking) -> str:
     }
     own = templates.first(f"{flow.dact}.confirm")
     text = try_template(templates, own, values, context, flow) if own else None
-    return text or templates.render("confirm", **values)
+    if text:
+        return text
+    slots = show_slots(flow, context.world.registry, context.now)
+    known = [str(value) for value in (*flow.values().values(), *slots.values())]
+    found = [one for one in list_found(flow, shown) if str(one["value"]) not in known]
+    return templates.render("confirm", **values, found=found)
 
 
 def _labels(entry: Ambiguity) -> list[str]:
