@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
@@ -27,6 +28,10 @@ from tests.scheduling import UnitScheduling, count_processes, put_long_ones_firs
 
 _REDIS_NUMBER = 9  # away from 0, where a developer's own data would be
 _TRAINED = "PARLEY_TRAINED_FOLDER"
+
+# An example that waits for a processor is none the worse: how long one takes says nothing of what is examined.
+settings.register_profile("counts alone", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("counts alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -8,13 +8,13 @@ from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.base_flow import Labels, ProblemKind, SlotProblem
-from orchestrator.dialogue.changes.correction import Correction, find_too_early
+from orchestrator.dialogue.changes.correction import Correction
 from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.understanding import Mention
+from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.readers.row_questions import refers_to_before
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
@@ -86,17 +86,6 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
             turn.changes.remark(RemarkKind.CARRIED, values=values)
     drop_stale_candidate(turn, flow, labels)
     turn.carry_on = not ask_about(turn, flow, problems)
-
-
-def turns_too_early_away(turn: RunningTurn, flow: BaseFlow, values: JsonObject) -> bool:
-    """Say of a day why it cannot be: that it is before the one that it may not be before."""
-    found = find_too_early(flow, values)
-    if found is not None:
-        name, first = found
-        day = shown(turn, flow, first, values.get(first, flow.value(first)))
-        why = f"{shown(turn, flow, name, values[name])} is before the {name_slot_of(flow, first)}, {day}."
-        turn.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=name)
-    return found is not None
 
 
 def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
@@ -180,6 +169,38 @@ def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, declined: bool = Fa
         options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
         turn_id=turn.work.turn_id,
         metadata={"about": "change", "declined": declined},
+    )
+    turn.carry_on = False
+
+
+def ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:
+    """The value fits several slots: the user says which, nothing is changed before."""
+    value = next(iter(understood.slots.values())).value
+    own = flow is turn.changes.state.stack.top
+    meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
+    options = [
+        Option(
+            f"Change the {name_slot_of(flow, name)} to {shown(turn, flow, name, value)}",
+            "change_slot",
+            {**meant, "slot": name, "value": value},
+        )
+        for name in understood.either
+    ]
+    turn.changes.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id if own else None,
+        options=options,
+        turn_id=turn.work.turn_id,
+        metadata={"about": "change"},
+    )
+    turn.carry_on = False
+
+
+def ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
+    """The user wants another value and has not said which: the old one stays until there is a new one."""
+    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+    turn.changes.state.ambiguity.declare(
+        Level.SPECIFIC, flow_id=flow.flow_id, slot=slot, turn_id=turn.work.turn_id
     )
     turn.carry_on = False
 

@@ -60,6 +60,8 @@ class RemarkKind(StrEnum):
     STATUS = "status"
     CHITCHAT = "chitchat"
     INVALID_VALUE = "invalid_value"
+    TOO_EARLY = "too_early"
+    """A day is before the one that it may not be before; `slots` has it, then the other one."""
     ASSUMED = "assumed"
     """Values that nobody named were taken for granted; `why` says which."""
     LIMIT_REACHED = "limit_reached"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
@@ -189,22 +190,23 @@ def _describe_flows(flows: Sequence[FlowSpec]) -> list[JsonObject]:
             "intent": flow.intent,
             "description": flow.description,
             "slots": [_describe_slot(slot) for slot in flow.slots.values()],
-            "examples": _telling_examples(flow),
+            "examples": list(_telling_examples(flow.dact, flow.description, tuple(flow.examples))),
         }
         for flow in flows
     ]
 
 
-def _telling_examples(flow: FlowSpec) -> list[str]:
+@lru_cache(maxsize=1000)
+def _telling_examples(dact: Dact, description: str, examples: tuple[str, ...]) -> tuple[str, ...]:
     """Pick the first examples that say something which neither the flow's description nor one before them says."""
-    said = {*tokenize(f"{flow.dact.replace('_', ' ')} {flow.description}".lower()).words, *STOP_WORDS}
+    said = {*tokenize(f"{dact.replace('_', ' ')} {description}".lower()).words, *STOP_WORDS}
     telling: list[str] = []
-    for example in flow.examples:
+    for example in examples:
         words = set(tokenize(PLACEHOLDER.sub(" ", example)).words) - said
         if words and len(telling) < _EXAMPLES:
             telling.append(example)
             said |= words
-    return telling
+    return tuple(telling)
 
 
 def _describe_slot(slot: SlotSpec) -> JsonObject:

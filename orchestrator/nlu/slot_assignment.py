@@ -26,6 +26,7 @@ from orchestrator.nlu.extract.extractor import (
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.extract.numbers import count_people, count_single
 from orchestrator.nlu.extract.times import in_part_of_day
+from orchestrator.nlu.extract.which_day import find_named_day
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Json
@@ -36,10 +37,8 @@ _REACH = 4
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
-_UNSEEN = 0.02
-"""The odds of a slot that no example has."""
-_ASKED = 2.0
-_LISTED = 1.0
+_UNSEEN = 0.02  # the odds of a slot that no example has
+_ASKED, _LISTED = 2.0, 1.0
 """What speaks for a slot whatever the words around a value: it was asked for, it knows the value."""
 _LATER = 0.8
 """What speaks against each further day of a flow: people say the days of a journey in their order."""
@@ -50,7 +49,7 @@ _BEFORE_PRONOUN = word_set(
 )
 _AFTER_PRONOUN = word_set("way of that which in near with")
 _UNWANTED = re.compile(
-    r"\b(?:(?:not|isn['’]?t|never)(?: (?:to|from|on|in|at|the))?|instead of|rather than"
+    r"\b(?:(?:not|isn['’]?t|never)(?: (?:to|from|on|in|at|with|for|by|the|an?|my))?|instead of|rather than"
     r"|(?:do(?:es)? not|(?:do|does)n['’]?t|no longer)(?: (?:really|even))? (?:want|wish|need|like|feel like)"
     r"(?: (?!(?:and|but|or|more|less|than|before|after|over|under|only|just|instead|because|if)\b)\w+){0,6}"
     r"|^good) $"
@@ -332,12 +331,13 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
 
 def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSpec]) -> SlotSpec | None:
     """Find the slot that the words before a value name: "the destination should be Prague"."""
-    place = candidate.first - 1
-    while place >= 0 and utterance.words[place] in _AFTER_NAME:
+    place, words = candidate.first - 1, utterance.words
+    while place >= 0 and words[place] in _AFTER_NAME:
         place -= 1
-    if place < 0 or place == candidate.first - 1:
-        return None
-    return next((slot for slot in possible if slot.name == utterance.words[place]), None)
+    said = words[place] if 0 <= place < candidate.first - 1 else None
+    own = next((slot for slot in possible if slot.name == said), None)
+    is_day = own is None and candidate.kind == DATE and len(possible) > 1
+    return find_named_day(words, candidate.first, possible) if is_day else own
 
 
 def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:

@@ -58,6 +58,7 @@ def main() -> None:
     before = connection.execute(WHOLE).fetchall()
     limits = {"memory_bytes": 768 * 1024 * 1024, "cpu_s": 3600}
     assert isolate({"limits": limits})
+    os.write(1, b"ready\n")
     for line in sys.stdin:
         os.write(1, (json.dumps(judge(connection, json.loads(line), before)) + "\n").encode())
     os._exit(0)

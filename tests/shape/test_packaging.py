@@ -184,6 +184,20 @@ main()
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_benchmark_with_a_verdict_ends_its_command_with_it() -> None:
+    """Whoever runs it in a script need not read what it printed."""
+    judging = [
+        path
+        for path in python_files("benchmarks")
+        if path.stem != "environment" and ".verdict(" in path.read_text()
+    ]
+    assert judging
+    for path in judging:
+        source = path.read_text()
+        assert source.endswith("sys.exit(asyncio.run(main()))\n"), name_of(path)
+        assert re.search(r"^    return 0 if .* else 1$", source, re.MULTILINE), name_of(path)
+
+
 def test_an_error_of_ones_own_is_no_missing_extra() -> None:
     assert explain_missing(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
     assert explain_missing(ValueError("no")) is None

@@ -19,7 +19,7 @@ from orchestrator import (
 
 OTHER_DAYS = ("other_date", "other_return_date")
 """Slots of the days that would do as well."""
-DOUBTED = "doubted"
+ASKED_AGAIN = "asked_again"
 """In a flow's notes: the value that was asked for again last."""
 
 
@@ -34,10 +34,6 @@ class PlanTripPolicy(PlanPolicy):
             return ending
         if run.value("origin") == run.value("destination"):
             return _ask_again(run, ("destination", "origin"), "You are there already.")
-        if run.value("return_date") < run.value("date"):
-            leave = date.fromisoformat(str(run.value("date")))
-            why = f"That is before you leave, on {leave:%A} {leave.day} {leave:%B}."
-            return _ask_again(run, ("return_date", "date"), why)
         return None
 
 
@@ -84,8 +80,8 @@ def _describe(weekend: Weekend, *, other_days: bool) -> str:
 
 def _ask_again(run: Execution, slots: tuple[str, str], why: str) -> NeedsInput:
     """Ask for one of two values that cannot be together, and in the next round for the other one (AM-4)."""
-    slot = slots[1] if run.flow.notes.get(DOUBTED) == slots[0] else slots[0]
-    run.flow.notes[DOUBTED] = slot
+    slot = slots[1] if run.flow.notes.get(ASKED_AGAIN) == slots[0] else slots[0]
+    run.flow.notes[ASKED_AGAIN] = slot
     run.context.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
     run.flow.clear(slot)
     run.context.changes.state.ambiguity.declare(

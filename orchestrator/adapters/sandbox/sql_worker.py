@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
-import duckdb
+import _duckdb as duckdb  # the engine alone: what `duckdb` puts around it takes longer to load than a query
 
 sys.path.insert(0, str(Path(__file__).parent))  # started by file, outside the package
 

@@ -9,18 +9,25 @@ from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import (
     ask_about,
+    ask_for_new_value,
     ask_what_to_change,
+    ask_which_slot,
     drop_stale_candidate,
     enter,
     plain_values,
     shown,
     stop_waiting,
     tell_changes,
-    turns_too_early_away,
 )
-from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.base_flow import Labels
-from orchestrator.dialogue.changes.correction import apply_changes, correct, find_changes, move_along, reopen
+from orchestrator.dialogue.changes.correction import (
+    apply_changes,
+    correct,
+    find_changes,
+    find_too_early,
+    move_along,
+    reopen,
+)
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.records import EffectNote
@@ -189,11 +196,20 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     plan = _plan_of(turn, flow)
     names = bound_names(plan, flow, values) if plan is not None else {}
     of_plan: JsonObject = {name: values[slot] for slot, name in names.items()}
-    if plan is not None and turns_too_early_away(turn, plan, of_plan):
-        leave_open(turn)
+    early = _find_too_early(turn, flow, values) or (
+        _find_too_early(turn, plan, of_plan) if plan is not None else None
+    )
+    if early is not None:
+        _go_on_without(turn, flow, labels, {slot for slot in values if early in {slot, names.get(slot)}})
         return
     is_over = turn.changes.state.stack.get(flow.flow_id) is None
     moved = {} if plan is None else move_along(plan, of_plan)
+    if moved and len(names) < len(values):  # the rest concerns this step alone
+        correct_flow(turn, flow, {name: label for name, label in labels.items() if name not in names})
+        correct_flow(turn, flow, {name: label for name, label in labels.items() if name in names})
+        return
+    if not moved and (along := move_along(flow, values)):
+        values, labels = values | along, {**labels, **along}
     effects = _effects_made_from(turn, flow, values)
     if (
         plan is not None and len(names) == len(values) and (effects or is_over or moved)
@@ -219,6 +235,32 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     held = {name: flow.slots[slot] for slot, name in names.items()}
     if held and follow_correction(turn.context, plan, held):
         turn.carry_on = True
+
+
+def _find_too_early(turn: RunningTurn, flow: BaseFlow, days: JsonObject) -> str | None:
+    """Name a day that is before the one that it may not be before, and say so."""
+    found = find_too_early(flow, days)
+    if found is None:
+        return None
+    known = flow.values() | days
+    slots: JsonObject = {name: known[name] for name in found}
+    turn.changes.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=slots)
+    return found[0]
+
+
+def _go_on_without(turn: RunningTurn, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
+    """Take what else is corrected; of a single task at work, what was turned away is asked for."""
+    rest = {slot: label for slot, label in labels.items() if slot not in refused}
+    is_single = _plan_of(turn, flow) is None and turn.changes.state.stack.get(flow.flow_id) is not None
+    for slot in refused if is_single else ():
+        if flow.spec.slots[slot].not_before in rest:
+            flow.clear(slot)  # it is not to be moved along: another day is wanted
+    if rest:
+        correct_flow(turn, flow, rest)
+    if is_single and (turn.carry_on or not rest):
+        ask_for_new_value(turn, flow, min(refused))
+    elif not rest:
+        leave_open(turn)
 
 
 def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
@@ -247,14 +289,14 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
     decided = {name: mention for name, mention in understood.slots.items() if not mention.is_open}
     undecided = understood.slots.keys() - decided.keys()
     if len(understood.either) > 1:
-        _ask_which_slot(turn, flow, understood)
+        ask_which_slot(turn, flow, understood)
     elif not decided and turn.changes.state.stack.get(flow.flow_id) is None:
         be_unsure(turn, understood)
     elif decided or undecided:
         if decided:
             correct_flow(turn, flow, decided)
         if undecided and (turn.carry_on or not decided):
-            _ask_for_new_value(turn, turn.changes.state.stack.active or flow, min(undecided))
+            ask_for_new_value(turn, turn.changes.state.stack.active or flow, min(undecided))
     elif _takes_a_no_back(turn, understood):
         turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
         turn.carry_on = True
@@ -294,35 +336,3 @@ def _concerns(plan: PlanFlow, flow: BaseFlow, understood: Understanding) -> bool
         and labels <= plan.spec.slots.keys()
         and (is_named or not labels <= flow.spec.slots.keys())
     )
-
-
-def _ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:
-    """The value fits several slots: the user says which, nothing is changed before."""
-    value = next(iter(understood.slots.values())).value
-    own = flow is turn.changes.state.stack.top
-    meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
-    options = [
-        Option(
-            f"Change the {name_slot_of(flow, name)} to {shown(turn, flow, name, value)}",
-            "change_slot",
-            {**meant, "slot": name, "value": value},
-        )
-        for name in understood.either
-    ]
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=flow.flow_id if own else None,
-        options=options,
-        turn_id=turn.work.turn_id,
-        metadata={"about": "change"},
-    )
-    turn.carry_on = False
-
-
-def _ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
-    """The user wants another value and has not said which: the old one stays until there is a new one."""
-    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-    turn.changes.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=flow.flow_id, slot=slot, turn_id=turn.work.turn_id
-    )
-    turn.carry_on = False

@@ -98,7 +98,7 @@ def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
     moved: JsonObject = {}
     for name, slot in flow.spec.slots.items():
         first, held = flow.value(slot.not_before or name), flow.value(name)
-        new = changes.get(slot.not_before or name)
+        new = (moved | changes).get(slot.not_before or name)
         if name not in changes and first and held and new and held < new:
             span = date.fromisoformat(held) - date.fromisoformat(first)
             moved[name] = (date.fromisoformat(new) + span).isoformat()

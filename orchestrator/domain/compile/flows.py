@@ -142,7 +142,12 @@ class _FlowCheck:
             for index, other in enumerate(slot.depends_on):
                 self._known((*path, "depends_on", index), other, self.entry.slots, "slot")
             if slot.not_before is not None:
-                self._known((*path, "not_before"), slot.not_before, self.entry.slots, "slot")
+                days = [
+                    other for other, one in self.entry.slots.items() if other != name and one.type == "date"
+                ]
+                self._known((*path, "not_before"), slot.not_before, days, "other date slot")
+                if slot.type != "date":
+                    self._add((*path, "not_before"), "belongs to slots of type date")
             self._check_values(path, slot)
         self._check_groups()
 

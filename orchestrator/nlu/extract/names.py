@@ -105,6 +105,7 @@ def _with_region(text: str, starts: list[int], words: list[str], last: int) -> i
         region < len(words)
         and words[last] == ","
         and len(words[region]) == _REGION
+        and words[region] not in _SHORT_FORMS
         and text[starts[region]].isupper()
     ):
         return region + 1

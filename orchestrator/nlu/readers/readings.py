@@ -128,7 +128,8 @@ def _read_reference(case: Case) -> Reading | None:
     if shown is None or spec is None:
         listing = references.list_others(case.utterance, context, system1.flows, system1.rows)
         return None if listing is None else Reading(listing, SURE_OF_VALUES, is_final=False)
-    message = references.Message(case.utterance, shown, spec, context.values.get(shown.key), case.candidates)
+    current, flows = context.values.get(shown.key), system1.flows.values()
+    message = references.Message(case.utterance, shown, spec, current, case.candidates, flows)
     found = references.find_reference(message)
     if found is None or (asked != shown.key and asked in case.evidence.mentions):
         return None

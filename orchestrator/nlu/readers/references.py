@@ -6,7 +6,7 @@ by the active flow, else by the flow that displayed it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -61,7 +61,7 @@ class Reference:
 class Message:
     """What is looked at for a reference. `current`: the key of the row that is being talked about.
 
-    `candidates`: the values that were found in the message.
+    `candidates`: the values that were found in the message. `flows`: the tasks that may take a row.
     """
 
     utterance: Utterance
@@ -69,6 +69,7 @@ class Message:
     spec: RowsSpec
     current: Json
     candidates: Sequence[Candidate] = ()
+    flows: Iterable[FlowSpec] = ()
 
     @cached_property
     def entities(self) -> list[tuple[Json, range]]:
@@ -79,6 +80,14 @@ class Message:
             for reading in one.readings.values()
             for value in (reading.value, *reading.candidates)
         ]
+
+    @cached_property
+    def requests(self) -> frozenset[str]:
+        """The words of the names of tasks that take a row, and those with which their examples begin."""
+        takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
+        said = [word for flow in takers for word in flow.dact.split("_")]
+        begun = [example.casefold().partition(" ")[0] for flow in takers for example in flow.examples]
+        return _REQUESTS.union(said, begun) - _DEEDS
 
     @cached_property
     def times(self) -> list[Found]:
@@ -220,9 +229,22 @@ def _places_of(message: Message, value: Json) -> set[int]:
         for time in message.times:
             if time.reading.value == value:
                 return message.places_of(time)
-        return next((set(places) for entity, places in message.entities if entity == value), set[int]())
+        found = next((set(places) for entity, places in message.entities if entity == value), set[int]())
+        return found or {
+            place for place, word in enumerate(words) if word in key and _is_pointed_at(words, place)
+        }
     named = (places for amount, places in message.amounts if amount is not None and amount == value)
     return next(named, set[int]())
+
+
+def _is_pointed_at(words: Sequence[str], place: int) -> bool:
+    """Say whether a word stands for a row by itself: "the Lund one" of Dr Lund."""
+    return len(words[place]) > _SHORT and (
+        words[max(0, place - 1)] == "the" or words[place + 1 : place + 2] == ["one"]
+    )
+
+
+_SHORT = 3
 
 
 @lru_cache(maxsize=4096)
@@ -245,9 +267,8 @@ def _by_missing_name(message: Message) -> Reference | None:
     end = words.index("one")
     first = next((place + 1 for place in range(end - 1, -1, -1) if words[place] == "the"), end)
     places = frozenset(range(first, end + 1))
-    if not 0 < end - first <= _MOST_OF_NAME or not _REQUESTS.union(_NOUNS).issuperset(
-        _telling(message, set(places))
-    ):
+    telling = _telling(message, set(places))
+    if not 0 < end - first <= _MOST_OF_NAME or not message.requests.union(_NOUNS).issuperset(telling):
         return None
     named = [one for one in message.candidates if one.first < end and first < one.last]
     if not named or any(kind.startswith("value:") for one in named for kind in one.readings):
@@ -270,7 +291,7 @@ def _nouns(message: Message) -> frozenset[str]:
 
 def _telling(message: Message, places: set[int]) -> list[str]:
     """The words besides a reference that say something else; those of a request for a row say nothing else."""
-    nouns = _nouns(message) | _NOUNS | _COUNTED | _REQUESTS
+    nouns = _nouns(message) | _NOUNS | _COUNTED | message.requests
     return [
         word
         for place, word in enumerate(message.utterance.words)

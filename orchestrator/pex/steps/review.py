@@ -1,6 +1,7 @@
 """Reviews the slots (PX-4): fills what can be filled without asking, then asks for the first that is missing."""
 
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.changes.correction import find_too_early
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.memory.user_memory import assumable, say_where_from
@@ -10,6 +11,9 @@ from orchestrator.pex.skills.components import note_labels
 from orchestrator.ports.memory.preferences import Preference, Source
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import JsonObject
+
+OUT_OF_ORDER = "out_of_order"
+"""In a flow's notes: the days that were so last."""
 
 
 async def review(_policy: Choices, run: Execution) -> Ending | None:
@@ -23,6 +27,8 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
         if found:
             run.context.changes.remark(RemarkKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
     await _look_up(run)
+    if (too_early := _drop_too_early(run)) is not None:
+        return ask_for(run, too_early)
     missing = flow.missing()
     if missing:
         return ask_for(run, missing[0].name)
@@ -35,6 +41,26 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
         Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
     )
     return NeedsInput()
+
+
+def _drop_too_early(run: Execution) -> str | None:
+    """Empty one of two days that are out of order, say why, and name it: the later one, unless the user said that
+    one alone; who names the same day again is asked for the other one (IR-4, AM-4).
+    """
+    flow = run.flow
+    if not any(slot.not_before for slot in flow.spec.slots.values()):
+        return None
+    values = flow.values()
+    found = find_too_early(flow, values)
+    if found is None:
+        return None
+    days: JsonObject = {name: values[name] for name in found}
+    said = [name for name in found if name in flow.slots and flow.slots[name].source is SlotSource.USER]
+    again = said == [found[0]] or (len(said) != 1 and flow.notes.get(OUT_OF_ORDER) == days)
+    flow.notes[OUT_OF_ORDER] = days
+    run.context.changes.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=days)
+    flow.clear(found[again])
+    return found[again]
 
 
 async def _recall(run: Execution) -> None:

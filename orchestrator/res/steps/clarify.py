@@ -14,7 +14,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.res.response import Response
-from orchestrator.res.steps.generate import try_template
+from orchestrator.res.steps.generate import list_found, try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
     list_facts,
@@ -237,15 +237,20 @@ def _ask_confirmation(asking: Asking) -> str:
         effects = [] if context.journal.stopped else context.changes.state.effects
         done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
         return templates.render("confirm_unknown", what=entry.metadata["what"], facts=facts, done=done)
+    slots = show_slots(flow, context.world.registry, context.now)
     values: dict[str, Json] = {
         "shown": shown,
-        "slots": show_slots(flow, context.world.registry, context.now),
+        "slots": slots,
         "doing": name_doing(flow),
         "facts": list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now),
     }
     own = templates.first(f"{flow.dact}.confirm")
     text = try_template(templates, own, values, context, flow) if own else None
-    return text or templates.render("confirm", **values)
+    if text:
+        return text
+    known = [str(value) for value in (*flow.values().values(), *slots.values())]
+    found = [one for one in list_found(flow, shown) if str(one["value"]) not in known]
+    return templates.render("confirm", **values, found=found)
 
 
 def _labels(entry: Ambiguity) -> list[str]:

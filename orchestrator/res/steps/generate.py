@@ -14,7 +14,7 @@ from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
-from orchestrator.res.wording import list_facts, name_doing, name_slot, show_slot, show_slots
+from orchestrator.res.wording import list_facts, name_doing, name_slot, name_slot_of, show_slot, show_slots
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
@@ -40,6 +40,7 @@ LEADING = frozenset(
         RemarkKind.APPROVAL_OVER,
         RemarkKind.UNDONE,
         RemarkKind.STOPPED,
+        RemarkKind.TOO_EARLY,
         RemarkKind.UNKNOWN_OUTCOME,
     }
 )
@@ -99,7 +100,7 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
         "data": data,
         "outputs": flow.outputs,
         "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.now),
-        "found": _list_found(flow, data),
+        "found": list_found(flow, data),
         "rows": _rows_as_text(frame, data),
         "warning": frame.warning if frame is not None else None,
         "display": frame.display_type if frame is not None else None,
@@ -150,6 +151,7 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
                 {
                     "key": slot,
                     "name": name_slot(slot),
+                    "title": name_slot_of(flow, slot),
                     "value": show_slot(value, flow.spec.slots.get(slot), context.world.registry, context.now),
                 }
                 for slot, value in remark.values["slots"].items()
@@ -167,7 +169,8 @@ def _doing_of(domain: Domain, dact: str) -> str:
 def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
     if flow_id is None:
         return None
-    known = [*context.changes.state.stack.flows, *context.changes.finished]
+    state = context.changes.state
+    known = [*state.stack.flows, *context.changes.finished, *state.completed]
     return next((flow for flow in known if flow.flow_id == flow_id), None)
 
 
@@ -184,7 +187,7 @@ def try_template(
     return text
 
 
-def _list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
+def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
     """Plain results of the tools that no slot has a place for."""
     return [
         {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}

@@ -25,6 +25,7 @@ USUAL = {"passengers": 1, "cabin": "economy"}
 AT_OFFER = ("correct", "correct", "yes_but", "hedge", "aside", "stop", "switch", "made_up")
 AT_QUESTION = ("aside", "premature", "stop")
 WHEN_DONE = ("correct", "again", "thanks")
+_FREE: dict[tuple[str, ...], list[int]] = {}  # nobody books in the timetable that goals are taken from
 
 
 async def invent_goal(chance: Random) -> list[Wish]:
@@ -142,15 +143,21 @@ def in_hours(departs: str, time_of_day: str) -> bool:
 
 async def can_be_booked(values: Values) -> bool:
     """Whether every flight of that day is free for so many."""
-    route = (values["origin"], values["destination"], values["date"])
-    cabin, hours = values.get("cabin", "economy"), values.get("time_of_day", "any")
-    flown, fitting = [
-        await _timetable().search(
-            *route, now=START.timestamp(), cabin=cabin, passengers=people, time_of_day=hours
-        )
-        for people in (1, values.get("passengers", 1))
-    ]
-    return 0 < len(flown) == len(fitting)
+    asked = (
+        *(values["origin"], values["destination"], values["date"]),
+        *(values.get("cabin", "economy"), values.get("time_of_day", "any")),
+    )
+    if asked not in _FREE:
+        _FREE[asked] = await _count_free(*asked)
+    return bool(_FREE[asked]) and min(_FREE[asked]) >= values.get("passengers", 1)
+
+
+async def _count_free(origin: str, destination: str, day: str, cabin: str, hours: str) -> list[int]:
+    """The seats that each flight has left."""
+    flights = await _timetable().search(
+        origin, destination, day, now=START.timestamp(), cabin=cabin, passengers=1, time_of_day=hours
+    )
+    return [flight["free"] for flight in flights]
 
 
 @cache

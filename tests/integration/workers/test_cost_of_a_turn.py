@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
+from typing import Final
 
 import pytest
 
@@ -19,9 +21,11 @@ BOUNDS = {
     "statements": 5.5,
     "Redis commands": 1.5,
     "metric observations": 15,
-    WAL_BYTES: 14_000,
+    WAL_BYTES: 8_000,
 }
 """At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
+
+MOST_TALKS: Final = 6
 
 
 @pytest.fixture
@@ -32,9 +36,18 @@ async def talk(database_url: str, redis_url: str) -> AsyncIterator[Talk]:
 
 
 async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
+    """The least of a few talks: whoever waits for a processor renews and looks more often."""
     await talk.take(2 * len(BOOKING))
-    calls = Calls()
-    await talk.take(len(BOOKING), calls)
-    counted = calls.of_one(talk.sessions * len(BOOKING))
-    counted[WAL_BYTES] = await talk.log_bytes(2 * len(BOOKING))
-    assert all(0 < counted[name] <= bound for name, bound in BOUNDS.items()), counted
+    least = dict.fromkeys(BOUNDS, math.inf)
+    for _ in range(MOST_TALKS):
+        calls = Calls()
+        await talk.take(len(BOOKING), calls)
+        counted = calls.of_one(talk.sessions * len(BOOKING))
+        least = {name: min(number, counted.get(name, number)) for name, number in least.items()}
+        if all(least[name] <= bound for name, bound in BOUNDS.items() if name != WAL_BYTES):
+            break
+    for _ in range(MOST_TALKS):  # whatever else the server writes meanwhile, as statistics, only adds to it
+        least[WAL_BYTES] = min(least[WAL_BYTES], await talk.log_bytes(2 * len(BOOKING)))
+        if least[WAL_BYTES] <= BOUNDS[WAL_BYTES]:
+            break
+    assert all(0 < least[name] <= bound for name, bound in BOUNDS.items()), least

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from domains.analytics.reader import NO_FLOW, read
@@ -65,7 +65,6 @@ def test_a_word_more_is_never_passed_over(request_: Request, word: str, data: st
         assert word in str({name: mention.value for name, mention in found.slots.items()})
 
 
-@settings(deadline=None)  # the first example waits for the training
 @given(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(" ".join),
     st.sampled_from([None, "condition", "column", "table", "values", "new_name"]),

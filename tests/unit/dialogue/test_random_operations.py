@@ -33,7 +33,7 @@ class Operations(RuleBasedStateMachine):
         self.driver.check_history()
 
 
-Operations.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+Operations.TestCase.settings = settings(max_examples=50, stateful_step_count=40)
 TestOperations = Operations.TestCase
 
 

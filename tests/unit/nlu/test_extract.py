@@ -184,6 +184,15 @@ def test_names_run_over_connecting_words_and_stop_at_sentences() -> None:
     assert runs[0] == "Bank of America"
 
 
+def test_a_title_after_a_comma_is_no_region() -> None:
+    """ "Fresno, CA" is one place, and "not Dr Berg, Dr Lund" are two people."""
+    found = [found.reading.value for found in find_names(tokenize("not Dr Berg, Dr Lund"), frozenset(), [])]
+    assert found == ["Dr Berg", "Dr Lund"]
+    assert [one.reading.value for one in find_names(tokenize("to Fresno, CA"), frozenset(), [])] == [
+        "Fresno, CA"
+    ]
+
+
 def test_codes_quotes_pairs_and_patterns() -> None:
     assert [item.reading.value for item in find_codes(said("my code is ab12cd"))] == ["AB12CD"]
     assert [item.reading.value for item in find_quotes(said('call it "two of them"'))] == ["two of them"]
@@ -250,7 +259,7 @@ def test_rare_wordings_of_a_day_are_read_when_a_day_was_asked_for() -> None:
     assert mention is None or isinstance(mention.value, str)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_no_text_upsets_the_extractors(text: str) -> None:
     """Candidates lie within the text and do not overlap, whatever is said."""

@@ -194,7 +194,7 @@ def test_hostile_text_is_understood_or_refused(text: str) -> None:
         assert result.kind in MessageKind
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text(max_size=400))
 def test_any_text_at_all(text: str) -> None:
     result = prepare(text, booking())

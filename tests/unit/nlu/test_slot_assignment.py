@@ -6,7 +6,9 @@ import pytest
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.classifier import LinearModel
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.slot_assignment import SlotAssigner
+from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.extract.which_day import find_named_day
+from orchestrator.nlu.slot_assignment import SlotAssigner, is_negated
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import TODAY, booking, understand, values
@@ -88,3 +90,34 @@ def test_a_number_that_another_flow_takes_is_none_of_this_one() -> None:
 
     assert assigner.assign(utterance, candidates, fly, None) == {}
     assert assigner.assign(utterance, candidates, pack, None)["bags"].value == 2
+
+
+@pytest.mark.parametrize("before", ["not", "not a", "not with", "not my", "instead of", "not the"])
+def test_what_is_not_meant_may_have_small_words_before_it(before: str) -> None:
+    utterance = tokenize(f"a filling, {before} cleaning")
+    last = len(utterance.words)
+    assert is_negated(utterance, Candidate(last - 1, last, "value:treatment", "cleaning"))
+    assert not is_negated(utterance, Candidate(1, 2, "value:treatment", "filling"))
+
+
+@pytest.mark.parametrize(
+    ("words", "day"),
+    [
+        ("no , do the treatment on", "first_day"),
+        ("the check-up will be on the", "check_day"),
+        ("with dr berg until the", "check_day"),
+        ("a treatment with dr berg on", None),
+        ("my check-up and the treatment on", "first_day"),
+        ("the treatment and check-up on", "check_day"),
+        ("on", None),
+    ],
+)
+def test_the_words_before_a_day_may_name_one_of_several(words: str, day: str | None) -> None:
+    """IR-4: by its name or its description, where no other one has that word."""
+    days = [
+        SlotSpec("first_day", "date", description="the day of the treatment"),
+        SlotSpec("check_day", "date", description="the day of the check-up", not_before="first_day"),
+    ]
+    said = [*tokenize(words).words, "8th"]
+    found = find_named_day(said, len(said) - 1, days)
+    assert (found.name if found is not None else None) == day

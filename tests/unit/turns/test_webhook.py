@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -62,13 +63,21 @@ def test_headers_may_be_written_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
+    "made",
+    [lambda: headers(WRONG), lambda: headers(age_s=301), lambda: headers(age_s=-3600)],
+    ids=["another's", "too old", "of the future"],
+)
+def test_a_wrong_secret_or_time_is_refused(made: Callable[[], dict[str, str]]) -> None:
+    """Signed now: what was signed when the tests were collected is too old by itself."""
+    with pytest.raises(Unauthenticated):
+        verify_webhook(SECRET, made(), BODY)
+
+
+@pytest.mark.parametrize(
     ("changed", "body"),
     [
-        (headers(WRONG), BODY),
         ({}, BODY + b" "),
         ({}, b"\xff"),
-        (headers(age_s=301), BODY),
-        (headers(age_s=-3600), BODY),
         ({"webhook-id": "s:8"}, BODY),
         ({"webhook-id": ""}, BODY),
         ({"webhook-timestamp": ""}, BODY),
@@ -81,12 +90,18 @@ def test_headers_may_be_written_in_any_case() -> None:
         ({"webhook-signature": "v1,"}, BODY),
         ({"webhook-signature": "v1,é"}, BODY),
         ({"webhook-signature": "v1,0"}, BODY),
-        ({"webhook-signature": headers()["webhook-signature"].replace("v1,", "v0,")}, BODY),
     ],
 )
 def test_anything_else_is_refused(changed: dict[str, str], body: bytes) -> None:
     with pytest.raises(Unauthenticated):
         verify_webhook(SECRET, {**headers(), **changed}, body)
+
+
+def test_another_version_of_the_signature_is_refused() -> None:
+    given = headers()
+    given["webhook-signature"] = given["webhook-signature"].replace("v1,", "v0,")
+    with pytest.raises(Unauthenticated):
+        verify_webhook(SECRET, given, BODY)
 
 
 def test_a_request_without_the_headers_is_refused() -> None:

@@ -1,0 +1,57 @@
+"""Which of a flow's days a date is, where the words before it name one of them alone (IR-4).
+
+What examples teach of the words around a value is weighed elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.text import tokenize, word_set
+
+_UNTIL = word_set("until till til through")
+_LINKS = word_set("the a it on for is to be should must will as in at by them that this my our up me - = :")
+"""What stands between the words that name a day and the day."""
+_GENERIC = word_set("date day time")
+_FORMS = re.compile(r"(?:ing|ed|s)$")
+
+
+def find_named_day(words: Sequence[str], first: int, days: Sequence[SlotSpec]) -> SlotSpec | None:
+    """Find the one of several days that the words before the one at `first` name: "collect it on", "until".
+
+    A word of a slot's name names it, and all telling words of its description do, where no other day has them.
+    """
+    place = first - 1
+    said: set[str] = set()
+    names = [_names_of(slot.name, slot.description) for slot in days]
+    known = set[str]().union(*(name | description for name, description in names))
+    while place >= 0 and (words[place] in _LINKS or not known.isdisjoint(_forms(words[place]))):
+        said |= _forms(words[place])
+        place -= 1
+    if place >= 0 and words[place] in _UNTIL:
+        later = [slot for slot in days if slot.not_before is not None]
+        return later[0] if len(later) == 1 else None
+    named = [slot for at, slot in enumerate(days) if _is_named(said, names, at)]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_named(said: set[str], names: list[tuple[frozenset[str], frozenset[str]]], at: int) -> bool:
+    others = set[str]().union(*(one | two for place, (one, two) in enumerate(names) if place != at))
+    name, description = names[at][0] - others, names[at][1] - others
+    return not said.isdisjoint(name) or (bool(description) and description <= said)
+
+
+def _forms(word: str) -> set[str]:
+    return {word, _FORMS.sub("", word)}
+
+
+@lru_cache(maxsize=256)
+def _names_of(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The telling words of a slot's name, and of its description."""
+    parts = (name.casefold().split("_"), tokenize(description.casefold()).words)
+    one, two = (frozenset(words) - _GENERIC - STOP_WORDS - _LINKS for words in parts)
+    return one, two

@@ -1,0 +1,101 @@
+"""The rules of a conversation are the runtime's: they hold in whatever domain somebody makes (IR-4, IR-5, PX-18).
+
+A library, judged by the loans that its store has, by what it says, and never by states.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.simulator import Conversation
+from orchestrator.types import DEFAULT_TENANT
+from tests.transcripts.test_misled_by_a_model import as_task, misled
+from tests.unit.agent.test_days_in_order import LOAN, begin
+
+OFFERED = {"title": "Emma", "pickup_date": "2026-12-01", "return_date": "2026-12-05"}
+
+
+async def loans(talk: Conversation) -> list[tuple[str, str, str, str]]:
+    """Book, first and last day, and branch of each loan that stands."""
+    records = talk.simulator.records.get(DEFAULT_TENANT)
+    found = [] if records is None else await records.find("loans", {"status": "made"})
+    return [(one["book_id"], one["from"][5:], one["until"][5:], one["branch"]) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("words", "days"),
+    [
+        ("until 8 december please", ("12-01", "12-08")),
+        ("until the 8th at the centre", ("12-01", "12-08")),
+        ("I bring it back on 8 december", ("12-01", "12-08")),
+        ("no, return it on 8 december", ("12-01", "12-08")),
+        ("I'll fetch it on 3 december", ("12-03", "12-05")),
+        ("no, fetch it by 3 december", ("12-03", "12-05")),
+    ],
+)
+async def test_the_words_for_a_day_say_which_day_it_is(words: str, days: tuple[str, str]) -> None:
+    """IR-4: no example of the domain says them so."""
+    talk = begin()
+    await talk.say(LOAN)
+    await talk.say(words)
+    await talk.say("yes")
+    assert await loans(talk) == [("B01", *days, "centre")]
+
+
+@pytest.mark.parametrize(
+    ("words", "book"),
+    [
+        ("borrow the shortest one", "B02"),
+        ("borrow the oldest one", "B03"),
+        ("I'd like to borrow the longest book", "B03"),
+        ("lend me the Mansfield one", "B03"),
+        ("borrow the Park one", "B03"),
+        ("borrow the second one", "B02"),
+    ],
+)
+async def test_a_row_is_taken_by_the_words_of_the_task_that_takes_it(words: str, book: str) -> None:
+    """IR-5: "borrow" says no more of a row than "book" does."""
+    talk = begin()
+    await talk.say("find books by Austen")
+    await talk.say(words)
+    await talk.say("from 1 december to 5 december")
+    await talk.say("yes")
+    assert await loans(talk) == [(book, "12-01", "12-05", "centre")]
+
+
+async def test_an_offer_tells_what_was_found_for_it() -> None:
+    """PX-18: nobody says yes to a price that they are not shown."""
+    offer = (await begin().say(LOAN))["reply"]
+    assert "- year: 1815\n- pages: 474\n\nShall I go ahead?" in offer
+    assert offer.count("Emma") == 1
+
+
+async def test_what_was_done_is_told_with_what_it_gave() -> None:
+    """RS-3: whoever wants to cancel it needs the code."""
+    talk = begin()
+    await talk.say(LOAN)
+    done = (await talk.say("yes"))["reply"]
+    records = await talk.simulator.records[DEFAULT_TENANT].find("loans", {})
+    assert done == f"Done: borrow book. The loan code is {records[0]['loan_code']}."
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("until 28 november", {"kind": "correction", "slots": {"return_date": "2026-11-28"}}),
+        ("is it a long book", {"kind": "confirmation"}),
+        ("at the harbour branch", {"kind": "confirmation"}),
+        ("let me think about it", {"kind": "confirmation"}),
+        ("stop", {"kind": "confirmation"}),
+        ("Orlando instead", {"kind": "confirmation"}),
+    ],
+)
+async def test_what_a_model_takes_for_a_yes_lends_nothing(words: str, meant: dict[str, Any]) -> None:
+    """PX-18, IR-4."""
+    async with misled({LOAN: as_task("borrow_book", **OFFERED), words: meant}, "library") as talk:
+        await talk.say(LOAN)
+        turn = await talk.say(words)
+        assert "L" not in {word[:1] for word in turn["reply"].split() if word[1:5].isdigit()}
+        assert await loans(talk) == []

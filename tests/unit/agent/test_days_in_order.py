@@ -1,0 +1,160 @@
+"""A day that may not be before another one is never told, offered or carried out before it, in any task (IR-4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.simulator import Conversation, Simulator
+from orchestrator.types import DEFAULT_TENANT
+from tests.transcripts.deeds.test_corrections_in_plans import days
+from tests.transcripts.test_misled_by_a_model import as_task, misled
+from tests.transcripts.test_transcripts import trained
+from tests.unit.domain.factories import ONTOLOGY, edit, write_domain
+from tests.unit.domain.test_mistakes import find
+
+LOAN = "borrow Emma from 1 december to 5 december"
+EARLY = "Wednesday 2 December is before the day you fetch it, Wednesday 9 December."
+ASKED = "On which day do you bring it back?"
+
+
+def begin() -> Conversation:
+    loaded, system1 = trained("library")
+    return Simulator.of(loaded, system1=system1).converse()
+
+
+async def lent(talk: Conversation) -> list[tuple[str, str]]:
+    """The days of the loans that stand, as the store has them."""
+    records = talk.simulator.records.get(DEFAULT_TENANT)
+    found = [] if records is None else await records.find("loans", {"status": "made"})
+    return [(loan["from"][5:], loan["until"][5:]) for loan in found]
+
+
+def tools(turn: dict[str, Any]) -> list[str]:
+    return [call["tool_id"] for call in turn["tools"]]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["borrow Emma from 9 december to 2 december"],
+        ["borrow Emma", "9 december", "2 december"],
+        ["borrow Emma back on 2 december", "9 december"],
+        ["borrow Emma from 9 december to 12 december", "no, until 2 december"],
+        ["borrow Emma from 9 december to 12 december", "yes, but bring it back on 2 december"],
+        [LOAN, "no, from 9 december to 2 december"],
+        [
+            "borrow Emma from 9 december to 12 december",
+            "no, bring it back on 2 december, at the harbour branch",
+        ],
+    ],
+)
+async def test_a_day_before_the_first_is_refused_and_asked_for(said: list[str]) -> None:
+    """Both days are named, and nothing is looked up for them, offered, or done."""
+    talk = begin()
+    for text in said:
+        turn = await talk.say(text)
+    assert EARLY in turn["reply"]
+    assert turn["reply"].endswith(ASKED)
+    assert tools(turn) == []
+    assert "2 December to" not in turn["reply"]
+    offer = await talk.say("14 december")
+    assert "Monday 14 December" in offer["reply"]
+    assert ("harbour" in offer["reply"]) is ("harbour" in said[-1])
+    await talk.say("yes")
+    assert await lent(talk) == [("12-09", "12-14")]
+
+
+async def test_who_names_the_same_day_again_is_asked_for_the_first_one() -> None:
+    """AM-4."""
+    talk = begin()
+    await talk.say("borrow Emma from 9 december to 2 december")
+    turn = await talk.say("2 december")
+    assert turn["reply"] == f"{EARLY} On which day do you fetch it?"
+    await talk.say("1 december")
+    await talk.say("yes")
+    assert await lent(talk) == [("12-01", "12-02")]
+
+
+@pytest.mark.parametrize("said", ["no, from 9 december", "yes, but fetch it on 9 december"])
+async def test_days_that_a_change_moves_past_move_along(said: str) -> None:
+    talk = begin()
+    await talk.say(LOAN)
+    offer = await talk.say(said)
+    assert "the day you fetch it from Tuesday 1 December to Wednesday 9 December" in offer["reply"]
+    assert "the return date from Saturday 5 December to Sunday 13 December" in offer["reply"]
+    assert await lent(talk) == []
+    await talk.say("yes")
+    assert await lent(talk) == [("12-09", "12-13")]
+
+
+async def test_after_it_was_done_both_days_are_changed_or_none() -> None:
+    """RT-12: what would be done anew has its days in order."""
+    talk = begin()
+    await talk.say(LOAN)
+    await talk.say("yes")
+    refused = await talk.say("sorry, I meant until 29 november")
+    assert refused["reply"] == "Sunday 29 November is before the day you fetch it, Tuesday 1 December."
+    assert refused["actions"] == []
+    asked = await talk.say("sorry, I meant from 9 december")
+    assert "Undo it and do it again with Wednesday 9 December and Sunday 13 December" in asked["reply"]
+    await talk.say("2")
+    await talk.say("yes")
+    assert await lent(talk) == [("12-09", "12-13")]
+
+
+async def test_what_a_model_reads_is_held_to_the_order() -> None:
+    """NL-5: in one message, and in a correction."""
+    both = {"pickup_date": "2026-12-09", "return_date": "2026-12-02"}
+    meanings = {
+        "Emma, ninth to second": as_task("borrow_book", title="Emma", **both),
+        "the twelfth": {"kind": "slot_value", "slots": {"return_date": "2026-12-12"}},
+        "make it until the second": {"kind": "correction", "slots": {"return_date": "2026-12-02"}},
+        "let us say the fifteenth": {"kind": "correction", "slots": {"pickup_date": "2026-12-15"}},
+    }
+    async with misled(meanings, "library") as talk:
+        turn = await talk.say("Emma, ninth to second")
+        assert turn["reply"] == f"{EARLY} {ASKED}"
+        assert tools(turn) == []
+        await talk.say("the twelfth")
+        assert (await talk.say("make it until the second"))["reply"] == f"{EARLY} {ASKED}"
+        await talk.say("the twelfth")
+        moved = await talk.say("let us say the fifteenth")
+        assert "from Saturday 12 December to Friday 18 December" in moved["reply"]
+        await talk.say("yes")
+        assert await lent(talk) == [("12-15", "12-18")]
+
+
+async def test_in_a_plan_days_move_along_whatever_else_is_changed_with_them() -> None:
+    """PL-7: the rest concerns the step at work alone."""
+    loaded, system1 = trained("travel")
+    talk = Simulator.of(loaded, system1=system1).converse()
+    await talk.say("plan a trip to rome from oslo leaving 1 december and coming back on 5 december")
+    offer = await talk.say("no, leave on 9 december in the evening")
+    assert "the day you come back from Saturday 5 December to Sunday 13 December" in offer["reply"]
+    await talk.say("yes")
+    await talk.say("yes")
+    assert await days(talk) == ["2026-12-09", "2026-12-13"]
+
+
+@pytest.mark.parametrize(
+    ("slot", "other", "message"),
+    [
+        ("date", "back", "there is no other date slot 'back'"),
+        ("date", "date", "there is no other date slot 'date'"),
+        ("date", "cabin", "there is no other date slot 'cabin'"),
+        ("cabin", "date", "belongs to slots of type date"),
+    ],
+)
+def test_a_day_that_may_not_be_before_what_is_no_other_day(
+    tmp_path: Path, slot: str, other: str, message: str
+) -> None:
+    """IR-4: it would never be held to the order."""
+    kind = "date" if slot == "date" else "category"
+    ontology = edit(ONTOLOGY, (f"type: {kind},", f"type: {kind}, not_before: {other},"))
+
+    found = find(write_domain(tmp_path, {"ontology.yaml": ontology}))
+
+    assert found == {f"ontology.yaml: flows.book_flight.slots.{slot}.not_before": message}
