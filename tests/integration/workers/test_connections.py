@@ -74,7 +74,7 @@ async def test_the_server_keeps_a_bounded_number_of_prepared_statements(database
 
 
 async def test_who_waits_too_long_in_line_is_told_so(database_url: str) -> None:
-    async with Database(database_url, size=1, timeout_s=0.2) as database, database.connection() as held:
+    async with Database(database_url, size=1, timeout_s=2.0) as database, database.connection() as held:
         with pytest.raises(Unavailable, match="in use"):
             await database.ping()
         await held.execute("SELECT 1")
