@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from orchestrator.errors import DeadlineExceeded, GaveUp, TurnCancelled
 from orchestrator.turns.event import ENDINGS, Event
-from orchestrator.turns.lease import Lease, TurnCommit, Utterance
+from orchestrator.turns.lease import AGENT, Lease, TurnCommit, Utterance
 from orchestrator.turns.turn import SAFE_REPLIES, TurnStatus
 
 FRESH_STATE = b"{}"
@@ -65,7 +65,7 @@ def commit_without_effects(lease: Lease, cause: StopCause) -> TurnCommit:
         diff=NO_CHANGE,
         snapshot=False,
         result={"reply": SAFE_REPLIES[status]},
-        utterances=(*said, Utterance("agent", "text", SAFE_REPLIES[status])),
+        utterances=(*said, Utterance(AGENT, "text", SAFE_REPLIES[status])),
     )
     return as_stopped(lease, commit, cause)
 

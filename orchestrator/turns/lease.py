@@ -49,9 +49,13 @@ class Lease:
     work: Work
 
 
+AGENT = "agent"
+"""The role of whoever answers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One line of the conversation: role is user, agent or system."""
+    """One line of the conversation: role is user, agent or system. A turn has one of each at most: input and answer."""
 
     role: str
     form: str

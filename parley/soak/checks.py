@@ -12,6 +12,9 @@ from typing import Any
 
 import psycopg
 
+from orchestrator.adapters.packing import unpack_json
+from orchestrator.adapters.postgres.rows.events import number_entries
+
 ANSWERED = "done"
 UNFINISHED = frozenset({"queued", "running"})
 # Entries of the ledger that say that something may have been done.
@@ -65,10 +68,11 @@ def read_history(connection: psycopg.Connection) -> History:
         history[row[1]].turns.append(StoredTurn(*row))
     for session, epoch in connection.execute("SELECT session_id, epoch FROM state_history ORDER BY 1, 2"):
         history[session].epochs.append(epoch)
-    events = "SELECT session_id, number, turn_id, type FROM events ORDER BY 1, 2"
-    for session, number, turn, kind in connection.execute(events):
-        history[session].event_numbers.append(number)
-        history[session].answers[turn] += kind == "answer"
+    events = "SELECT session_id, number, turn_id, body FROM events ORDER BY 1, 2"
+    for session, last, turn, body in connection.execute(events):
+        for number, entry in number_entries(last, unpack_json(body)):
+            history[session].event_numbers.append(number)
+            history[session].answers[entry.get("turn_id", turn)] += entry["type"] == "answer"
     effects = "SELECT session_id, tool_id, status FROM effects ORDER BY session_id, at"
     for session, tool, status in connection.execute(effects):
         history[session].effects.append((tool, status))

@@ -123,7 +123,7 @@ def read_version(connection: psycopg.Connection) -> str:
     epoch, version, body, diffs = (
         psycopg.RawCursor(connection).execute(statement("read_state").text, ["s"]).fetchone()
     )
-    assert (epoch, body, diffs) == (1, "{}", [])
+    assert (epoch, body, diffs) == (1, b"{}", [])
     return version
 
 

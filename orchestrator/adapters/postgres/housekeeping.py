@@ -8,9 +8,10 @@ from sqlalchemy import func, or_, select, text, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows.states import DIFFS
 from orchestrator.adapters.postgres.statements import parse, statement
-from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
@@ -52,7 +53,7 @@ class PostgresHousekeeping:
             .limit(limit)
         )
         return [
-            record_of(SessionState, row, state=read_whole(row.body, row.diffs))
+            record_of(SessionState, row, state=rebuild(row.body, row.diffs))
             for row in await self._database.read_all(query)
         ]
 

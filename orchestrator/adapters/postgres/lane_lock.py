@@ -68,8 +68,7 @@ async def append_event(
             number=number,
             tenant_id=tenant_id,
             turn_id=turn_id,
-            type=kind,
-            payload=payload,
+            body=[{"type": kind, "payload": payload}],
         )
     )
 

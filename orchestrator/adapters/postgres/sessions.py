@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-import orjson
 from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.states import DIFFS, fold, read_whole
+from orchestrator.adapters.postgres.rows.states import DIFFS, fold
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
@@ -20,7 +20,6 @@ from orchestrator.adapters.postgres.tables import (
     plans,
     record_of,
     required,
-    row_object,
     sessions,
     state_history,
     states,
@@ -30,6 +29,7 @@ from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.storage.serialization import diff, outline_of, rebuild
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
+from orchestrator.turns.lease import AGENT
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
 from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
@@ -78,9 +78,7 @@ class PostgresSessions:
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
         row = required(await self._database.read_one(query), "session", session_id)
-        return record_of(
-            SessionRecord, row, state=None if row.body is None else read_whole(row.body, row.diffs)
-        )
+        return record_of(SessionRecord, row, state=None if row.body is None else rebuild(row.body, row.diffs))
 
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
@@ -121,9 +119,9 @@ class PostgresSessions:
     ) -> list[JsonObject]:
         line = utterances.c
         newest = (
-            select(line.turn_id, line.seq, line.role, line.form, line.content, line.at)
+            select(utterances)
             .where(line.session_id == session_id, line.tenant_id == tenant_id)
-            .order_by(desc(line.epoch), desc(line.position))
+            .order_by(desc(line.epoch))
             .limit(limit)
         )
         if before is not None:
@@ -131,7 +129,7 @@ class PostgresSessions:
         rows = await self._database.read_all(newest)
         if not rows:
             await self.get(tenant_id, session_id)
-        return [row_object(row) for row in reversed(rows)]
+        return [line for row in reversed(rows) for line in _lines(row)][-limit:]
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
         latest = (
@@ -172,7 +170,6 @@ class PostgresSessions:
             wanted = await _rebuild(connection, tenant_id, session_id, epoch)
             present = await _rebuild(connection, tenant_id, session_id, Epoch(lane.epoch))
             wanted = keep_labels(wanted, present)
-            body = orjson.dumps(wanted).decode()
             await connection.execute(
                 update(lanes)
                 .where(lanes.c.session_id == session_id)
@@ -182,7 +179,7 @@ class PostgresSessions:
                 update(states)
                 .where(states.c.session_id == session_id)
                 .values(
-                    epoch=lane.epoch + 1, base_epoch=lane.epoch + 1, body=body, **asdict(outline_of(wanted))
+                    epoch=lane.epoch + 1, base_epoch=lane.epoch + 1, body=wanted, **asdict(outline_of(wanted))
                 )
             )
             await connection.execute(
@@ -190,8 +187,8 @@ class PostgresSessions:
                     session_id=session_id,
                     epoch=lane.epoch + 1,
                     tenant_id=tenant_id,
-                    diff=orjson.dumps(diff(present, wanted)).decode(),
-                    snapshot=body,
+                    diff=diff(present, wanted),
+                    snapshot=wanted,
                 )
             )
         return await self.get(tenant_id, session_id)
@@ -204,11 +201,19 @@ _TITLE = (
         utterances.c.role == "user",
         utterances.c.form == "text",
     )
-    .order_by(utterances.c.epoch, utterances.c.position)
+    .order_by(utterances.c.epoch)
     .limit(1)
     .scalar_subquery()
     .label("title")
 )
+
+
+def _lines(row: Row[Any]) -> Iterator[JsonObject]:
+    """What one row of `utterances` says, a line each."""
+    for role, form, content in ((row.role, row.form, row.content), (AGENT, "text", row.reply)):
+        if content is not None:
+            line = {"turn_id": row.turn_id, "seq": row.seq, "role": role, "form": form, "content": content}
+            yield line | {"at": row.at.isoformat()}
 
 
 def _joined() -> Select[*tuple[Any, ...]]:
@@ -238,7 +243,7 @@ async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, e
         await connection.execute(
             update(state_history)
             .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
-            .values(snapshot=state.decode())
+            .values(snapshot=state)
         )
 
 
@@ -267,4 +272,4 @@ async def _rebuild(
     ).all()
     if not rows or rows[-1].epoch != epoch:
         raise NotFound("state", f"{session_id} at epoch {epoch}")
-    return rebuild(orjson.loads(rows[0].snapshot), (orjson.loads(row.diff) for row in rows[1:]))
+    return rebuild(rows[0].snapshot, (row.diff for row in rows[1:]))

@@ -28,6 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+from orchestrator.adapters.packing import Packed
 from orchestrator.errors import NotFound
 from orchestrator.types import JsonObject
 
@@ -56,6 +57,7 @@ _TYPES: Final[dict[str, Callable[[], Any]]] = {
     "timestamptz": lambda: DateTime(timezone=True),
     "json": JSON,
     "jsonb": JSONB,
+    "bytea": Packed,
 }
 """Columns of other types are for statements in `sql/*.sql` alone."""
 

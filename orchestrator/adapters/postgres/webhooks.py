@@ -13,10 +13,10 @@ from sqlalchemy import Update, case, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows.events import read_events
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import (
     NOW,
-    events,
     lanes,
     record_of,
     seconds,
@@ -165,13 +165,7 @@ class PostgresWebhookFeeds:
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
         """List what is to be delivered next: events with numbers above `after`, in order."""
-        query = (
-            select(events)
-            .where(events.c.session_id == feed.session_id, events.c.number > after)
-            .order_by(events.c.number)
-            .limit(limit)
-        )
-        return [record_of(Event, row) for row in await self._database.read_all(query)]
+        return await read_events(self._database, feed.session_id, after=after, limit=limit)
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
         """All events up to `number` arrived; False when the hold was lost, so that others go on."""

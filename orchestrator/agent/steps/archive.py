@@ -70,13 +70,15 @@ def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[Json
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:
-    """A flow as the lasting archive keeps it."""
+    """A flow as the lasting archive keeps it: without the notes of its policy, which end with it."""
+    body = flow.serialize()
+    body.pop("notes", None)
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
-        body=flow.serialize(),
+        body=body,
     )
 
 

@@ -21,7 +21,7 @@ from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.telemetry.signals import describe_all
-from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
+from orchestrator.turns.lease import AGENT, FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
@@ -134,7 +134,7 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
     content = given.text if given.action is None else orjson.dumps(given.action).decode()
     form = given.form if given.action is None else "action"
     role = "system" if given.kind is TurnKind.SYSTEM else "user"
-    return (Utterance(role, form, content or ""), Utterance("agent", "text", reply))
+    return (Utterance(role, form, content or ""), Utterance(AGENT, "text", reply))
 
 
 def _worked_on(turn: RunningTurn) -> list[PlanFlow]:

@@ -22,6 +22,7 @@ _SAMPLES = {
     "boolean": "false",
     "json": "'{}'",
     "jsonb": "'{}'",
+    "bytea": "'{}'",
     "timestamp with time zone": "now()",
     "double precision": "1",
     "real": "1",

@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
@@ -35,12 +36,12 @@ STEPS = 8
 UNDRAINED = "tests.integration.chaos.processes.undrained"
 
 WORKING = "SELECT count(*) FROM lanes WHERE lease_owner IS NOT NULL"
-SHARES = "SELECT (result->>'pid')::int, count(*) FROM turns WHERE result IS NOT NULL GROUP BY 1"
 CRASHED = "SELECT count(*) FROM turns WHERE crashes > 0"
 REPEATED = "SELECT count(*) FROM turns WHERE crashes > 0 OR attempts > 1"
 STEPS_DONE = "SELECT count(*) FROM turns WHERE session_id = 'steps' AND finished_at IS NOT NULL"
-STEPS_BY = "SELECT (result->>'pid')::int FROM turns WHERE session_id = 'steps' ORDER BY seq"
-LONG_BY = "SELECT (result->>'pid')::int, attempts FROM turns WHERE session_id = 'long'"
+RESULTS = "SELECT result FROM turns WHERE result IS NOT NULL"
+STEPS_BY = "SELECT result FROM turns WHERE session_id = 'steps' ORDER BY seq"
+LONG_BY = "SELECT result FROM turns WHERE session_id = 'long' AND attempts = 1"
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ async def _come_and_go(
             both = cycle([signal.SIGKILL, signal.SIGTERM])
             await _turn_the_tide(database, pool, both, ended, endings)
         history = read_history(database, client.accepted)
-    shares, repeated = await _read(database, SHARES), await _read(database, CRASHED)
+    shares, repeated = set(await _pids(database, RESULTS)), await _read(database, CRASHED)
     with capsys.disabled():
         print(f"\n{len(client.accepted)} turns by {len(shares)} workers; ended meanwhile: {dict(ended)}")
     assert ended["SIGTERM"] > ended["SIGKILL"] >= endings // 4
@@ -137,7 +138,7 @@ async def _turn_the_tide(
 
 
 def _has_share(database: str, pid: int) -> bool:
-    return pid in dict(_read_now(database, SHARES))
+    return pid in _pids_now(database, RESULTS)
 
 
 async def test_who_leaves_hands_over_at_once(database: str, redis_url: str, tmp_path: Path) -> None:
@@ -180,8 +181,8 @@ async def _leave_in_the_middle(
             assert not has_ended(leaver), "it still has its long turn"
             may_end.touch()
             await _wait(lambda: has_ended(leaver), "the leaver has ended its long turn and itself")
-            assert await _read(database, LONG_BY) == [(leaver.pid, 1)], "nobody had to begin it again"
-    return leaver.pid, other.pid, [pid for (pid,) in await _read(database, STEPS_BY)]
+            assert await _pids(database, LONG_BY) == [leaver.pid], "nobody had to begin it again"
+    return leaver.pid, other.pid, await _pids(database, STEPS_BY)
 
 
 async def test_what_runs_side_by_side_follows_the_workers(
@@ -227,6 +228,15 @@ async def _wait(condition: Callable[[], object], what: str) -> None:
 
 async def _read(database: str, query: str) -> list[tuple[Any, ...]]:
     return await asyncio.to_thread(_read_now, database, query)
+
+
+async def _pids(database: str, query: str) -> list[int]:
+    return await asyncio.to_thread(_pids_now, database, query)
+
+
+def _pids_now(database: str, query: str) -> list[int]:
+    """The processes that results name."""
+    return [unpack_json(result)["pid"] for (result,) in _read_now(database, query)]
 
 
 def _read_now(database: str, query: str) -> list[tuple[Any, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from orchestrator.adapters.packing import unpack
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
@@ -30,10 +31,10 @@ SELECT 'old-' || n, 'default', 'travel' FROM generate_series(1, {sessions}) AS n
 INSERT INTO lanes (session_id, tenant_id, epoch, next_event)
 SELECT 'old-' || n, 'default', {rows}, {rows} + 1 FROM generate_series(1, {sessions}) AS n;
 INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot)
-SELECT 'old-' || n, epoch, 'default', '{{}}', CASE WHEN epoch % 20 = 1 THEN '{{}}' END
+SELECT 'old-' || n, epoch, 'default', '{{}}', CASE WHEN epoch % 20 = 1 THEN '{{}}'::bytea END
 FROM generate_series(1, {sessions}) AS n, generate_series(1, {rows}) AS epoch;
-INSERT INTO events (session_id, number, tenant_id, type, payload, at)
-SELECT 'old-' || n, number, 'default', 'answer', '{{}}', now() - ({rows} - number) * interval '1 hour'
+INSERT INTO events (session_id, number, tenant_id, body, at)
+SELECT 'old-' || n, number, 'default', '[]', now() - ({rows} - number) * interval '1 hour'
 FROM generate_series(1, {sessions}) AS n, generate_series(1, {rows}) AS number;
 ANALYZE sessions, lanes, state_history, events"""
 """A thousand hours of a thousand epochs and events each; 720 hours are thirty days."""
@@ -71,8 +72,9 @@ async def everything(house: House) -> dict[str, bytes]:
     """All that is stored, by where it is: each table, and each key of Redis."""
     stored: dict[str, bytes] = {}
     for table in metadata.tables:
-        rows = await house.execute(f"SELECT row::text FROM {table} AS row")
-        stored[table] = "\n".join(row for (row,) in rows).encode()
+        rows = await house.execute(f"SELECT row::text, row.* FROM {table} AS row")
+        packed = [unpack(value) for row in rows for value in row if isinstance(value, bytes)]
+        stored[table] = b"\n".join([row[0].encode() for row in rows] + packed)
     redis: Any = Redis.from_url(house.ports.settings.redis_url)
     async for key in redis.scan_iter():
         stored[f"redis {key.decode()}"] = key + (await redis.dump(key) or b"")

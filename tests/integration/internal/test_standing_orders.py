@@ -94,7 +94,7 @@ async def test_a_report_comes_once_for_each_time_until_the_order_is_cancelled(
             while connection.execute(REPORTS, (session,)).fetchone() != (1,):
                 await asyncio.sleep(0.1)
         row = connection.execute(
-            "SELECT result->>'reply' FROM turns WHERE session_id = %s AND kind = 'system'", (session,)
+            "SELECT reply FROM utterances WHERE session_id = %s AND role = 'system'", (session,)
         ).fetchone()
         assert row is not None
         assert row[0].startswith("Report on cars")

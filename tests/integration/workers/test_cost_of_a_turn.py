@@ -21,7 +21,7 @@ BOUNDS = {
     "statements": 5.5,
     "Redis commands": 1.5,
     "metric observations": 15,
-    WAL_BYTES: 14_000,
+    WAL_BYTES: 8_000,
 }
 """At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
 
@@ -46,5 +46,8 @@ async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
         least = {name: min(number, counted.get(name, number)) for name, number in least.items()}
         if all(least[name] <= bound for name, bound in BOUNDS.items() if name != WAL_BYTES):
             break
-    least[WAL_BYTES] = await talk.log_bytes(2 * len(BOOKING))
+    for _ in range(MOST_TALKS):  # whatever else the server writes meanwhile, as statistics, only adds to it
+        least[WAL_BYTES] = min(least[WAL_BYTES], await talk.log_bytes(2 * len(BOOKING)))
+        if least[WAL_BYTES] <= BOUNDS[WAL_BYTES]:
+            break
     assert all(0 < least[name] <= bound for name, bound in BOUNDS.items()), least

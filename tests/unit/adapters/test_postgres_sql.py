@@ -7,7 +7,7 @@ from importlib import resources
 import pytest
 
 from orchestrator.adapters.postgres import statements as sql
-from orchestrator.adapters.postgres.states import KnownStates
+from orchestrator.adapters.postgres.rows.states import KnownStates
 from orchestrator.types import SessionId
 
 NAMES = sorted(
@@ -50,7 +50,17 @@ def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
     for table in gone | {"state_history", "utterances", "events"}:
         assert f"INSERT INTO {table} " in whole.text
         assert (f"INSERT INTO {table} " in short.text) is (table not in gone)
-    assert set(whole.names) - set(short.names) == {"archived", "frames", "plans", "plan_revisions", "outbox"}
+    named = {
+        "archived",
+        "frames",
+        "frame_ids",
+        "frame_bodies",
+        "plans",
+        "plan_revisions",
+        "outbox",
+        "outbox_bodies",
+    }
+    assert set(whole.names) - set(short.names) == named
 
 
 def test_states_that_a_process_knows_take_so_much_memory_and_no_more() -> None:

@@ -7,14 +7,17 @@ from typing import Any
 
 import orjson
 
+from orchestrator.adapters.packing import pack, pack_json
+from orchestrator.adapters.postgres.hot_connections import HotConnection
 from orchestrator.adapters.postgres.lanes.claim_repair import find_commit
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows.events import pack_events
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import Lease, TurnCommit
-from orchestrator.types import TurnId
+from orchestrator.turns.lease import AGENT, FrameRecord, Lease, OutboxEntry, TurnCommit, Utterance
+from orchestrator.types import JsonObject, TurnId
 
 _RETRY_DELAYS_S = (0.05, 0.2, 0.5, 1.0, 2.0)
 """A commit whose fate is unknown is looked up and tried again this often, then given up."""
@@ -23,19 +26,19 @@ _log = get_logger(__name__)
 
 
 async def commit_surely(
-    database: Database, lease: Lease, commit: TurnCommit, limits: dict[str, Any], *, merged: bool
+    database: Database, lease: Lease, commit: TurnCommit, limits: dict[str, Any], *, with_merged: bool
 ) -> Sequence[Any] | None:
     """Commit a turn; the row of `commit_turn.sql`, or None when the fence held.
 
-    When the answer is lost, look whether the commit held and try again. `merged`: other turns end with this one.
+    When the answer is lost, look whether the commit held and try again. `with_merged`: other turns end with this one.
     """
     arguments = _arguments(lease, commit) | limits
+    merged = commit.result if with_merged else None
     # Rare, so not in the statement: most turns are spared the cost.
     further = [name for name, rare in _RARE.items() if arguments[rare] is not None]
-    further += ["finish_merged"] if merged else []
     for delay_s in _RETRY_DELAYS_S:
         try:
-            return await _commit_once(database, arguments, further)
+            return await _commit_once(database, arguments, further, merged)
         except Unavailable as error:
             _log.warning(
                 "A commit's fate is unknown; looking it up.",
@@ -49,7 +52,7 @@ async def commit_surely(
             continue
         if found is not None:
             return found
-    return await _commit_once(database, arguments, further)
+    return await _commit_once(database, arguments, further, merged)
 
 
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
@@ -59,16 +62,26 @@ _PARTS = ("whole", "step", "archived", "frames", "plans", "plan_revisions", "out
 
 
 async def _commit_once(
-    database: Database, arguments: dict[str, Any], further: list[str]
+    database: Database, arguments: dict[str, Any], further: list[str], merged: JsonObject | None
 ) -> Sequence[Any] | None:
     commit = statement("commit_turn", frozenset(part for part in _PARTS if arguments[part] is None))
-    if not further:
+    if not further and merged is None:
         return await database.fetch_one(commit, arguments)
     async with database.hot_transaction() as transaction:
         row = await transaction.fetch_one(commit, arguments)
         for name in further if row is not None else ():
             await transaction.fetch_all(statement(name), arguments)
+        if row is not None and merged is not None:
+            await _finish_merged(transaction, arguments["turn_id"], merged)
         return row
+
+
+async def _finish_merged(transaction: HotConnection, turn_id: TurnId, result: JsonObject) -> None:
+    """Turns that were merged into this one end with it, each with its own words in the result."""
+    for merged_id, seq, text in await transaction.fetch_all(statement("find_merged"), {"turn_id": turn_id}):
+        own = {"turn_id": merged_id, "seq": seq, "text": text, "merged_into": turn_id}
+        arguments = {"turn_id": turn_id, "merged_id": merged_id, "result": pack_json(result | own)}
+        await transaction.fetch_all(statement("finish_merged"), arguments)
 
 
 def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
@@ -83,22 +96,17 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
         "status": commit.status.value,
         **_state_arguments(lease, commit),
         "snapshot": commit.snapshot,
-        "result": orjson.dumps(commit.result).decode(),
-        "signals": _array(commit.signals),
+        "result": pack_json(commit.result),
+        "signals": pack_json(commit.signals),
         "error": commit.error,
         "event_count": len(commit.events),
-        "events": _array(
-            [
-                {"turn_id": event.turn_id or turn_id, "type": event.type, "payload": event.payload}
-                for event in commit.events
-            ]
-        ),
-        "utterances": _array(commit.utterances),
+        "events": pack_events(commit.events, turn_id),
+        **_said_arguments(commit.utterances),
         "archived": _array(tuple({flow.flow_id: flow for flow in commit.archived}.values())),
-        "frames": _array(tuple({frame.flow_id: frame for frame in commit.frames}.values())),
+        **_frame_arguments(commit.frames),
         "plans": _array(commit.plans),
         "plan_revisions": _array(commit.plan_revisions),
-        "outbox": _array(commit.outbox),
+        **_outbox_arguments(commit.outbox),
         "approvals": _array(
             [asdict(record) | {"expires_at": record.expires_at.timestamp()} for record in commit.approvals]
         ),
@@ -106,7 +114,7 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
     }
 
 
-WHOLE_EVERY_EPOCHS = 10
+WHOLE_EVERY_EPOCHS = 16
 """So often at least the state is written whole; in between, its diffs are all that a commit writes of it."""
 
 
@@ -116,12 +124,42 @@ def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
     due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
     whole = due or 2 * len(diff) > len(state)
     return {
-        "whole": state.decode() if whole else None,
+        "whole": pack(state) if whole else None,
         "step": None if whole else "",
-        "diff": diff.decode(),
+        "diff": pack(diff),
         "open_flows": None if outline is None else outline.flows,
         "open_approvals": None if outline is None else outline.approvals,
         "unsummarised": None if outline is None else outline.unsummarised,
+    }
+
+
+def _said_arguments(lines: tuple[Utterance, ...]) -> dict[str, Any]:
+    said: dict[str, Any] = dict.fromkeys(("role", "form", "content", "reply"))
+    for line in lines:
+        if line.role == AGENT:
+            said["reply"] = line.content
+        else:
+            said |= {"role": line.role, "form": line.form, "content": line.content}
+    return said
+
+
+def _frame_arguments(frames: tuple[FrameRecord, ...]) -> dict[str, Any]:
+    if not frames:
+        return {"frames": None}
+    newest = {frame.flow_id: frame for frame in frames}
+    return {
+        "frames": list(newest),
+        "frame_ids": [frame.frame_id for frame in newest.values()],
+        "frame_bodies": [pack_json(frame.body) for frame in newest.values()],
+    }
+
+
+def _outbox_arguments(entries: tuple[OutboxEntry, ...]) -> dict[str, Any]:
+    if not entries:
+        return {"outbox": None}
+    return {
+        "outbox": [entry.kind for entry in entries],
+        "outbox_bodies": [pack_json(entry.payload) for entry in entries],
     }
 
 

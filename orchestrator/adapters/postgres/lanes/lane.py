@@ -9,12 +9,13 @@ from typing import Any
 
 import orjson
 
+from orchestrator.adapters.packing import pack_json, unpack_json
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
 from orchestrator.adapters.postgres.lanes import claim_repair
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows.states import KnownStates, write_whole
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.states import KnownStates, write_whole
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
 from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.errors import LaneLost
@@ -121,7 +122,7 @@ class PostgresLane:
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         held = self._held.find(lease.session_id, lease.token)
         merged = held is not None and held.merges > 0
-        row = await commit_surely(self._database, lease, commit, self._limits, merged=merged)
+        row = await commit_surely(self._database, lease, commit, self._limits, with_merged=merged)
         if row is None:
             raise self._lost(lease)
         epoch, first_event, pending, version, *turn = row
@@ -190,7 +191,7 @@ class PostgresLane:
         """The journal of earlier attempts, oldest first."""
         rows = await self._database.fetch_all(statement("read_steps"), {"turn_id": turn_id})
         return tuple(
-            Step(key, kind, StepStatus(status), request_hash, result)
+            Step(key, kind, StepStatus(status), request_hash, None if result is None else unpack_json(result))
             for key, kind, status, request_hash, result in rows
         )
 
@@ -217,7 +218,7 @@ class PostgresLane:
             "kind": step.kind,
             "status": step.status.value,
             "request_hash": step.request_hash,
-            "result": orjson.dumps(step.result).decode(),
+            "result": pack_json(step.result),
             "duration_ms": step.duration_ms,
         }
         name = "record_step"

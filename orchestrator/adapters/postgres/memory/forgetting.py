@@ -15,6 +15,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    case,
     false,
     func,
     literal_column,
@@ -25,10 +26,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from orchestrator.adapters.packing import Packed
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows.states import fold
 from orchestrator.adapters.postgres.statements import as_text
-from orchestrator.adapters.postgres.states import fold
 from orchestrator.adapters.postgres.tables import (
     forgotten_preferences,
     internal_items,
@@ -149,14 +151,16 @@ async def _forget_conversation(
     if (await connection.execute(begun)).first() is None:
         return replace(unwanted, everything_until=None)
     said = update(utterances).where(line.session_id == session_id, line.at <= until)
-    await connection.execute(said.values(content=FORGOTTEN))
-    later = select(line.content).where(line.session_id == session_id, line.at > until)
-    return replace(unwanted, kept=tuple((await connection.execute(later)).scalars()))
+    blank = case((line.content.is_not(None), FORGOTTEN))
+    await connection.execute(said.values(content=blank, reply=FORGOTTEN))
+    later = select(line.content, line.reply).where(line.session_id == session_id, line.at > until)
+    kept = [text for row in await connection.execute(later) for text in row if text is not None]
+    return replace(unwanted, kept=tuple(kept))
 
 
 async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwanted: Unwanted) -> None:
     """Write those rows of a table anew in which a text or JSON tells it."""
-    columns = [column for column in table.c if isinstance(column.type, Text | JSON | JSONB)]
+    columns = [column for column in table.c if isinstance(column.type, Text | JSON | JSONB | Packed)]
     found: Select[Any] = select(_ROW.label("row_id"), *columns).where(where)
     rows = (await connection.execute(found)).all()
     for row in rows:
@@ -171,8 +175,8 @@ async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwant
 
 
 def _take_out(column: Column[Any], value: Json, unwanted: Unwanted) -> Json:
-    """A state and its diffs are JSON in a column of text, written as the runtime writes them."""
-    if isinstance(value, str) and value[:1] in {"{", "["} and not isinstance(column.type, JSON):
+    """What was clicked is JSON in a column of text, written as the runtime writes it."""
+    if isinstance(value, str) and value[:1] in {"{", "["} and isinstance(column.type, Text):
         try:
             body = orjson.loads(value)
         except orjson.JSONDecodeError:

@@ -5,10 +5,12 @@ from typing import Any
 
 from sqlalchemy import select
 
+from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows.states import DIFFS
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.states import DIFFS, read_whole
 from orchestrator.adapters.postgres.tables import sessions, states
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversation, History, SlotUse
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId, is_list, is_object
 
@@ -39,7 +41,7 @@ class PostgresSessionMaterial:
         row = await self._database.read_one(query)
         if row is None:
             return None
-        state = read_whole(row.body, row.diffs)
+        state = rebuild(row.body, row.diffs)
         earlier: JsonObject = state.get("summary") or {"text": "", "through_turn": 0}
         lines = [line for line in state["messages"] if line["turn"] > earlier["through_turn"]]
         return Conversation(
@@ -61,7 +63,11 @@ class PostgresSessionMaterial:
         found = await self._database.fetch_one(statement("session_history"), arguments)
         assert found is not None
         tasks, turns, frames = found
-        return History(tasks, turns, [row for data in frames for row in _rows_of(data)][:NEWEST])
+        return History(
+            tasks,
+            turns,
+            [row for frame in frames for row in _rows_of(unpack_json(frame).get("data"))][:NEWEST],
+        )
 
 
 def _rows_of(data: Json) -> list[JsonObject]:

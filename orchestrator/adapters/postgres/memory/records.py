@@ -6,12 +6,16 @@ Tools use them within a turn: one named statement each (RT-20). Internal flows a
 from typing import Any
 
 import orjson
-from sqlalchemy import desc, select, tuple_
+from sqlalchemy import ColumnElement, desc, func, literal, literal_column, select, tuple_
+from sqlalchemy.dialects.postgresql import JSONB
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import records
 from orchestrator.types import JsonObject, TenantId
+
+_TEXTS: ColumnElement[Any] = literal_column("'$.* ? (@.type() == \"string\")'::jsonpath")
+"""The texts at the top of a document, as the index of `schema/40_memory.sql` has them."""
 
 
 class PostgresRecords:
@@ -74,6 +78,7 @@ class PostgresCollections:
             .where(
                 records.c.domain == domain,
                 records.c.collection == collection,
+                _texts(records.c.document).contains(_texts(literal(where, JSONB))),
                 records.c.document.contains(where),
                 tuple_(*place) > after,
             )
@@ -102,6 +107,11 @@ class PostgresCollectionRows:
             .limit(limit)
         )
         return [row[0] for row in await self._database.read_all(query)]
+
+
+def _texts(document: ColumnElement[Any]) -> ColumnElement[Any]:
+    """What the index has of a document."""
+    return func.jsonb_path_query_array(document, _TEXTS, type_=JSONB)
 
 
 def _json(value: JsonObject) -> str:

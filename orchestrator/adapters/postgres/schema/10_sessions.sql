@@ -1,7 +1,10 @@
 -- Sessions: fixed facts, the hot row of the lane, working state and history.
 --
 -- Every row carries its tenant (RT-22); every time is the database's own clock. Tables whose rows change with
--- each turn keep room for updates in place, and none of their indexes names a column that a turn changes.
+-- each turn keep room for updates in place, and none of their indexes names a column that a turn changes. Such columns
+-- stand side by side: of an update, the server's log has all between the first and the last that it changed.
+--
+-- A column `bytea` holds JSON that is packed (`adapters/packing.py`): what no statement looks into.
 --
 -- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
 -- that the check of them writes nothing.
@@ -23,18 +26,18 @@ CREATE TABLE lanes (
     if_busy     text NOT NULL DEFAULT 'enqueue',
     closed      boolean NOT NULL DEFAULT false,
     has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that lanes without one pay nothing
-    epoch       bigint NOT NULL DEFAULT 0,
-    next_seq    bigint NOT NULL DEFAULT 1,
-    done_seq    bigint NOT NULL DEFAULT 0,      -- every turn up to it has finished; the search for the next begins here
-    pending     integer NOT NULL DEFAULT 0,
-    next_event  bigint NOT NULL DEFAULT 1,
-    lease_owner bigint,
-    lease_token bigint NOT NULL DEFAULT 0,
-    lease_until timestamptz,
-    ready_at    timestamptz,                    -- since when there has been work
     check_at    timestamptz,                    -- when the sweep visits it next; null: nothing to look for.
                                                 -- Cleared lazily, so that updates of a busy lane touch no index
     gap_at      timestamptz,                    -- when the wait for a missing predecessor in `sequence` ends
+    epoch       bigint NOT NULL DEFAULT 0,
+    done_seq    bigint NOT NULL DEFAULT 0,      -- every turn up to it has finished; the search for the next begins here
+    lease_owner bigint,
+    lease_token bigint NOT NULL DEFAULT 0,
+    lease_until timestamptz,
+    next_seq    bigint NOT NULL DEFAULT 1,
+    next_event  bigint NOT NULL DEFAULT 1,
+    pending     integer NOT NULL DEFAULT 0,
+    ready_at    timestamptz,                    -- since when there has been work
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 COMMENT ON TABLE lanes IS 'One narrow, hot row per session: order, lease, fence, counters.';
@@ -44,13 +47,13 @@ CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id);
 CREATE TABLE states (
     session_id   text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
     tenant_id    text NOT NULL,
-    epoch        bigint NOT NULL,
     base_epoch   bigint NOT NULL,            -- the epoch that `body` is of; what came after are diffs in `state_history`
-    body         text NOT NULL,
+    body         bytea NOT NULL,
     -- what housekeeping looks for in the states of many sessions
     flows        text[] NOT NULL DEFAULT '{}',
     approvals    integer NOT NULL DEFAULT 0,
-    unsummarised integer NOT NULL DEFAULT 0  -- turns since the last summary
+    unsummarised integer NOT NULL DEFAULT 0, -- turns since the last summary
+    epoch        bigint NOT NULL
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE states IS 'The working state: whole at an epoch now and then, since when `state_history` has its diffs.';
 
@@ -58,9 +61,8 @@ CREATE TABLE state_history (
     session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     tenant_id  text NOT NULL,
-    turn_id    text,
-    diff       text NOT NULL,
-    snapshot   text,
+    diff       bytea NOT NULL,
+    snapshot   bytea,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, epoch)
 );
@@ -69,17 +71,17 @@ COMMENT ON TABLE state_history IS 'What each epoch changed; a full copy at the f
 CREATE TABLE utterances (
     session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
-    position   integer,
     seq        bigint NOT NULL,
     tenant_id  text NOT NULL,
     turn_id    text NOT NULL,
-    role       text NOT NULL,
-    form       text NOT NULL,
-    content    text NOT NULL,
+    role       text,          -- whose input it was; null, and so are `form` and `content`: of nobody
+    form       text,
+    content    text,
+    reply      text NOT NULL, -- what the assistant said to it
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (session_id, epoch, position)
+    PRIMARY KEY (session_id, epoch)
 );
-COMMENT ON TABLE utterances IS 'What the user and the assistant said.';
+COMMENT ON TABLE utterances IS 'What the user and the assistant said, a row a turn.';
 
 CREATE TABLE flows_archive (
     session_id text REFERENCES lanes ON DELETE CASCADE,
@@ -102,7 +104,7 @@ CREATE TABLE frames (
     tenant_id  text NOT NULL,
     turn_id    text NOT NULL,
     frame_id   text NOT NULL,
-    body       json NOT NULL,
+    body       bytea NOT NULL,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, flow_id)
 );

@@ -11,26 +11,26 @@ CREATE TABLE turns (
     form                text NOT NULL,
     text                text,
     action              json,
-    status              text NOT NULL DEFAULT 'queued',
-    attempts            integer NOT NULL DEFAULT 0,
-    crashes             integer NOT NULL DEFAULT 0,     -- how often its worker ended while it was at work
-    alone               boolean NOT NULL DEFAULT false, -- it was taken last by a process that has nothing else to do
-    token               bigint, -- the lease that ended the turn: a holder whose reply was lost learns that its commit held
-    epoch               bigint,
-    error               text,
-    result              json,
-    signals             json,   -- what was predicted, checked, called and recovered, for evaluation (CO-6)
     merged_into         text,
     merges              integer NOT NULL DEFAULT 0,
     forget              boolean NOT NULL DEFAULT false, -- leave no trace if it ends cancelled and without effects (`rollback`)
     cancel_requested_at timestamptz,
     accepted_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    quarantined_at      timestamptz,
+    crashes             integer NOT NULL DEFAULT 0,     -- how often its worker ended while it was at work
+    alone               boolean NOT NULL DEFAULT false, -- it was taken last by a process that has nothing else to do
+    status              text NOT NULL DEFAULT 'queued',
+    attempts            integer NOT NULL DEFAULT 0,
     started_at          timestamptz,
     deadline_at         timestamptz,
     finished_at         timestamptz,
-    quarantined_at      timestamptz,
+    token               bigint, -- the lease that ended the turn: a holder whose reply was lost learns that its commit held
+    epoch               bigint,
+    error               text,
+    result              bytea,
+    signals             bytea,  -- what was predicted, checked, called and recovered, for evaluation (CO-6)
     UNIQUE (session_id, seq)
-) WITH (fillfactor = 60);
+) WITH (fillfactor = 50);
 COMMENT ON TABLE turns IS 'The inbox: every turn that was ever accepted.';
 CREATE UNIQUE INDEX turns_client_sequence_key ON turns (session_id, client_sequence)
     WHERE client_sequence IS NOT NULL;
@@ -47,14 +47,13 @@ CREATE TABLE journal (
     kind         text NOT NULL,
     status       text NOT NULL,
     request_hash text NOT NULL,
-    result       json,
+    result       bytea,
     duration_ms  real,   -- of the call; null while it has not ended
     token        bigint NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (turn_id, key)
 );
 COMMENT ON TABLE journal IS 'Model and tool calls of a turn; replayed when the turn is taken up again (RT-8).';
-CREATE INDEX journal_at_idx ON journal (at);
 
 CREATE TABLE effects (
     session_id      text REFERENCES lanes ON DELETE CASCADE,
@@ -102,15 +101,14 @@ CREATE INDEX approvals_session_id_idx ON approvals (session_id);
 
 CREATE TABLE events (
     session_id text REFERENCES lanes ON DELETE CASCADE,
-    number     bigint,
+    number     bigint,   -- of the last one in the row
     tenant_id  text NOT NULL,
     turn_id    text,
-    type       text NOT NULL,
-    payload    json NOT NULL,
+    body       bytea NOT NULL,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, number)
 );
-COMMENT ON TABLE events IS 'The ordered log of a session; numbers have no gaps (RT-15).';
+COMMENT ON TABLE events IS 'The ordered log of a session; numbers have no gaps (RT-15). A row holds what one commit tells.';
 
 CREATE TABLE outbox (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -118,7 +116,7 @@ CREATE TABLE outbox (
     session_id      text NOT NULL REFERENCES lanes ON DELETE CASCADE,
     turn_id         text,
     kind            text NOT NULL,
-    payload         json NOT NULL,
+    payload         bytea NOT NULL,
     created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     sent_at         timestamptz
 );

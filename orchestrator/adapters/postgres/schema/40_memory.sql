@@ -104,4 +104,6 @@ CREATE TABLE records (
     PRIMARY KEY (tenant_id, domain, collection, key)
 );
 COMMENT ON TABLE records IS 'What a domain''s services keep: named collections of JSON documents.';
-CREATE INDEX records_document_idx ON records USING gin (document jsonb_path_ops);
+-- What is looked for are texts at the top: to index whole documents costs a turn more than to keep them.
+CREATE INDEX records_texts_idx ON records
+    USING gin (jsonb_path_query_array(document, '$.* ? (@.type() == "string")') jsonb_path_ops);

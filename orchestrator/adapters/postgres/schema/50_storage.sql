@@ -1,14 +1,16 @@
--- Cheap storage of the long texts that turns write.
---
--- lz4 is used where the server has it, else the server's own pglz.
+-- What is packed does not become smaller: the server does not try.
 
 DO $$
+DECLARE
+    packed record;
 BEGIN
-    IF (SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression') THEN
-        ALTER TABLE states ALTER COLUMN body SET COMPRESSION lz4;
-        ALTER TABLE state_history ALTER COLUMN diff SET COMPRESSION lz4,
-                                  ALTER COLUMN snapshot SET COMPRESSION lz4;
-        ALTER TABLE turns ALTER COLUMN result SET COMPRESSION lz4;
-    END IF;
+    FOR packed IN
+        SELECT attrelid::regclass AS owner, attname
+        FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+          AND atttypid = 'bytea'::regtype AND NOT attisdropped
+    LOOP
+        EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STORAGE EXTERNAL', packed.owner, packed.attname);
+    END LOOP;
 END
 $$;

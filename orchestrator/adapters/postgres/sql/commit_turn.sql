@@ -2,9 +2,11 @@
 -- RT-4).
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
---            status, diff, snapshot, result, signals, error, max_attempts, deadline_s, crashes_below, and as JSON arrays
---            or null: events, utterances, archived, frames, plans, plan_revisions, outbox; event_count; one of: whole
---            (the state), step (any text: the diff says it); open_flows, open_approvals, unsummarised (nulls: as before)
+--            status, snapshot, error, max_attempts, deadline_s, crashes_below; packed: diff, result, signals, events;
+--            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, plans,
+--            plan_revisions; as arrays or null, with packed bodies: frames (their flows), frame_ids, frame_bodies, outbox
+--            (kinds), outbox_bodies; one of: whole (the state, packed), step (any text: the diff says it); open_flows,
+--            open_approvals, unsummarised (nulls: as before)
 -- Effect:    one row: the new epoch, the number of the first event, the turns still pending, the state's version, and the
 --            next turn, already marked as running. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
@@ -34,7 +36,7 @@ WITH lane AS (
     RETURNING lanes.epoch, pending, done_seq, next_event - %(event_count)s AS first_event
 ), ended AS (
     UPDATE turns
-    SET status = %(status)s, result = %(result)s::json, signals = %(signals)s::json, error = %(error)s, token = %(token)s,
+    SET status = %(status)s, result = %(result)s, signals = %(signals)s, error = %(error)s, token = %(token)s,
         epoch = lane.epoch, finished_at = clock_timestamp(),
         quarantined_at = CASE WHEN %(status)s = 'quarantined' THEN clock_timestamp() END
     FROM lane
@@ -57,8 +59,8 @@ WITH lane AS (
 -- include: parts/version.sql
         AS version
 ), history AS (
-    INSERT INTO state_history (session_id, epoch, tenant_id, turn_id, diff, snapshot)
-    SELECT %(session_id)s, epoch, %(tenant_id)s, %(turn_id)s, %(diff)s,
+    INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot)
+    SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s,
            CASE WHEN %(snapshot)s OR epoch = 1 THEN %(whole)s END
     FROM lane
 -- end
@@ -75,22 +77,19 @@ WITH lane AS (
 -- include: parts/version.sql
         AS version
 ), history AS (
-    INSERT INTO state_history (session_id, epoch, tenant_id, turn_id, diff)
-    SELECT %(session_id)s, epoch, %(tenant_id)s, %(turn_id)s, %(diff)s FROM lane
+    INSERT INTO state_history (session_id, epoch, tenant_id, diff)
+    SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s FROM lane
 -- end
 ), said AS (
-    INSERT INTO utterances (session_id, epoch, position, seq, tenant_id, turn_id, role, form, content)
-    SELECT %(session_id)s, ended.epoch, line.position, %(seq)s, %(tenant_id)s, %(turn_id)s, line.role,
-           line.form, line.content
-    FROM ended, ROWS FROM (json_to_recordset(%(utterances)s::json) AS (role text, form text, content text))
-         WITH ORDINALITY AS line (role, form, content, position)
-    WHERE NOT ended.forgotten
+    INSERT INTO utterances (session_id, epoch, seq, tenant_id, turn_id, role, form, content, reply)
+    SELECT %(session_id)s, ended.epoch, %(seq)s, %(tenant_id)s, %(turn_id)s, %(role)s, %(form)s, %(content)s, %(reply)s
+    FROM ended
+    WHERE NOT ended.forgotten AND %(reply)s::text IS NOT NULL
 ), logged AS (
-    INSERT INTO events (session_id, number, tenant_id, turn_id, type, payload)
-    SELECT %(session_id)s, lane.first_event + event.position - 1, %(tenant_id)s, event.turn_id, event.type,
-           event.payload
-    FROM lane, ROWS FROM (json_to_recordset(%(events)s::json) AS (turn_id text, type text, payload json))
-         WITH ORDINALITY AS event (turn_id, type, payload, position)
+    INSERT INTO events (session_id, number, tenant_id, turn_id, body)
+    SELECT %(session_id)s, lane.first_event + %(event_count)s - 1, %(tenant_id)s, %(turn_id)s, %(events)s::bytea
+    FROM lane
+    WHERE %(event_count)s > 0
 -- only with: archived
 ), archive AS (
     INSERT INTO flows_archive (session_id, flow_id, tenant_id, turn_id, dact, state, reason, body)
@@ -106,7 +105,7 @@ WITH lane AS (
 ), displayed AS (
     INSERT INTO frames (session_id, flow_id, tenant_id, turn_id, frame_id, body)
     SELECT %(session_id)s, frame.flow_id, %(tenant_id)s, %(turn_id)s, frame.frame_id, frame.body
-    FROM lane, json_to_recordset(%(frames)s::json) AS frame (flow_id text, frame_id text, body json)
+    FROM lane, unnest(%(frames)s::text[], %(frame_ids)s::text[], %(frame_bodies)s::bytea[]) AS frame (flow_id, frame_id, body)
     ON CONFLICT (session_id, flow_id) DO UPDATE
     SET turn_id = excluded.turn_id, frame_id = excluded.frame_id, body = excluded.body, at = excluded.at
 -- end
@@ -133,7 +132,7 @@ WITH lane AS (
 ), sending AS (
     INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
     SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload
-    FROM lane, json_to_recordset(%(outbox)s::json) AS entry (kind text, payload json)
+    FROM lane, unnest(%(outbox)s::text[], %(outbox_bodies)s::bytea[]) AS entry (kind, payload)
 -- end
 ),
 -- include: parts/next_turn.sql

@@ -11,13 +11,17 @@ WITH run AS (
     FROM run
     WHERE lanes.session_id = run.session_id
     RETURNING lanes.session_id, lanes.tenant_id, lanes.next_event - 1 AS number
+), progress AS (
+    SELECT json_build_object('run_id', run.run_id, 'flow', run.flow, 'status', run.status, 'reason', run.reason,
+                             'items', items.total, 'ended', items.ended) AS payload
+    FROM run, LATERAL (
+        SELECT count(*) AS total, count(*) FILTER (WHERE status NOT IN ('queued', 'running')) AS ended
+        FROM internal_items WHERE internal_items.run_id = run.run_id
+    ) AS items
+), logged AS (
+    INSERT INTO events (session_id, number, tenant_id, body)
+    SELECT lane.session_id, lane.number, lane.tenant_id,
+           convert_to(json_build_array(json_build_object('type', 'run_progress', 'payload', payload))::text, 'UTF8')
+    FROM lane, progress
 )
-INSERT INTO events (session_id, number, tenant_id, type, payload)
-SELECT lane.session_id, lane.number, lane.tenant_id, 'run_progress',
-       json_build_object('run_id', run.run_id, 'flow', run.flow, 'status', run.status, 'reason', run.reason,
-                         'items', items.total, 'ended', items.ended)
-FROM lane, run, LATERAL (
-    SELECT count(*) AS total, count(*) FILTER (WHERE status NOT IN ('queued', 'running')) AS ended
-    FROM internal_items WHERE internal_items.run_id = run.run_id
-) AS items
-RETURNING number, payload
+SELECT lane.number, progress.payload FROM lane, progress

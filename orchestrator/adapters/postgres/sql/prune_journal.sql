@@ -7,9 +7,12 @@ WITH gone AS (
     WHERE ctid = ANY(ARRAY(
         SELECT journal.ctid
         FROM journal JOIN turns ON turns.turn_id = journal.turn_id
-        WHERE journal.at < clock_timestamp() - %(old_s)s * interval '1 second'
+        -- Identifiers of turns begin with their time: those before are all there is to look at.
+        WHERE journal.turn_id < 'turn_' || lpad(to_hex(
+                (1000 * extract(epoch FROM clock_timestamp() - %(old_s)s * interval '1 second'))::bigint), 12, '0')
+          AND journal.at < clock_timestamp() - %(old_s)s * interval '1 second'
           AND turns.finished_at IS NOT NULL
-        ORDER BY journal.at
+        ORDER BY journal.turn_id
         LIMIT %(limit)s))
     RETURNING 1
 )

@@ -11,7 +11,7 @@ WITH lane AS (
 ), step AS (
     INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, result, duration_ms, token)
     SELECT %(turn_id)s, %(key)s, %(tenant_id)s, session_id, %(kind)s, %(status)s, %(request_hash)s,
-           %(result)s::json, %(duration_ms)s::real, %(token)s
+           %(result)s::bytea, %(duration_ms)s::real, %(token)s
     FROM lane
     ON CONFLICT (turn_id, key) DO UPDATE
     SET status = excluded.status, result = excluded.result, request_hash = excluded.request_hash,

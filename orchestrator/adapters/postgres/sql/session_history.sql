@@ -2,7 +2,7 @@
 --
 -- Arguments: tenant_id, session_id, most (entries of each list)
 -- Effect:    one row of three lists: completed tasks (dact, slots with their values, outputs), what the user said, and
---            the data of frames.
+--            frames, packed.
 SELECT
     (SELECT coalesce(json_agg(json_build_object(
                 'dact', dact,
@@ -15,8 +15,7 @@ SELECT
     (SELECT coalesce(json_agg(content), '[]')
      FROM (SELECT content FROM utterances
            WHERE session_id = %(session_id)s AND tenant_id = %(tenant_id)s AND role = 'user' AND form = 'text'
-           ORDER BY epoch DESC, position DESC LIMIT %(most)s) AS said),
-    (SELECT coalesce(json_agg(body -> 'data'), '[]')
-     FROM (SELECT body FROM frames
-           WHERE session_id = %(session_id)s AND tenant_id = %(tenant_id)s
-           ORDER BY at DESC LIMIT %(most)s) AS frame)
+           ORDER BY epoch DESC LIMIT %(most)s) AS said),
+    ARRAY(SELECT body FROM frames
+          WHERE session_id = %(session_id)s AND tenant_id = %(tenant_id)s
+          ORDER BY at DESC LIMIT %(most)s)

@@ -26,8 +26,9 @@ WITH lane AS (
            %(kind)s, %(form)s, %(text)s, %(action)s::json
     FROM lane
 ), accepted AS (
-    INSERT INTO events (session_id, number, tenant_id, turn_id, type, payload)
-    SELECT %(session_id)s, number, %(tenant_id)s, %(turn_id)s, 'accepted', json_build_object('seq', seq)
+    INSERT INTO events (session_id, number, tenant_id, turn_id, body)
+    SELECT %(session_id)s, number, %(tenant_id)s, %(turn_id)s,
+           convert_to('[{"type":"accepted","payload":{"seq":' || seq || '}}]', 'UTF8')
     FROM lane
 )
 SELECT seq, position FROM lane

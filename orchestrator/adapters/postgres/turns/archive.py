@@ -7,6 +7,7 @@ from sqlalchemy import Row, Select, desc, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows.events import read_events
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import (
     events,
@@ -102,15 +103,8 @@ class PostgresEventLog:
     async def read(
         self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
     ) -> list[Event]:
-        query = (
-            select(events)
-            .where(
-                events.c.session_id == session_id, events.c.number > after, events.c.tenant_id == tenant_id
-            )
-            .order_by(events.c.number)
-            .limit(limit)
-        )
-        return [record_of(Event, row) for row in await self._database.read_all(query)]
+        mine = events.c.tenant_id == tenant_id
+        return await read_events(self._database, session_id, mine, after=after, limit=limit)
 
     async def last_numbers(
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]

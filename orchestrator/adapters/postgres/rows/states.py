@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ARRAY, Text, literal_column, select, update
+from sqlalchemy import ARRAY, literal_column, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from orchestrator.adapters.packing import Packed, unpack, unpack_json
 from orchestrator.adapters.postgres.statements import parse, source
 from orchestrator.adapters.postgres.tables import states
 from orchestrator.dialogue.storage.serialization import rebuild
@@ -20,28 +21,23 @@ from orchestrator.types import JsonObject, SessionId
 KEPT_BYTES = 64 * 2**20
 """So much of states a process remembers; the one kept longest ago goes first."""
 
-DIFFS = literal_column(parse(source("parts/diffs")).text, ARRAY(Text)).label("diffs")
+DIFFS = literal_column(parse(source("parts/diffs")).text, ARRAY(Packed)).label("diffs")
 """Column of a query over `states`: what came after `body`."""
 
 
-def read_whole(body: str, diffs: Sequence[str]) -> JsonObject:
-    """The state of a row of `states`."""
-    return rebuild(orjson.loads(body), map(orjson.loads, diffs))
+def write_whole(body: bytes, diffs: Sequence[bytes]) -> bytes:
+    """The state of a row of `states`, as JSON; both are given packed."""
+    return orjson.dumps(rebuild(unpack_json(body), map(unpack_json, diffs))) if diffs else unpack(body)
 
 
-def write_whole(body: str, diffs: Sequence[str]) -> bytes:
-    """The same as JSON."""
-    return orjson.dumps(read_whole(body, diffs)) if diffs else body.encode()
-
-
-async def fold(connection: AsyncConnection, session_id: SessionId) -> bytes | None:
+async def fold(connection: AsyncConnection, session_id: SessionId) -> JsonObject | None:
     """Store a session's state whole, in a transaction that holds its lane; gives it. None: it has none yet."""
     here = states.c.session_id == session_id
     row = (await connection.execute(select(states.c.body, DIFFS).where(here))).one_or_none()
     if row is None:
         return None
-    state = write_whole(row.body, row.diffs)
-    now: dict[str, Any] = {"base_epoch": states.c.epoch, "body": state.decode()}
+    state = rebuild(row.body, row.diffs)
+    now: dict[str, Any] = {"base_epoch": states.c.epoch, "body": state}
     await connection.execute(update(states).where(here).values(now))
     return state
 

@@ -1,0 +1,1 @@
+"""How rows hold states and events: in parts, several together."""
