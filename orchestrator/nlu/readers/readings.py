@@ -333,8 +333,7 @@ def _correction(base: Understanding, case: Case) -> Understanding:
     if mentions or (context.active is not None and not context.completed):
         return replace(base, intent=context.intent, flows=(), slots=mentions)
     for past in context.completed:
-        found = withdrawals.replace_old(case.evidence, past.values, case.find_slots(past.spec))
-        if found:
+        if found := withdrawals.replace_old(case.evidence, past.values, case.find_slots(past.spec)):
             found = settle_in_past(found, past, case.evidence, case.system1.slots)
             return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return base
