@@ -19,7 +19,7 @@ from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_model
 from orchestrator.nlu.model_calls import ask_values
 from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
-from orchestrator.nlu.protocol import Asker, Message, ReaderSetup
+from orchestrator.nlu.protocol import Asker, Message, ReaderSetup, Reading
 from orchestrator.nlu.readers import make_readers
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.readers.system1 import System1
@@ -68,13 +68,12 @@ class NLU:
         recall = partial(recall_for_prompt, turn)
         words = clean(text[:LONGEST_READ])
         message = Message(text, words, self.system1.lexicon.to_english(words), call, recall=recall)
+        reading: Reading | None = None
         for reader in self._readers:
-            reading = await reader(message, context)
-            if reading is not None:
-                message = replace(message, guess=reading)
-                if reading.is_final:
-                    break
-        reading = message.guess
+            guess = await reader(message if reading is None else replace(message, guess=reading), context)
+            reading = guess or reading
+            if guess is not None and guess.is_final:
+                break
         assert reading is not None, "System 1 reads every message"
         understanding = reading.understanding
         if message.text == understanding.text != message.english:

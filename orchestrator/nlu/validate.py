@@ -39,6 +39,7 @@ class Validation:
         self._extractor = extractor
         steps = {step.dact for flow in flows.values() for step in flow.recipe}
         self._only_steps = {dact for dact in steps if dact in flows and not flows[dact].examples}
+        self._asked_for = flows.keys() - self._only_steps
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
         """Make an understanding fit the domain; also say what had to be dropped or repaired."""
@@ -60,7 +61,10 @@ class Validation:
             if kind in _OF_ACTIVE and any(mention.is_open for mention in slots.values()):
                 kind = MessageKind.CORRECTION  # what was given before is no longer wanted as it is
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
-        checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
+        given = (understanding.kind, understanding.flows, understanding.slots, understanding.intent)
+        checked = understanding
+        if given != (kind, flows, slots, intent):
+            checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
             checked = replace(checked, target=spec.dact)
         return checked, problems
@@ -72,7 +76,19 @@ class Validation:
         problems: list[str] = []
         return self._check_slots(slots, spec, context, problems), problems
 
-    def _check_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
+    def _check_flows(self, flows: tuple[FlowScore, ...], problems: list[str]) -> tuple[FlowScore, ...]:
+        before = (-1.0, Dact(""))
+        for flow in flows:
+            here = (-flow.score, flow.dact)
+            if not (before < here <= (0.0, flow.dact) and flow.dact in self._asked_for):
+                break
+            before = here
+        else:
+            if len({flow.dact for flow in flows}) == len(flows) <= MOST_FLOWS:
+                return flows
+        return self._mend_flows(flows, problems)
+
+    def _mend_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
         for flow in flows:
             if flow.dact not in self._flows:
