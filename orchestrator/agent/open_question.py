@@ -4,6 +4,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
+from orchestrator.nlu.nlu_context import find_last_said
 from orchestrator.nlu.plain_yes import is_plain_yes
 
 OPEN = "open"
@@ -73,7 +74,7 @@ def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
 
 def says_yes(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether words that nobody took for a yes are a plain one to what was asked last; English ones only."""
-    return is_plain_yes(understood.text, turn.changes.state.last_said("agent"))
+    return is_plain_yes(understood.text, find_last_said(turn.changes.state, "agent"))
 
 
 def nothing_open(turn: RunningTurn) -> None:

@@ -184,10 +184,6 @@ class DialogueState:
         """Add a line of the conversation."""
         self.history.lines.append({"role": role, "text": text, "turn": self.turn})
 
-    def last_said(self, role: str) -> str:
-        """What was said last in this role; empty when nothing was."""
-        return next((line["text"] for line in reversed(self.history.lines) if line["role"] == role), "")
-
     def converse(self, said: str, reply: str, most: int) -> None:
         """Add what was said and answered, and let go of what is older than the last `most` messages (ST-3)."""
         if said:

@@ -111,12 +111,17 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
             PastFlow(flow.spec, values_of(flow), flow.outputs)
             for flow in reversed(state.completed[-_RECENT_COMPLETED:])
         ),
-        previous=state.last_said("user"),
+        previous=find_last_said(state, "user"),
         own=state.intake.entities,
         plan=stack.plan,
         tasks=tuple(stack.flows),
         history=ContextCoordinator(state.history),
     )
+
+
+def find_last_said(state: DialogueState, role: str) -> str:
+    """Give what was said last in this role; empty when nothing was."""
+    return next((line["text"] for line in reversed(state.history.lines) if line["role"] == role), "")
 
 
 def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | None:

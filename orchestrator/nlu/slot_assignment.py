@@ -28,7 +28,7 @@ from orchestrator.nlu.extract.extractor import (
     value_kind,
 )
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.numbers import count_people, count_single, counts_time, is_pronoun
+from orchestrator.nlu.extract.numbers import TELL_PEOPLE, TIMES, count_people, count_single, is_pronoun
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.extract.which_day import find_named_day
 from orchestrator.nlu.nlu_context import NluContext
@@ -97,7 +97,7 @@ class FlowSlots:
         if takers is None:
             takers = [slot for slot in flow.slots.values() if fits(candidate, slot, self.kinds[slot.name])]
             self.takers[kinds] = takers
-        if candidate.kind == NUMBER and counts_time(utterance, candidate.last):
+        if candidate.kind == NUMBER and not TIMES.isdisjoint(utterance.words[candidate.last :][:1]):
             return [slot for slot in takers if slot.counts is None]  # "two days longer"
         return takers
 
@@ -138,8 +138,9 @@ class SlotAssigner:
         things, words = known.things, utterance.words
         if not things.keys().isdisjoint(words):
             mentions = count_single(utterance, things) | mentions
-        if known.people is not None and (people := count_people(utterance)) is not None:
-            mentions[known.people] = Mention(*people)
+        if known.people is not None and not TELL_PEOPLE.isdisjoint(words):
+            people = count_people(utterance)
+            mentions |= {} if people is None else {known.people: Mention(*people)}
         yes_or_no = known.booleans
         if not known.cues.isdisjoint(words):
             for name, mention in find_booleans(utterance, yes_or_no).items():

@@ -181,9 +181,12 @@ class RedisEvents:
             await asyncio.shield(writing)
 
     async def _send_command(self, pubsub: Any, command: str, names: tuple[str, ...]) -> None:
-        if pubsub.connection is not None:  # else it was closed meanwhile
+        connection = pubsub.connection
+        if (
+            connection is not None and connection.is_connected
+        ):  # the driver would connect anew, beside the reader
             with contextlib.suppress(RedisError, OSError):
-                await pubsub.connection.send_command(command, *names, check_health=False)
+                await connection.send_command(command, *names, check_health=False)
 
     async def _keep_reading(self) -> None:
         while True:

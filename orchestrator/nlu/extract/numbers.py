@@ -36,7 +36,7 @@ NUMBERS = {
 WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES) | frozenset(GROUPS)
 
 DIGIT = re.compile(r"\d")
-_TIMES = word_set("day days night nights week weeks month months hour hours minute minutes")
+TIMES = word_set("day days night nights week weeks month months hour hours minute minutes")
 _DIGITS = re.compile(
     r"(?<![\w.,])(?<![A-Za-z]-)[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,6})?(?![\w]|[.,]\d)"
 )
@@ -129,11 +129,6 @@ def _joins(words: list[str], index: int, first: int) -> bool:
     return words[index] == "-" and before in TENS and after in UNITS
 
 
-def counts_time(utterance: Utterance, after: int) -> bool:
-    """Tell whether a number is one of days or hours; `after`: the place of the token behind it."""
-    return not _TIMES.isdisjoint(utterance.words[after : after + 1])
-
-
 def find_ranges(utterance: Utterance) -> list[Found]:
     """Find ranges: "between 100 and 200", "2-4", "under 300", "at least 3". Value: [low, high], open ends null."""
     text = utterance.text
@@ -223,6 +218,8 @@ _PARENTS = word_set("parents grandparents")
 _NAMED = _PERSON | _PEOPLE | _PARENTS
 _SELF = word_set("me myself i")
 _OWNERS = word_set("my our his her their the")
+TELL_PEOPLE = _NAMED | {"of"}
+"""Of these words one at least stands where people are counted."""
 _JOINS = word_set("and plus with , &")
 _FAMILY = re.compile(r"\b(?:family|group|party) of (\w+)\b", re.IGNORECASE)
 
