@@ -15,9 +15,9 @@ from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded import Stores
 
 BOUNDS = {
-    CALLS: 3_250,
-    "JSON decoded": 3,
-    "JSON encoded": 33,
+    CALLS: 2_850,
+    "JSON decoded": 4,
+    "JSON encoded": 29,
     "statements": 5.5,
     "Redis commands": 1.5,
     "metric observations": 15,
