@@ -6,7 +6,7 @@ It holds and bounds; deciding is the business of the modules. What leaves it sta
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import orjson
 
@@ -254,48 +254,48 @@ class DialogueState:
 
     def write(self) -> tuple[JsonObject, bytes]:
         """As JSON and as its bytes. What does not change is the same object each time."""
-        history, intake, ambiguity = self.history, self.intake, self.ambiguity
-        parts = {
-            "flags": self.flags,
-            "digression": self.digression,
-            "approvals": self.approvals,
-            "effects": self.effects,
-            "shown": self.shown,
-            "shown_before": self.shown_before,
-            "later": self.later,
-            "candidates": self.prediction.candidates,
-            "summary": history.summary,
-            "labels": intake.labels,
-            "entities": intake.entities,
-            "stack": [flow.serialize() for flow in self.stack.flows],
-            "departed": [flow.serialize() for flow in self.stack.departed],
-            "ambiguity": {"open": ambiguity.open, "counts": ambiguity.counts},
-        }
+        history, intake, flags = self.history, self.intake, self.flags
         body: JsonObject = {
             "schema_version": SCHEMA_VERSION,
             "session": self.session,
             "turn": self.turn,
             "predicted_intent": self.prediction.intent,
             "predicted_flow": self.prediction.flow,
+            "candidates": [{"dact": one.dact, "score": one.score} for one in self.prediction.candidates],
+            "flags": {name: getattr(flags, name) for name in _FLAGS},
+            "digression": {"depth": self.digression.depth, "last": self.digression.last},
         }
+        if self.digression.last is not None:
+            body["digression"]["last"] = str(self.digression.last)
         if self.epoch:
             body["epoch"] = self.epoch
+        parts = {
+            "approvals": self.approvals,
+            "effects": self.effects,
+            "shown": self.shown,
+            "shown_before": self.shown_before,
+            "later": self.later,
+            "summary": history.summary,
+            "labels": intake.labels,
+            "entities": intake.entities,
+            "stack": [flow.serialize() for flow in self.stack.flows],
+            "departed": [flow.serialize() for flow in self.stack.departed],
+            "ambiguity": {"open": self.ambiguity.open, "counts": self.ambiguity.counts},
+        }
         parts = {name: part for name, part in parts.items() if part or name not in _SELDOM}
-        written = self.copies.write(parts, {"messages": history.lines, "trace": history.trace})
-        done = self._write_completed()
+        anew = {flow.flow_id: flow.serialize() for flow in self.completed if self._has_changed(flow)}
+        written = self.copies.write(parts | anew, {"messages": history.lines, "trace": history.trace})
+        known = self.written | {flow_id: written.pop(flow_id) for flow_id in anew}
+        self.written = {flow.flow_id: known[flow.flow_id] for flow in self.completed}
+        done = self.written.values()
         written["completed"] = Written([one.bytes for one in done], [one.body for one in done])
         raw = orjson.dumps({**body, **{name: one.bytes for name, one in written.items()}})
         return {**body, **{name: one.body for name, one in written.items()}}, raw
 
-    def _write_completed(self) -> list[Written]:
-        """Completed flows as JSON. Only their notes still change, and plans, whose steps may be undone."""
-        known, self.written = self.written, {}
-        for flow in self.completed:
-            written = known.get(flow.flow_id)
-            if written is None or written.body.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow):
-                written = Written.of(orjson.dumps(flow.serialize()))
-            self.written[flow.flow_id] = written
-        return [*self.written.values()]
+    def _has_changed(self, flow: BaseFlow) -> bool:
+        """Say whether a completed flow was written otherwise; only notes still change, and the steps of plans."""
+        written = self.written.get(flow.flow_id)
+        return written is None or written.body.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow)
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -331,5 +331,6 @@ class DialogueState:
 _ROWS = ("shown", "shown_before")
 _LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_ROWS, "later")
 """What is written under the name and in the form of its field."""
+_FLAGS = tuple(one.name for one in fields(Flags))
 _SELDOM = frozenset({"summary", "entities", *_ROWS, "later"})
 """Not written while there is nothing in them."""

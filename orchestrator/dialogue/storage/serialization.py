@@ -47,11 +47,6 @@ class Written(NamedTuple):
     bytes: Any
     body: Json
 
-    @classmethod
-    def of(cls, text: bytes) -> Written:
-        """Take a part as it was written."""
-        return cls(orjson.Fragment(text), orjson.loads(text))
-
 
 @dataclass(slots=True)
 class Copies:
@@ -65,16 +60,20 @@ class Copies:
     def write(self, parts: Mapping[str, Any], logs: Mapping[str, list[JsonObject]]) -> dict[str, Written]:
         """Write parts, and lists to which entries are only added, while the first ones go; no entry is ever changed.
 
-        Shares nothing with the parts.
+        Shares nothing with the parts. What is empty is a list.
         """
-        found: dict[str, Written] = {}
-        for name, part in parts.items():
-            text = orjson.dumps(part)
-            before, written = self._parts.get(name, (None, None))
-            if written is None or before != text:
-                written = Written.of(text)
-                self._parts[name] = text, written
-            found[name] = written
+        texts = {name: orjson.dumps(part) for name, part in parts.items() if part}
+        known, self._parts = self._parts, {}
+        changed = {
+            name: orjson.Fragment(text)
+            for name, text in texts.items()
+            if name not in known or known[name][0] != text
+        }
+        bodies: JsonObject = orjson.loads(orjson.dumps(changed)) if changed else {}
+        for name, text in texts.items():
+            written = Written(changed[name], bodies[name]) if name in changed else known[name][1]
+            self._parts[name] = text, written
+        found = {name: self._parts[name][1] if part else Written([], []) for name, part in parts.items()}
         return found | {name: self._write_log(name, entries) for name, entries in logs.items()}
 
     def _write_log(self, name: str, entries: list[JsonObject]) -> Written:
