@@ -15,8 +15,8 @@ from xdist.scheduler import LoadScopeScheduling
 TIMES: Final = Path(__file__).with_name("times.json")
 """How many seconds the long ones took; `make test-times` writes them anew."""
 WORTH_NOTING_S: Final = 2.0
-TOGETHER: Final = ("tests/browser",)
-"""Folders whose files share what is dear to start, so that one process runs them all."""
+TOGETHER: Final = ("tests/browser", "tests/shape")
+"""Folders whose files share what is dear, a stack or the parsed sources, so that one process runs them all."""
 FEWEST: Final = 2
 MOST: Final = 6
 

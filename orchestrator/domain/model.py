@@ -51,6 +51,12 @@ class RowsSpec:
     key: str
     fields: Mapping[str, FieldSpec] = field(default_factory=dict[str, FieldSpec])
     most: int = 20
+    cues: frozenset[str] = field(init=False)
+    """The words with which what compares rows begins: "cheaper", "less expensive"."""
+
+    def __post_init__(self) -> None:
+        said = (words for one in self.fields.values() for words in (*one.less, *one.more))
+        object.__setattr__(self, "cues", frozenset(words.partition(" ")[0] for words in said))
 
 
 @dataclass(frozen=True, slots=True)

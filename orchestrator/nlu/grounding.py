@@ -5,18 +5,24 @@ A model may name what nobody said. Such a value is no one's wish, and goes no fu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.extractor import Extractor, accepts_names, kinds_of, value_kind
-from orchestrator.nlu.extract.found import DATE, NUMBER, TIME, Reading
+from orchestrator.nlu.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.extract.gazetteer import entity_kind
 from orchestrator.nlu.extract.numbers import find_numbers
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.text import clean, key_of, tokenize
+from orchestrator.nlu.slot_assignment import fits, is_negated, is_pronoun, read_as
+from orchestrator.nlu.text import Utterance, clean, key_of, tokenize, word_set
 from orchestrator.types import Json, same_value
 
 _EXACT = frozenset({DATE, TIME, NUMBER})
+_UNLISTED = frozenset({NAME, QUOTE})
+_COMPARING = word_set("more extra additional further other fewer less")
+"""What stands before a thing whose number is not meant as such: "two more rooms"."""
 
 
 class Grounding:
@@ -46,11 +52,85 @@ class Grounding:
         shown = self._context.shown
         if is_name and shown is not None and shown.rows and shown.key == slot.name:
             return any(same_value(value, row.get(shown.key)) for row in shown.rows)
+        told = [text for text in self._told if _names(text, value) or self._tells(text, value, kinds)]
+        takes_over = is_name and bool(slot.same_as)
+        # What was displayed but once, a while ago, and that no task has to be taken over from, was passed over.
+        is_told = bool(told) and (not takes_over or len(told) > 1 or told[0] is self._told[0])
         return (
             any(same_value(value, known) for known in self._known())
-            or any(_names(text, value) or self._tells(text, value, kinds) for text in self._told)
+            or is_told
             or not (is_name or self._can_be_judged(kinds))
         )
+
+    def is_contradicted(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
+        """Say whether the words count something else by a number, or this slot's things by another one.
+
+        "Three rooms for five days" has five of no rooms. What is counted nowhere may be meant by any words.
+        """
+        number = _number_of(value)
+        if (
+            number is None
+            or not _takes_numbers(slot)
+            or same_value(self._context.values.get(slot.name), value)
+        ):
+            return False
+        for place, text in enumerate(self._said):
+            counted = self._count(text, flow)
+            own = [one for one, names in counted if slot.name in names]
+            if own and (place == 0 or number in own):
+                return number not in {*own, sum(one for one, _ in counted)}
+            if any(one == number and not names for one, names in counted):
+                return False
+            if any(one == number for one, _ in counted):
+                return True
+        return False
+
+    def read_again(
+        self, slot: SlotSpec, flow: FlowSpec, open_: Collection[str], taken: list[Json]
+    ) -> Mention | None:
+        """Read the one value that the message has for a slot and for none of the other `open_` ones.
+
+        `taken`: what the message has for other slots. Only what is listed or has a form counts: a bare name may be
+        anything.
+        """
+        utterance = tokenize(clean(self._said[0]))
+        counted = {one.first: names for one, _, names in self._counted(utterance, flow)}
+        fitting: list[Mention] = []
+        for candidate in self._extractor.find(utterance, self._context.today):
+            known = candidate.without(_UNLISTED)
+            is_taken = any(
+                _alike(value, one, kind)
+                for kind, reading in known.readings.items()
+                for one in (reading.value, *reading.candidates)
+                for value in taken
+            )
+            if is_taken or is_negated(utterance, known) or is_pronoun(utterance, known):
+                continue
+            names = counted.get(known.first) or {
+                name for name in open_ if fits(known, flow.slots[name], kinds_of(flow.slots[name]))
+            }
+            reading = next((one for kind in kinds_of(slot) if (one := known.readings.get(kind))), None)
+            if slot.name in names and reading is not None:
+                fitting.append(read_as(reading, known.text) if len(names) == 1 else Mention())
+        return fitting[0] if len(fitting) == 1 and not fitting[0].is_open else None
+
+    def _count(self, text: str, flow: FlowSpec) -> list[tuple[float, Collection[str]]]:
+        return [(number, names) for _, number, names in self._counted(tokenize(clean(text)), flow)]
+
+    def _counted(
+        self, utterance: Utterance, flow: FlowSpec
+    ) -> Iterator[tuple[Candidate, float, Collection[str]]]:
+        """Find the numbers of a text, each with the slots whose things it counts: by their names, else descriptions."""
+        slots = [one for one in flow.slots.values() if _takes_numbers(one)]
+        for candidate in self._extractor.find(utterance, self._context.today):
+            values = (_number_of(reading.value) for reading in candidate.readings.values())
+            number = next((value for value in values if value is not None), None)
+            if number is None or is_pronoun(utterance, candidate):
+                continue
+            after = utterance.words[candidate.last : candidate.last + 2]
+            if after and after[0] in STOP_WORDS | _COMPARING:
+                after = []
+            yield candidate, number, _find_counted(after, slots)
 
     def refers(self, value: Json, slot: SlotSpec | None) -> bool:
         """Say whether a name comes from an earlier task or a displayed row, and not from the message itself."""
@@ -114,6 +194,29 @@ class Grounding:
     def _read(self, text: str) -> Iterator[tuple[str, Reading]]:
         for candidate in self._extractor.find(tokenize(clean(text)), self._context.today):
             yield from candidate.readings.items()
+
+
+def _find_counted(after: Sequence[str], slots: Sequence[SlotSpec]) -> Collection[str]:
+    """Find the slots that count a thing: those named so, else the one described so ("length of stay in days")."""
+    for place, word in enumerate(after):
+        things = word if word.endswith("s") else f"{word}s"
+        if named := {slot.name for slot in slots if things in slot.name.split("_")}:
+            return named
+        described = {slot.name for slot in slots if things in tokenize(slot.description.lower()).words}
+        if len(described) == 1 and place == 0:
+            return described
+    return ()
+
+
+def _takes_numbers(slot: SlotSpec) -> bool:
+    listed = bool(slot.values) and all(map(str.isdecimal, slot.values))
+    return listed or (not slot.values and NUMBER in kinds_of(slot))
+
+
+def _number_of(value: Json) -> float | None:
+    if isinstance(value, str) and value.isdecimal():
+        return float(value)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _names(text: str, value: Json) -> bool:

@@ -25,6 +25,8 @@ _PARTS = re.compile(
 )
 _JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
 """What may as well join two values; two requests where a word with which requests begin comes next."""
+_BETWEEN = (",", ";", ". ", " and ", " then ", " after that", " afterwards")
+"""What joins parts begins with one of these."""
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
 """Behind these a word names a thing: one that is not known was asked for and is not had."""
 SURE_OF_VALUES = 0.8
@@ -53,6 +55,8 @@ def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool]
 
     Returns it, the rest, and whether the words between them join nothing but requests. `flows`: what is asked for.
     """
+    if not any(map(text.lower().__contains__, _BETWEEN)):
+        return None
     verbs: set[str] | None = None
     for parting, is_certain in ((_PARTS, True), (_JOINED, False)):
         for found in parting.finditer(text):
@@ -91,11 +95,17 @@ def _request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
     """List the things that a request names and that neither the flow nor its values explain."""
+    own, general = _words_of(flow.dact, flow.examples, flow.description), _general()
+    unknown = [word for word in utterance.words if _is_telling(word) and not _is_known(word, own, general)]
+    if not unknown:
+        return []
     said = set(tokenize(" ".join(mention.text for mention in mentions)).words)
-    known = _words_of(flow.dact, flow.examples, flow.description) | slot_words(flow) | _general()
+    if said.issuperset(unknown):
+        return []
+    known = own | slot_words(flow) | general
     found: list[str] = []
     for place, word in enumerate(utterance.words):
-        if word in said or not word.isalpha() or len(word) < 3 or _is_known(word, known):
+        if word in said or not _is_telling(word) or _is_known(word, known):
             continue
         if len(word) >= _SHORTEST_MISSPELT and choose_nearest(word, known) is not None:
             continue
@@ -141,8 +151,8 @@ def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
 
 def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
     """Tell whether each word of a message says nothing about any task, or is one of an answer's examples."""
-    known = _general() | _words_of(answer.examples if answer is not None else ())
-    return all(len(word) < 3 or not word.isalpha() or _is_known(word, known) for word in utterance.words)
+    known = _general(), _words_of(answer.examples if answer is not None else ())
+    return all(not _is_telling(word) or _is_known(word, *known) for word in utterance.words)
 
 
 def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
@@ -187,8 +197,14 @@ _OF_LISTS = word_set("with without")
 _COUNTS = word_set("two three four five six seven eight nine ten")
 
 
-def _is_known(word: str, known: frozenset[str]) -> bool:
-    return word in known or word.removesuffix("s") in known or f"{word}s" in known
+def _is_telling(word: str) -> bool:
+    return len(word) > 2 and word.isalpha()
+
+
+def _is_known(word: str, *known: frozenset[str]) -> bool:
+    if any(word in words for words in known):
+        return True
+    return any(word.removesuffix("s") in words or f"{word}s" in words for words in known)
 
 
 @lru_cache(maxsize=256)

@@ -1,17 +1,17 @@
-"""Deciding which kind a message is of: the classifier's opinion, weighed by the context (NL-4).
+"""Deciding which kind a message is of, by the classifier's weighed opinion and what was found (NL-4).
 
-The weights are prior odds, as data; what a kind does to the stack is the Agent's business.
+What a kind does to the stack is the Agent's business.
 """
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
-from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
+from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.nlu.classifier import Weighed
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
@@ -19,57 +19,6 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.plain_yes import is_forbidden, puts_off
 from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
-from orchestrator.types import Dact
-
-_WEIGHTS: dict[str, tuple[float, float, float]] = {
-    # label: (an open yes-or-no question, another open question, none)
-    "kind:confirmation": (3.0, 0.8, 0.5),
-    "kind:denial": (3.0, 0.8, 0.5),
-    "kind:slot_value": (0.6, 2.0, 0.25),
-    "kind:clarification": (1.2, 1.3, 0.6),
-}
-_CORRECTABLE = 1.3
-_NOTHING_TO_CORRECT = 0.15
-_CANCELLABLE = 1.3
-_NOTHING_TO_CANCEL = 0.4
-_RESUMABLE = 1.6
-_NOTHING_TO_RESUME = 0.4
-BEST = 3
-_FLOW = "flow:"
-
-
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """The likeliest label with its share, and the three best flows with theirs, best first.
-
-    Flows compete with other labels as one: their shares are added, since which of them it is comes second.
-    """
-
-    label: str
-    share: float
-    flows: tuple[FlowScore, ...]
-
-
-def weigh(probabilities: Mapping[str, float], context: NluContext) -> Weighed:
-    """Weigh the classifier's probabilities by the context; the shares sum to one again."""
-    column = 0 if context.question.confirming else 1 if context.question.is_open else 2
-    weights = {label: row[column] for label, row in _WEIGHTS.items()}
-    held = bool(context.values) or any(flow.values for flow in context.completed)
-    cancellable = context.active is not None or bool(context.interrupted)
-    weights["kind:correction"] = _CORRECTABLE if held else _NOTHING_TO_CORRECT
-    weights["kind:cancellation"] = _CANCELLABLE if cancellable else _NOTHING_TO_CANCEL
-    weights["kind:resumption"] = _RESUMABLE if context.interrupted else _NOTHING_TO_RESUME
-    weighed = [(share * weights.get(label, 1.0), label) for label, share in probabilities.items()]
-    others = [one for one in weighed if not one[1].startswith(_FLOW)]
-    tasks = [(-share, label) for share, label in weighed if label.startswith(_FLOW)]
-    together = -sum(share for share, _ in tasks)
-    total = together + sum(share for share, _ in others)
-    best = heapq.nsmallest(BEST, tasks)
-    flows = tuple(FlowScore(Dact(label[len(_FLOW) :]), round(-share / total, 4)) for share, label in best)
-    share, label = max(others, default=(0.0, ""))
-    if best and together >= share:
-        return Weighed(best[0][1], together / total, flows)
-    return Weighed(label, share / total, flows)
 
 
 def kind_of_label(label: str) -> MessageKind:

@@ -13,15 +13,16 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import Mention, Understanding
+from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
 from orchestrator.domain.model import Domain
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_model
 from orchestrator.nlu.model_calls import ask_values
 from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
-from orchestrator.nlu.protocol import Asker, Message, ReaderSetup
+from orchestrator.nlu.protocol import Asker, Message, ReaderSetup, Reading
 from orchestrator.nlu.readers import make_readers
 from orchestrator.nlu.readers.actions import Action, react
+from orchestrator.nlu.readers.second_look import SecondLook
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import NEVER
 from orchestrator.nlu.text import clean
@@ -55,6 +56,7 @@ class NLU:
         """Whether there is a model that may be asked, though it may be down."""
         self._setup = ReaderSetup(domain, self.system1.flows, self.system1.read, self._askers, development)
         self._readers = make_readers(self._setup)
+        self._second_look = SecondLook(self.system1.flows)
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
 
     async def think(
@@ -68,13 +70,12 @@ class NLU:
         recall = partial(recall_for_prompt, turn)
         words = clean(text[:LONGEST_READ])
         message = Message(text, words, self.system1.lexicon.to_english(words), call, recall=recall)
+        reading: Reading | None = None
         for reader in self._readers:
-            reading = await reader(message, context)
-            if reading is not None:
-                message = replace(message, guess=reading)
-                if reading.is_final:
-                    break
-        reading = message.guess
+            guess = await reader(message if reading is None else replace(message, guess=reading), context)
+            reading = guess or reading
+            if guess is not None and guess.is_final:
+                break
         assert reading is not None, "System 1 reads every message"
         understanding = reading.understanding
         if message.text == understanding.text != message.english:
@@ -85,12 +86,15 @@ class NLU:
             turn.log.signal(MODULE, SignalType.VOTE, votes=vote.votes, failed=vote.failed, rounds=vote.rounds)
         if reading.problem is not None:
             turn.log.degrade(reading.problem)
-        checked = self._check(understanding, context, turn)
         if reading.second is None:
-            return checked
+            return self._check(understanding, context, turn)
+        rate = partial(self.system1.opinion, message.english, context)
+        chosen = self._second_look.choose(understanding, reading.second, message.english, rate, context)
+        is_disputed = chosen is not understanding and chosen.kind is MessageKind.TASK
+        checked = self._check(chosen, context, turn)
         second, _ = self._validation.validate(reading.second, context)
         checked = checked.with_undecided(second)
-        return replace(checked, by_model_alone=not checked.agrees_with(second))
+        return replace(checked, by_model_alone=is_disputed or not checked.agrees_with(second))
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""

@@ -40,6 +40,9 @@ _UNDOING = word_set("cancel stop abort quit forget leave drop delete remove undo
 """What takes back rather than agrees, unless the very question is about it: "Shall I cancel it?"."""
 _HEDGING = word_set("think thinking wonder whether maybe perhaps unsure moment minute second wait hold")
 _GIVING_UP = _UNDOING | word_set("not no don't never nevermind mind scrap changed against anymore off")
+_TAKING_BACK = word_set(
+    "cancel stop abort quit forget scrap delete undo not no don't never nevermind anymore"
+)
 _SWEEPING = word_set("everything all anything whatever")
 """What is taken back beside what was asked about: "drop everything" is no yes to "Shall I drop it?"."""
 _REQUESTS = word_set(
@@ -86,6 +89,11 @@ def puts_off(words: Iterable[str]) -> bool:
     """Say whether words put off rather than give up: "let me think about whether I can afford this"."""
     said = frozenset(words)
     return not _HEDGING.isdisjoint(said) and _GIVING_UP.isdisjoint(said)
+
+
+def gives_up(text: str) -> bool:
+    """Say whether a text has a word that takes back what is wanted, or refuses it."""
+    return not _TAKING_BACK.isdisjoint(_words_of(text.casefold().replace("’", "'")))
 
 
 def is_forbidden(text: str) -> bool:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import cast
+
+import numpy as np
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.classifier import LinearModel, add_up
-from orchestrator.nlu.extract.answers import find_booleans, read_answer
+from orchestrator.nlu.classifier import AROUND, LinearModel, describe_around, put_kinds
+from orchestrator.nlu.extract.answers import cue_phrases, find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import (
     LISTS,
     Extractor,
@@ -24,7 +27,7 @@ from orchestrator.nlu.extract.extractor import (
     value_kind,
 )
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.numbers import count_people, count_single
+from orchestrator.nlu.extract.numbers import count_people, count_single, is_pronoun
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.extract.which_day import find_named_day
 from orchestrator.nlu.nlu_context import NluContext
@@ -33,7 +36,6 @@ from orchestrator.types import Json
 
 NO_SLOT = "-"
 PEOPLE = "people"
-_REACH = 4
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
@@ -44,10 +46,6 @@ _LATER = 0.8
 """What speaks against each further day of a flow: people say the days of a journey in their order."""
 _TELLING = frozenset({DATE, TIME, MONEY})
 """Kinds that decide the slot by themselves, where only one takes them."""
-_BEFORE_PRONOUN = word_set(
-    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
-)
-_AFTER_PRONOUN = word_set("way of that which in near with")
 _UNWANTED = re.compile(
     r"\b(?:(?:not|isn['’]?t|never)(?: (?:to|from|on|in|at|with|for|by|the|an?|my))?|instead of|rather than"
     r"|(?:do(?:es)? not|(?:do|does)n['’]?t|no longer)(?: (?:really|even))? (?:want|wish|need|like|feel like)"
@@ -55,19 +53,34 @@ _UNWANTED = re.compile(
     r"|^good) $"
 )
 """What stands before a value that is not meant; "good morning" greets."""
+_UNWANTING = word_set(
+    "not isn't isn’t isnt never of than don't don’t dont doesn't doesn’t doesnt longer good"
+)
+"""Of these words one at least stands there."""
 _AFTER_NAME = word_set("to be should is must as not a the : = in for")
 """What stands between the name of a slot and its value."""
 
 
+def _no_takers() -> dict[tuple[bool | str, ...], list[SlotSpec]]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class FlowSlots:
-    """What slots take: `kinds`, `own` ones, `lists`, `booleans`; `things`: slots by what they count."""
+    """What slots take: `kinds`, `own` ones, `lists`, `booleans`; `things`: slots by what they count.
+
+    `takers`: the slots that take some kinds, once they were looked for. `cues`: with which the names of things begin
+    that are wanted or not. `people`: the slot that counts them.
+    """
 
     kinds: Mapping[str, tuple[str, ...]]
     own: Mapping[str, str]
     lists: frozenset[str]
     booleans: Mapping[str, SlotSpec]
     things: Mapping[str, str]
+    cues: frozenset[str]
+    people: str | None
+    takers: dict[tuple[bool | str, ...], list[SlotSpec]] = field(default_factory=_no_takers)
 
     @classmethod
     def of(cls, flow: FlowSpec) -> FlowSlots:
@@ -75,7 +88,19 @@ class FlowSlots:
         lists = frozenset(slot.name for slot in flow.slots.values() if type_name(slot) in LISTS)
         own = {name: value_kind(name) for name in flow.slots}
         things = {name[:-1]: name for name in flow.slots if name[-1] == "s" and NUMBER in kinds[name]}
-        return cls(kinds, own, lists, boolean_slots(flow.slots), things)
+        booleans = boolean_slots(flow.slots)
+        cues = frozenset(phrase[0] for slot in booleans.values() for phrase in cue_phrases(slot))
+        people = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
+        return cls(kinds, own, lists, booleans, things, cues, people)
+
+    def find_takers(self, candidate: Candidate, flow: FlowSpec) -> list[SlotSpec]:
+        """List the slots of the flow that may take a candidate."""
+        kinds = (candidate.kind == NAME, *candidate.readings)
+        takers = self.takers.get(kinds)
+        if takers is None:
+            takers = [slot for slot in flow.slots.values() if fits(candidate, slot, self.kinds[slot.name])]
+            self.takers[kinds] = takers
+        return takers
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,74 +112,15 @@ class Guess:
     slot: SlotSpec
 
 
-def context_features(
-    utterance: Utterance, candidates: Sequence[Candidate], position: int, asked: str | None
-) -> dict[str, float]:
-    """Describe what surrounds a candidate: words to both sides, its kind, its place, and the open question."""
-    candidate = candidates[position]
-    left = _left(utterance, candidates, position)
-    right = _right(utterance, candidates, position)
-    kind = candidate.kind
-    same = sum(1 for other in candidates[:position] if other.kind == kind)
-    found: list[tuple[str, float]] = [
-        (f"k:{kind}", 0.5),
-        (f"l:{left[0]}", 1.0),
-        (f"l2:{left[1]} {left[0]}", 1.0),
-        (f"r:{right[0]}", 0.7),
-        (f"r2:{right[0]} {right[1]}", 0.5),
-        (f"n:{kind} {same}", 0.5),
-        (f"kl:{kind} {left[0]}", 0.7),
-        (f"q:{asked} {kind}" if asked else "q:", 0.8),
-        (f"q:{asked}" if asked else "q:", 0.8),
-    ]
-    found += [(f"a:{word}", 0.35) for word in left]
-    found += [(f"z:{word}", 0.25) for word in right]
-    features: dict[str, float] = {}
-    for name, weight in found:
-        features[name] = features.get(name, 0.0) + weight
-    return features
-
-
-def _left(utterance: Utterance, candidates: Sequence[Candidate], position: int) -> list[str]:
-    """List the nearest tokens to the left, nearest first; other candidates appear as their kinds."""
-    words: list[str] = []
-    place, before = candidates[position].first - 1, position - 1
-    while len(words) < _REACH:
-        if place < 0:
-            words.append("^")
-            if len(words) > 1:
-                break
-        elif before >= 0 and candidates[before].first <= place < candidates[before].last:
-            words.append(f"<{candidates[before].kind}>")
-            place, before = candidates[before].first - 1, before - 1
-        else:
-            words.append(utterance.words[place])
-            place -= 1
-    return words
-
-
-def _right(utterance: Utterance, candidates: Sequence[Candidate], position: int) -> list[str]:
-    words: list[str] = []
-    place, after = candidates[position].last, position + 1
-    while len(words) < _REACH:
-        if place >= len(utterance.words):
-            words.append("$")
-            if len(words) > 1:
-                break
-        elif after < len(candidates) and candidates[after].first == place:
-            words.append(f"<{candidates[after].kind}>")
-            place, after = candidates[after].last, after + 1
-        else:
-            words.append(utterance.words[place])
-            place += 1
-    return words
-
-
 class SlotAssigner:
     """Assigns candidates to slots, by a model that `learn_slots` has made."""
 
     def __init__(self, model: LinearModel, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
         self._model = model
+        counts = [AROUND.get(name.partition(":")[0], 0.0) for name in model.places]
+        weights = model.weights * np.array(counts).reshape(-1, 1)
+        self._rows = np.vstack([weights, np.zeros((1, len(model.labels)))])
+        """The weights, each with what its feature counts; the last row is of all features that are not known."""
         self._columns = {label: place for place, label in enumerate(model.labels)}
         self._extractor = extractor
         self._flows = {flow.dact: FlowSlots.of(flow) for flow in flows}
@@ -169,14 +135,14 @@ class SlotAssigner:
         if active is None or flow.dact != active.dact:
             asked = None
         mentions = self.assign(utterance, candidates, flow, asked)
-        things = self.know(flow).things
-        if not things.keys().isdisjoint(utterance.words):
+        known = self.know(flow)
+        things, words = known.things, utterance.words
+        if not things.keys().isdisjoint(words):
             mentions = count_single(utterance, things) | mentions
-        named = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
-        if named is not None and (people := count_people(utterance)) is not None:
-            mentions[named] = Mention(*people)
-        yes_or_no = self.know(flow).booleans
-        if yes_or_no:
+        if known.people is not None and (people := count_people(utterance)) is not None:
+            mentions[known.people] = Mention(*people)
+        yes_or_no = known.booleans
+        if not known.cues.isdisjoint(words):
             for name, mention in find_booleans(utterance, yes_or_no).items():
                 mentions.setdefault(name, mention)
         if asked is not None and asked in yes_or_no and asked not in mentions:
@@ -197,12 +163,20 @@ class SlotAssigner:
         """Give each slot of the flow its likeliest value; each value fills one slot at most."""
         slots, guesses = self.know(flow), list[Guess]()
         kinds = slots.kinds
-        for position, candidate in enumerate(candidates):
-            if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
-                possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
-                guesses += self._guess(utterance, candidates, position, possible, slots.own, asked)
+        tokens, places = put_kinds(utterance.words, candidates)
+        has_one = "one" in utterance.words
+        for candidate, place in zip(candidates, places, strict=True):
+            if not is_negated(utterance, candidate) and not (has_one and is_pronoun(utterance, candidate)):
+                possible = slots.find_takers(candidate, flow)
+                named = named_slot(utterance, candidate, possible)
+                if named is not None:
+                    guesses.append(Guess(1.0, candidate, named))
+                elif possible:
+                    around = describe_around(tokens, place, asked)
+                    guesses += self._guess(candidate, around, possible, slots.own, asked)
                 # Once the question is answered, what else is said is for another slot.
-                asked = None if any(slot.name == asked for slot in possible) else asked
+                if asked is not None and any(slot.name == asked for slot in possible):
+                    asked = None
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}
@@ -222,19 +196,14 @@ class SlotAssigner:
 
     def _guess(
         self,
-        utterance: Utterance,
-        candidates: Sequence[Candidate],
-        position: int,
+        candidate: Candidate,
+        around: list[str],
         possible: list[SlotSpec],
         own: Mapping[str, str],
         asked: str | None,
     ) -> list[Guess]:
-        """Rate the slots that a candidate may be for; `asked`: that of the open question."""
-        candidate = candidates[position]
-        named = named_slot(utterance, candidate, possible)
-        if named is not None or not possible:
-            return [] if named is None else [Guess(1.0, candidate, named)]
-        odds = self._weigh(context_features(utterance, candidates, position, asked), possible, candidate.kind)
+        """Rate the slots that a candidate may be for, by what is around it; `asked`: that of the open question."""
+        odds = self._weigh(around, possible, candidate.kind)
         for place, slot in enumerate(possible):
             first = self._model.sharpness * first_score(candidate, own[slot.name], asked=slot.name == asked)
             first -= _LATER * place * (candidate.kind == DATE)
@@ -259,15 +228,16 @@ class SlotAssigner:
         invalid = f"There is no {slot.entity} called {candidate.text!r} that I know."
         return Mention(None, candidate.text, invalid=invalid)
 
-    def _weigh(
-        self, features: Mapping[str, float], possible: Iterable[SlotSpec], kind: str
-    ) -> dict[str, float]:
+    def _weigh(self, features: list[str], possible: Iterable[SlotSpec], kind: str) -> dict[str, float]:
         """Rate the slots that a candidate of a kind competes for, and no slot: the odds of those that are known."""
-        wanted = {NO_SLOT, *(slot.name for slot in possible), *(self._numbers if kind == NUMBER else ())}
-        scores = add_up(self._model, features)
-        places = [(name, self._columns[name]) for name in wanted if name in self._columns]
-        sharpness = self._model.sharpness
-        return {name: math.exp(min(60.0, float(scores[place]) * sharpness)) for name, place in places}
+        wanted = {NO_SLOT, *[slot.name for slot in possible]}
+        wanted = wanted | self._numbers if kind == NUMBER else wanted
+        places = [*map(self._model.places.get, features, repeat(len(self._rows) - 1))]
+        scores = (np.add.reduce(self._rows.take(places, axis=0), axis=0) + self._model.bias).tolist()
+        sharpness, columns = self._model.sharpness, self._columns
+        return {
+            name: math.exp(min(60.0, scores[columns[name]] * sharpness)) for name in wanted if name in columns
+        }
 
 
 def first_score(candidate: Candidate, own: str, *, asked: bool) -> float:
@@ -326,7 +296,9 @@ def _values_of(held: Json) -> list[Json]:
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
     """Tell whether the words before say that this value is not meant: "not X", "I don't want to fly to X"."""
-    return _UNWANTED.search("".join(f"{word} " for word in utterance.words[: candidate.first])) is not None
+    return not _UNWANTING.isdisjoint(utterance.words) and (
+        _UNWANTED.search("".join(f"{word} " for word in utterance.words[: candidate.first])) is not None
+    )
 
 
 def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSpec]) -> SlotSpec | None:
@@ -338,13 +310,3 @@ def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSp
     own = next((slot for slot in possible if slot.name == said), None)
     is_day = own is None and candidate.kind == DATE and len(possible) > 1
     return find_named_day(words, candidate.first, possible) if is_day else own
-
-
-def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
-    words, first = utterance.words, candidate.first
-    if candidate.last != first + 1 or words[first] != "one":
-        return False
-    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
-    compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
-    return compared or before in _BEFORE_PRONOUN or after in _AFTER_PRONOUN

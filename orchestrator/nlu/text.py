@@ -42,6 +42,8 @@ def clean(text: str) -> str:
     """Normalise (NFKC), drop control, zero-width and direction characters, and join white space."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
+    elif text.isprintable():
+        return " ".join(text.split())
     return _SPACES.sub(" ", _INVISIBLE.sub("", text)).strip()
 
 
@@ -55,14 +57,13 @@ def fold(text: str) -> str:
 
 def tokenize(text: str) -> Utterance:
     """Cut a cleaned text into tokens: words (with inner apostrophes), `'s`, and single marks."""
-    starts: list[int] = []
-    ends: list[int] = []
-    words: list[str] = []
-    for match in _TOKEN.finditer(text):
-        starts.append(match.start())
-        ends.append(match.end())
-        words.append(match.group())
-    words = [word.lower() for word in words] if text.isascii() else [fold(word) for word in words]
+    spans = [match.span() for match in _TOKEN.finditer(text)]
+    if text.isascii():
+        small = text.lower()
+        words = [small[start:end] for start, end in spans]
+    else:
+        words = [fold(text[start:end]) for start, end in spans]
+    starts, ends = map(list, zip(*spans, strict=True)) if spans else ([], [])
     return Utterance(text, words, starts, ends)
 
 

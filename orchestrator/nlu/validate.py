@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, KeysView, Mapping
 from dataclasses import replace
 from datetime import date
+from itertools import combinations
 
 from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
@@ -20,6 +21,7 @@ from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.plain_yes import gives_up
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
@@ -27,6 +29,10 @@ MOST_FLOWS = 3
 _OF_ACTIVE = frozenset(
     {MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION, MessageKind.DENIAL, MessageKind.UNKNOWN}
 )
+_OF_NO_VALUES = frozenset(
+    {MessageKind.CANCELLATION, MessageKind.CHITCHAT, MessageKind.CONFIRMATION, MessageKind.DENIAL}
+)
+"""What gives no values to what was looked up before; who names some there has it looked up with them."""
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
@@ -39,6 +45,7 @@ class Validation:
         self._extractor = extractor
         steps = {step.dact for flow in flows.values() for step in flow.recipe}
         self._only_steps = {dact for dact in steps if dact in flows and not flows[dact].examples}
+        self._asked_for = flows.keys() - self._only_steps
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
         """Make an understanding fit the domain; also say what had to be dropped or repaired."""
@@ -53,6 +60,8 @@ class Validation:
         if understanding.source is Source.SYSTEM2 and spec is not None:
             grounding = Grounding(self._extractor, context, understanding.text)
             slots = _keep_founded(slots, spec, grounding, problems)
+            slots = self._exchange(understanding.slots, slots, spec, context, grounding)
+            slots = self._read_again(slots, spec, context, grounding)
             refers = any(grounding.refers(one.value, spec.slots.get(name)) for name, one in slots.items())
             understanding = replace(understanding, refers=refers)
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
@@ -60,7 +69,10 @@ class Validation:
             if kind in _OF_ACTIVE and any(mention.is_open for mention in slots.values()):
                 kind = MessageKind.CORRECTION  # what was given before is no longer wanted as it is
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
-        checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
+        given = (understanding.kind, understanding.flows, understanding.slots, understanding.intent)
+        checked = understanding
+        if given != (kind, flows, slots, intent):
+            checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
         if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
             checked = replace(checked, target=spec.dact)
         return checked, problems
@@ -72,7 +84,19 @@ class Validation:
         problems: list[str] = []
         return self._check_slots(slots, spec, context, problems), problems
 
-    def _check_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
+    def _check_flows(self, flows: tuple[FlowScore, ...], problems: list[str]) -> tuple[FlowScore, ...]:
+        before = (-1.0, Dact(""))
+        for flow in flows:
+            here = (-flow.score, flow.dact)
+            if not (before < here <= (0.0, flow.dact) and flow.dact in self._asked_for):
+                break
+            before = here
+        else:
+            if len({flow.dact for flow in flows}) == len(flows) <= MOST_FLOWS:
+                return flows
+        return self._mend_flows(flows, problems)
+
+    def _mend_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
         for flow in flows:
             if flow.dact not in self._flows:
@@ -117,6 +141,38 @@ class Validation:
                 problems.append(f"{name}: {judged.invalid}")
             checked[name] = judged
         return checked
+
+    def _exchange(
+        self,
+        given: Mapping[str, Mention],
+        slots: Mapping[str, Mention],
+        spec: FlowSpec,
+        context: NluContext,
+        grounding: Grounding,
+    ) -> dict[str, Mention]:
+        """Put two values in each other's place that a model has exchanged: each is none where it is, and one there."""
+        changed = dict(slots)
+        wrong = [name for name, one in slots.items() if name in spec.slots and one.value is None]
+        for one, other in combinations(wrong, 2):
+            turned = {one: given[other], other: given[one]}
+            judged = {
+                name: self._judge(mention, spec.slots[name], context) for name, mention in turned.items()
+            }
+            if all(mention.value is not None for mention in judged.values()) and judged == _keep_founded(
+                judged, spec, grounding, []
+            ):
+                changed |= judged
+        return changed
+
+    def _read_again(
+        self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, grounding: Grounding
+    ) -> dict[str, Mention]:
+        """Read in the words what a model has given a slot a wrong value for, where they have but one for it."""
+        wrong = {name for name, one in slots.items() if name in spec.slots and (one.is_open or one.invalid)}
+        taken = [one.value for one in slots.values() if one.value is not None]
+        read = {name: grounding.read_again(spec.slots[name], spec, wrong, taken) for name in wrong}
+        found = {name: self._judge(one, spec.slots[name], context) for name, one in read.items() if one}
+        return {**slots, **{name: one for name, one in found.items() if one.value is not None}}
 
     def _judge(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention:
         if mention.value is None or mention.invalid is not None:
@@ -186,12 +242,16 @@ def _keep_founded(
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)
-        is_judged = slot is not None and slot.grounded and mention.value is not None
-        if slot is None or not is_judged or grounding.is_founded(mention.value, slot, spec):
+        if slot is None or mention.value is None:
             kept[name] = mention
-        else:
+        elif slot.grounded and not grounding.is_founded(mention.value, slot, spec):
             problems.append(f"{name}: nobody has said {str(mention.value)[:60]!r}.")
             kept[name] = Mention(None, mention.text)
+        elif grounding.is_contradicted(mention.value, slot, spec):
+            problems.append(f"{name}: the words count something else by {str(mention.value)[:60]!r}.")
+            kept[name] = Mention(None, mention.text)
+        else:
+            kept[name] = mention
     return kept
 
 
@@ -218,10 +278,15 @@ def _reconsider(
     is_foreign = kind is MessageKind.TASK and named.isdisjoint(asked)
     if context.active is not None:
         is_own = named <= context.active.slots.keys()
-        return MessageKind.SLOT_VALUE if is_own and (is_foreign or kind is MessageKind.CHITCHAT) else kind
+        is_new = is_own and any(
+            context.values.get(name) != one.value for name, one in understanding.slots.items()
+        )
+        is_more = kind is MessageKind.CANCELLATION and is_new and not gives_up(understanding.text)
+        is_value = is_foreign or is_more or kind is MessageKind.CHITCHAT
+        return MessageKind.SLOT_VALUE if is_own and is_value else kind
     last = next((past.spec for past in context.completed), None)
     is_again = last is not None and last.family is Family.READ and named <= last.slots.keys()
-    is_else = is_foreign or kind is MessageKind.CANCELLATION
+    is_else = is_foreign or kind in _OF_NO_VALUES
     return MessageKind.CORRECTION if is_again and is_else else kind
 
 

@@ -54,11 +54,12 @@ Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
 def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
     """Gather the inputs of one call; what is required and not there is looked for among rows."""
     known, arguments = run.flow.values(), Arguments({})
+    slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
     for name in tool.inputs:
-        slot = use.slot_mapping.get(name, name)
-        value = known.get(slot) if slot in run.flow.spec.slots else None
+        slot = mapping.get(name, name)
+        value = known.get(slot) if slot in slots else None
         if value is None:
-            value = run.data.get(name)
+            value = data.get(name)
         if value is None and name in tool.required:
             rows = _find_rows(run.data, name)
             if rows is None:
@@ -145,7 +146,11 @@ class Choices:
 
     def keep(self, run: Execution) -> JsonObject:
         """Keep what earlier tools found that is still needed after the user's yes: the short values."""
-        return {name: value for name, value in run.data.items() if is_short(value)}
+        return {
+            name: value
+            for name, value in run.data.items()
+            if (len(value) <= SHORT_TEXT if type(value) is str else isinstance(value, (bool, int, float)))
+        }
 
     def label(self, run: Execution, row: JsonObject) -> str:
         """Name one row when the user has to choose."""

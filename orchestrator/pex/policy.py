@@ -37,18 +37,25 @@ class BasePolicy(Choices):
         """Take the steps in their order; the last one, `recover`, chooses what is to be done about a failure."""
         _close_answered_questions(run)
         ending: Ending | None = await undo_first(run) if UNDO in run.flow.notes else None
-        for step in steps.STEPS[:-1]:
-            if ending is None:
-                ending = await getattr(self, step.__name__)(run)
+        for name in _STEPS if ending is None else ():
+            ending = await getattr(self, name)(run)
+            if ending is not None:
+                break
         if isinstance(ending, Failed):
             ending = await self.recover(run, ending)
         _keep_latest_question(run)
         return ending or (Completed() if run.warning is None else Partial(run.warning))
 
 
+_STEPS = tuple(step.__name__ for step in steps.STEPS[:-1])
+
+
 def _close_answered_questions(run: Execution) -> None:
     """Close the questions about slots that hold a value by now, or of whose group another one does."""
-    handler, needed = run.context.changes.state.ambiguity, {slot.name for slot in run.flow.open_slots()}
+    handler = run.context.changes.state.ambiguity
+    if not handler.open:
+        return
+    needed = {slot.name for slot in run.flow.open_slots()}
     for entry in list(handler.open):
         slot = run.flow.slot(entry.slot or "") if entry.flow_id == run.flow.flow_id else None
         in_group = slot is not None and slot.group is not None and slot.name not in needed

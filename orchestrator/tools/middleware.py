@@ -232,13 +232,20 @@ class TimeOut:
         spec = request.spec
         if self._orphans.too_many(spec.tool_id):
             return ToolError(FailureCategory.TIMEOUT, f"{spec.name} does not answer at the moment.")
-        future = asyncio.ensure_future(inner(request))
+        loop = asyncio.get_running_loop()
+        future, waiter = asyncio.ensure_future(inner(request)), loop.create_future()
+        wake = partial(_wake, waiter)
+        timer = loop.call_later(spec.timeout_ms / 1000, wake)
+        future.add_done_callback(wake)
         try:
-            done, _ = await asyncio.wait((future,), timeout=spec.timeout_ms / 1000)
+            await waiter
         except asyncio.CancelledError:
             self._abandon(request.spec.tool_id, future)
             raise
-        if done and not future.cancelled():
+        finally:
+            timer.cancel()
+            future.remove_done_callback(wake)
+        if future.done() and not future.cancelled():
             return future.result()
         self._abandon(request.spec.tool_id, future)
         return ToolError(FailureCategory.TIMEOUT, f"{spec.name} did not answer in time.", undecided=True)
@@ -247,6 +254,11 @@ class TimeOut:
         """Cancel what can be cancelled; the rest goes on as an orphan."""
         future.cancel()
         self._orphans.add(tool_id, future)
+
+
+def _wake(waiter: asyncio.Future[None], *_: object) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class OutputCheck:
@@ -271,7 +283,7 @@ class OutputCheck:
         return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
-        longest = max((len(value) for value in data.values() if isinstance(value, str)), default=0)
+        longest = max([len(value) for value in data.values() if type(value) is str], default=0)
         if longest > self._max_bytes:  # it need not be written out to be seen
             return f"It has more than {longest} bytes, and {self._max_bytes} are taken in."
         try:

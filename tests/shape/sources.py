@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,12 @@ def files(*folders: str) -> Iterator[Path]:
 
 def python_files(*folders: str) -> Iterator[Path]:
     return (path for path in files(*folders) if path.suffix == ".py")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Parse a file once for all measures."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def name_of(path: Path) -> str:

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from tests.shape.sources import files, name_of, python_files
+from tests.shape.sources import files, name_of, python_files, tree_of
 
 FILE_LINES: Final = 350
 FUNCTION_LINES: Final = 60
@@ -53,11 +53,6 @@ RIGHTLY_SAID: Final = re.compile(r"standing_orders?|patience_s", re.IGNORECASE)
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
-
-
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache

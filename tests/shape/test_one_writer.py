@@ -22,7 +22,7 @@ from orchestrator.dialogue.records import (
 )
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.state import DialogueState
-from tests.shape.sources import name_of, python_files
+from tests.shape.sources import name_of, python_files, tree_of
 
 RECORDS: Final = (
     *(DialogueState, Prediction, History, Intake, Flags, DigressionRecord, FlowStack),
@@ -64,10 +64,11 @@ def changed_fields(tree: ast.AST) -> Iterator[ast.Attribute]:
 
 
 def writes(path: Path) -> Iterator[str]:
-    for node in changed_fields(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in changed_fields(tree_of(path)):
+        if node.attr not in FIELDS:
+            continue
         held_by = ast.unparse(node.value)
-        is_other = any(held_by == other or held_by.endswith(f".{other}") for other in OTHERS)
-        if node.attr in FIELDS and not is_other:
+        if not any(held_by == other or held_by.endswith(f".{other}") for other in OTHERS):
             yield f"{name_of(path)}:{node.lineno}: {held_by}.{node.attr}"
 
 

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.extras import explain_missing, extra_of
-from tests.shape.sources import REPOSITORY, name_of, python_files
+from tests.shape.sources import REPOSITORY, name_of, python_files, tree_of
 
 OWN = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley", "benchmarks", "tests"}
 # Each part with the extra that it is installed by; None is what everybody gets. The longest name that fits counts.
@@ -70,7 +70,7 @@ def declared() -> dict[str, set[str | None]]:
 def imported(path: Path) -> set[str]:
     """Collect the modules of others that a file imports, early or late, by their first name."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -21,7 +21,7 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
     if entry is None:
-        if not choose_row(turn):
+        if not choose_row(turn, understood.text):
             nothing_open(turn)
     elif PROPOSED in entry.metadata and is_plain(turn, understood):
         decide(turn, entry.metadata[PROPOSED])

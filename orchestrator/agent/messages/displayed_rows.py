@@ -9,6 +9,7 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.nlu.nlu_context import find_rows_at_hand
 from orchestrator.nlu.readers.row_questions import asks_for_another, find_asked_fields
+from orchestrator.nlu.text import key_of
 from orchestrator.pex.calls.consent import read_candidate
 from orchestrator.res.wording import name_slot, name_task
 from orchestrator.types import JsonObject
@@ -68,8 +69,11 @@ def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:
     return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None
 
 
-def choose_row(turn: RunningTurn) -> bool:
-    """Take agreement without a question for choosing the row that is talked about; offers what may come next."""
+def choose_row(turn: RunningTurn, text: str) -> bool:
+    """Take agreement without a question for choosing a row; offers what may come next.
+
+    It is the one row that the words name ("I prefer the Old Mill"), else the one that is talked about.
+    """
     state, flows = turn.changes.state, turn.context.world.domain.flows
     listed = state.shown
     last = state.find_completed()
@@ -82,7 +86,11 @@ def choose_row(turn: RunningTurn) -> bool:
     ]
     if len(next_ones) != 1:
         return False
-    turn.changes.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.current))
+    said = f" {key_of(text)} "
+    named = {at for at, row in enumerate(listed.rows) if f" {key_of(str(row.get(listed.key)))} " in said}
+    place = named.pop() if len(named) == 1 else listed.place
+    state.talk_about(place)
+    turn.changes.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
     state.ambiguity.declare(
         Level.PARTIAL,
         options=[Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})],

@@ -61,25 +61,19 @@ class Gazetteer:
     def find(self, utterance: Utterance) -> list[Found]:
         """Find the longest known names, left to right; one Found for each kind that knows the name."""
         words = utterance.words
-        longest, names = self._longest, self._names
-        found: list[Found] = []
-        index, count = 0, len(words)
-        while index < count:
-            reach = longest.get(words[index])
-            step = 1
-            if reach:
-                for last in range(min(index + reach, count), index, -1):
-                    hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
-                    if hits is not None:
-                        start, end = utterance.starts[index], utterance.ends[last - 1]
-                        if words[index] in self._codes and not utterance.text[start:end].isupper():
-                            break  # "let" and "yes" are words; LET and YES are airports
-                        found.extend(
-                            Found(start, end, kind, reading_of(values)) for kind, values in hits.items()
-                        )
-                        step = last - index
-                        break
-            index += step
+        names, found, until = self._names, list[Found](), 0
+        for index, reach in enumerate(map(self._longest.get, words)):
+            if reach is None or index < until:
+                continue
+            for last in range(min(index + reach, len(words)), index, -1):
+                hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
+                if hits is not None:
+                    start, end = utterance.starts[index], utterance.ends[last - 1]
+                    if words[index] in self._codes and not utterance.text[start:end].isupper():
+                        break  # "let" and "yes" are words; LET and YES are airports
+                    found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
+                    until = last
+                    break
         return found
 
     def lookup(self, kind: str, text: str) -> tuple[Json, ...]:

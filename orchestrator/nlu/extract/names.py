@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Reading
+from orchestrator.nlu.extract.numbers import DIGIT
 from orchestrator.nlu.text import Utterance, word_set
 
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
@@ -30,13 +31,13 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
     of a sentence, where capitals mean nothing.
     """
     text, starts, ends, words = utterance.text, utterance.starts, utterance.ends, utterance.words
-    if text.isupper():
+    if text.isupper() or text.islower():
         return []
     found: list[Found] = []
     blocked = {token for item in typed for token in range(*utterance.token_span(item.start, item.end))}
     index, count = 0, len(words)
     while index < count:
-        if index in blocked or not _begins(text, starts, words, index, common):
+        if not text[starts[index]].isupper() or index in blocked or not _begins(words, index, common):
             index += 1
             continue
         last = _extent(text, starts, words, index)
@@ -52,8 +53,9 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
     return found
 
 
-def _begins(text: str, starts: list[int], words: list[str], index: int, common: frozenset[str]) -> bool:
-    if not text[starts[index]].isupper() or words[index] in _NEVER:
+def _begins(words: list[str], index: int, common: frozenset[str]) -> bool:
+    """Say whether a word with a capital begins a name."""
+    if words[index] in _NEVER:
         return False
     opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
     if not opening:
@@ -125,6 +127,8 @@ def find_quotes(utterance: Utterance) -> list[Found]:
 
 def find_codes(utterance: Utterance) -> list[Found]:
     """Find codes such as booking references: letters and digits mixed. Value: upper case."""
+    if DIGIT.search(utterance.text) is None:
+        return []
     return [
         Found(match.start(), match.end(), CODE, Reading(match.group().upper()))
         for match in _CODE.finditer(utterance.text)
@@ -133,7 +137,8 @@ def find_codes(utterance: Utterance) -> list[Found]:
 
 def find_pairs(utterance: Utterance) -> list[Found]:
     """Find "key: value" and "key=value"; all of a message make one object."""
-    matches = list(_PAIR.finditer(utterance.text))
+    text = utterance.text
+    matches = list(_PAIR.finditer(text)) if "=" in text or ":" in text else []
     if not matches:
         return []
     value = {match.group(1): match.group(2).strip('"') for match in matches}
@@ -148,11 +153,15 @@ def find_patterns(
     An ordinary word and a number after it are no code: "make it 1" names no flight IT 1.
     """
     text = utterance.text
+    capitals = text.upper() if text.isascii() else text
     found: list[Found] = []
     for kind, pattern in patterns.items():
-        matches = list(pattern.finditer(text))
-        if not matches and text.isascii():
-            matches = list(pattern.finditer(text.upper()))
+        if pattern.search(text) is not None:
+            matches = pattern.finditer(text)
+        elif pattern.search(capitals) is not None:
+            matches = pattern.finditer(capitals)
+        else:
+            continue
         found += [
             Found(match.start(), match.end(), kind, Reading(match.group()))
             for match in matches

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.extract.found import MONEY, NUMBER, RANGE, Found, Reading
+from orchestrator.nlu.extract.found import MONEY, NUMBER, RANGE, Candidate, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
 
 UNITS: dict[str, int] = {
@@ -22,6 +22,7 @@ SCALES: dict[str, int] = {"hundred": 100, "thousand": 1_000, "million": 1_000_00
 GROUPS: dict[str, int] = {"couple": 2, "pair": 2, "dozen": 12}
 WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES) | frozenset(GROUPS)
 
+DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(
     r"(?<![\w.,])(?<![A-Za-z]-)[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,6})?(?![\w]|[.,]\d)"
 )
@@ -51,7 +52,7 @@ def find_numbers(utterance: Utterance) -> list[Found]:
     """Find numbers written in digits ("1,200", "-3.5") and in words ("twenty five", "a couple")."""
     found = [
         Found(match.start(), match.end(), NUMBER, Reading(to_number(match.group())))
-        for match in _DIGITS.finditer(utterance.text)
+        for match in (_DIGITS.finditer(utterance.text) if DIGIT.search(utterance.text) else ())
     ]
     words = utterance.words
     if WORDS.isdisjoint(words):
@@ -117,6 +118,8 @@ def _joins(words: list[str], index: int, first: int) -> bool:
 def find_ranges(utterance: Utterance) -> list[Found]:
     """Find ranges: "between 100 and 200", "2-4", "under 300", "at least 3". Value: [low, high], open ends null."""
     text = utterance.text
+    if DIGIT.search(text) is None:
+        return []
     found: list[Found] = []
     for pattern in _RANGES:
         for match in pattern.finditer(text):
@@ -198,6 +201,7 @@ _PEOPLE = word_set(
     "friends colleagues sisters brothers sons daughters kids children babies toddlers cousins adults"
 )
 _PARENTS = word_set("parents grandparents")
+_NAMED = _PERSON | _PEOPLE | _PARENTS
 _SELF = word_set("me myself i")
 _OWNERS = word_set("my our his her their the")
 _JOINS = word_set("and plus with , &")
@@ -206,10 +210,12 @@ _FAMILY = re.compile(r"\b(?:family|group|party) of (\w+)\b", re.IGNORECASE)
 
 def count_people(utterance: Utterance) -> tuple[int, str] | None:
     """Count who comes along, the speaker included where they are; gives the words too. None: nobody is named."""
-    family = _FAMILY.search(utterance.text)
+    words = utterance.words
+    family = _FAMILY.search(utterance.text) if "of" in words else None
     if family is not None and (number := _small_number(family[1].lower())) is not None:
         return number, family.group()
-    words = utterance.words
+    if _NAMED.isdisjoint(words):
+        return None
     for first in range(len(words)):
         last, people, named = _chain(words, first)
         if named:
@@ -234,6 +240,22 @@ def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, M
         if first >= 0 and words[first] in _ONE:
             counted[things[thing]] = Mention(1, utterance.surface(first, place + 1))
     return counted
+
+
+_BEFORE_PRONOUN = word_set(
+    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
+)
+_AFTER_PRONOUN = word_set("way of that which in near with")
+
+
+def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
+    """Tell whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
+    words, first = utterance.words, candidate.first
+    if candidate.last != first + 1 or words[first] != "one":
+        return False
+    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
+    compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
+    return compared or before in _BEFORE_PRONOUN or after in _AFTER_PRONOUN
 
 
 def _chain(words: list[str], first: int) -> tuple[int, int, bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import methodcaller
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
@@ -23,9 +24,10 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The compiled patterns with what each leads to."""
+    """The compiled patterns with what each leads to; most messages match none of `compiled`."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
+    compiled: tuple[re.Pattern[str], ...]
     intents: Mapping[Dact, str]
     answers: Mapping[str, Answer]
 
@@ -45,17 +47,21 @@ class Commands:
             if development or not command.development
         )
         intents = {dact: spec.intent for dact, spec in flows.items()}
-        return cls(patterns, intents, {answer.name: answer for answer in answers})
+        return cls(
+            patterns,
+            tuple(pattern for pattern, _ in patterns),
+            intents,
+            {answer.name: answer for answer in answers},
+        )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message as a command; None when no pattern matches it whole."""
         text = message.text
-        if len(text) > LONGEST_COMMAND:
+        if len(text) > LONGEST_COMMAND or not any(map(methodcaller("fullmatch", text), self.compiled)):
             return None
-        completed = context.completed[0].spec.dact if context.completed else None
         for pattern, command in self.patterns:
             match = pattern.fullmatch(text)
-            if match is not None and (not command.after or completed in command.after):
+            if match is not None and (not command.after or _is_after(command, context)):
                 return Reading(self._understand(text, command, match))
         return None
 
@@ -71,6 +77,10 @@ class Commands:
         dact = Dact(command.flow)
         flows, intent = (FlowScore(dact, 1.0),), self.intents.get(dact)
         return Understanding(MessageKind.TASK, Source.COMMAND, text, intent, flows, slots)
+
+
+def _is_after(command: Command, context: NluContext) -> bool:
+    return bool(context.completed) and context.completed[0].spec.dact in command.after
 
 
 def make(setup: ReaderSetup) -> Reader | None:

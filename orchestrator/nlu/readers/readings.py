@@ -11,7 +11,7 @@ from functools import cached_property
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
-from orchestrator.nlu.classifier import Opinion, delexicalize
+from orchestrator.nlu.classifier import Opinion, Weighed, delexicalize, weigh
 from orchestrator.nlu.extract.answers import read_new_text
 from orchestrator.nlu.extract.extractor import is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
@@ -28,7 +28,7 @@ from orchestrator.nlu.leftovers import (
     sure_of_answer,
     unexplained,
 )
-from orchestrator.nlu.message_kind import Evidence, Weighed, is_bare, weigh
+from orchestrator.nlu.message_kind import Evidence, is_bare
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Learnt, Reading
 from orchestrator.nlu.readers import references, withdrawals
@@ -82,7 +82,7 @@ class Case:
         """Give shares by label of the classifier, whatever the context."""
         return self._opinion.probabilities
 
-    @property
+    @cached_property
     def asks_text(self) -> bool:
         """Tell whether the user was asked for words of their own, which may be any."""
         active = self.context.active
@@ -92,7 +92,7 @@ class Case:
     @cached_property
     def weighed(self) -> Weighed:
         """Weigh the shares in the context of the message."""
-        return weigh(self._opinion.probabilities, self.context)
+        return weigh(self._opinion, self.context)
 
     @cached_property
     def evidence(self) -> Evidence:
@@ -155,9 +155,10 @@ def _read_new_text(case: Case) -> Reading | None:
 def _read_withdrawal(case: Case) -> Reading | None:
     """Take the message for what is no longer wanted, or for the wish to talk to a person instead."""
     text, context, system1 = case.utterance.text, case.context, case.system1
-    refused = None if case.asks_text else withdrawals.refused_part(text)
-    if not case.asks_text and refused is None and withdrawals.FOR_PERSON.search(text):
-        return Reading(withdrawals.wish_for_person(text))
+    refused = None if case.asks_text else withdrawals.refused_part(case.utterance)
+    may_wish = not (case.asks_text or refused or withdrawals.PERSONS.isdisjoint(case.utterance.words))
+    if may_wish and (wish := withdrawals.wish_for_person(text)):
+        return Reading(wish)
     stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
     if stopped is not None:
         read = stopped

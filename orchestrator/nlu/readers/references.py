@@ -124,8 +124,9 @@ def list_others(
     if active is None or question.slot is not None or not question.is_open:
         return None
     for flow in flows.values():
-        spec = next((rows[use.tool_id] for use in flow.tools if use.tool_id in rows), None)
-        if spec is None or spec.key not in active.slots or flow.family is not Family.READ:
+        tools = flow.tools if flow.family is Family.READ else ()
+        spec = next((rows[use.tool_id] for use in tools if use.tool_id in rows), None)
+        if spec is None or spec.key not in active.slots:
             continue
         shown = Shown(flow.tools[0].tool_id, flow.dact, spec.key, [{}])
         message = Message(utterance, shown, spec, None)
@@ -173,6 +174,8 @@ def _at(message: Message, index: int, places: set[int]) -> Reference:
 
 def _by_comparison(message: Message) -> Reference | None:
     words = message.utterance.words
+    if message.spec.cues.isdisjoint(words):
+        return None
     text = f" {' '.join(words)} "
     for name, field in message.spec.fields.items():
         for direction, said in enumerate((field.less, field.more)):
@@ -205,8 +208,7 @@ def _by_value(message: Message) -> Reference | None:
     for name in message.spec.fields:
         hits: dict[int, set[int]] = {}
         for index, row in enumerate(message.shown.rows):
-            places = _places_of(message, row.get(name))
-            if places:
+            if places := _places_of(message, row.get(name)):
                 hits[index] = places
         places = set[int]().union(*hits.values()) if hits else set[int]()
         if hits and _DEEDS.issuperset(_telling(message, places)):
@@ -219,10 +221,8 @@ def _places_of(message: Message, value: Json) -> set[int]:
     words = message.utterance.words
     if isinstance(value, str):
         key = _words_of(value)
-        for said in (
-            key,
-            key[:1] if key[0].isalpha() and len(key[0]) > 2 else key,
-        ):  # "the ITA one" of ITA Airways
+        is_short = key[0].isalpha() and len(key[0]) > 2  # "the ITA one" of ITA Airways
+        for said in (key, key[:1] if is_short else key) if key[0] in words else ():
             for first in range(len(words) - len(said) + 1):
                 if words[first : first + len(said)] == said:
                     return set(range(first, first + len(said)))

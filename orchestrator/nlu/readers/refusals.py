@@ -6,7 +6,7 @@ The guard of languages is no identification: short and unclear texts pass. Langu
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,6 +22,8 @@ _ROLE_MARKERS = re.compile(
     r"|(?:^|\n)\s{0,8}(?:system|assistant)\s{0,4}:\s|\x02|\x03|<\/?(?:system|assistant|tool_call|function_call)>",
     re.IGNORECASE,
 )
+_OF_MARKERS = ("<", "[", ":", "\x02", "\x03")
+"""Signs of which each marker has one."""
 _SINGLE_WORDS = frozenset("yn")
 _SHOWN = 200
 """Characters of a message that is too long to be kept."""
@@ -63,13 +65,21 @@ def _says_nothing(_rules: Rules, message: Message, _context: NluContext) -> bool
 
 
 def _has_reserved_tokens(rules: Rules, message: Message, _context: NluContext) -> bool:
-    return any(_imitates_a_role(text, rules.guardrails) for text in (message.raw, message.text))
+    texts = (message.raw,) if message.raw == message.text else (message.raw, message.text)
+    reserved = _in_small_letters(rules.guardrails.reserved_tokens)
+    return any(_imitates_a_role(text, reserved) for text in texts)
 
 
-def _imitates_a_role(text: str, guardrails: Guardrails) -> bool:
+@lru_cache(maxsize=64)
+def _in_small_letters(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(token.lower() for token in tokens)
+
+
+def _imitates_a_role(text: str, reserved: Iterable[str]) -> bool:
     folded = text.lower()
-    reserved = any(token.lower() in folded for token in guardrails.reserved_tokens)
-    return reserved or _ROLE_MARKERS.search(text) is not None
+    if any(map(folded.__contains__, reserved)):
+        return True
+    return any(map(text.__contains__, _OF_MARKERS)) and _ROLE_MARKERS.search(text) is not None
 
 
 def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
@@ -170,10 +180,11 @@ def is_supported(text: str, languages: tuple[str, ...]) -> bool:
     words = [word.lower() for word in _WORD.findall(text[:_READ])]
     if len(words) < _FEW_WORDS:
         return True
-    hits = Counter(code for word in words for code in _LANGUAGES_OF.get(word, ()))
     known = [code for code in languages if code in _STOP_WORDS]
-    if not known:
+    of_some = [codes for codes in map(_LANGUAGES_OF.get, words) if codes is not None]
+    if not known or 2 * sum(known[0] in codes for codes in of_some) > len(of_some):
         return True
+    hits = Counter(code for codes in of_some for code in codes)
     ours = max(hits[code] for code in known)
     others = max((count for code, count in hits.items() if code not in languages), default=0)
     return others < 2 or ours * 2 > others

@@ -18,10 +18,11 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.nlu.extract.dates import WEEKDAYS
 from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.extract.numbers import is_pronoun
 from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.references import ORDINALS
-from orchestrator.nlu.slot_assignment import is_negated, is_pronoun
+from orchestrator.nlu.slot_assignment import is_negated
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, Json
@@ -34,6 +35,11 @@ _REFUSAL = re.compile(
 _NEGATED = re.compile(
     r"\b(?:not|no longer|never|(?:do|does|did|wo|ca|is|would|should|could)n['’]?t)\b", re.IGNORECASE
 )
+_NEGATING = word_set(
+    "not longer never don't don’t dont doesn't doesn’t doesnt didn't didn’t didnt won't won’t wont can't can’t cant "
+    "isn't isn’t isnt wouldn't wouldn’t wouldnt shouldn't shouldn’t shouldnt couldn't couldn’t couldnt"
+)
+"""The words of which one is in all that is negated."""
 _ELSE = re.compile(
     r"\b(?:but|rather|instead|want .* want|else|change|only|anything|nothing)\b|\?", re.IGNORECASE
 )
@@ -57,7 +63,7 @@ _BEGINNING = (
     r"(?:(?:ok|okay|no|hi|hello|hey|sorry|please|actually|then|so|but|why|can|can['’]?t|could|may|would|will|is|it|"
     r"possible|there|a|any|way|i|i['’]d|we|you|let|me|us|really|just|rather|like|want|need|wish|have|to)\W+)*"
 )
-FOR_PERSON = re.compile(
+_FOR_PERSON = re.compile(
     rf"{_BEGINNING}(?:talk|speak|chat|write|get through|(?:put|connect|pass|transfer|hand) (?:me|this)(?: over)?|get me"
     r"|give me|want|need|call)"
     r"\s*(?:to|with|for)?\s*(?:an?|the|some|your)?\s*(?:real|live|actual|other)?\s*"
@@ -67,9 +73,16 @@ FOR_PERSON = re.compile(
     re.IGNORECASE,
 )
 """The wish to talk to a person, also behind a complaint; "remind me to talk to somebody" is none."""
+PERSONS = word_set(
+    "human person people agent operator somebody someone representative employee colleague staff support manager "
+    "supervisor boss"
+)
 
 
-def wish_for_person(text: str) -> Understanding:
+def wish_for_person(text: str) -> Understanding | None:
+    """Read the wish to talk to a person; there is none where none of the `PERSONS` is named."""
+    if _FOR_PERSON.search(text) is None:
+        return None
     return Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
 
 
@@ -82,8 +95,11 @@ def stop_now(text: str, context: NluContext) -> Understanding | None:
     return None
 
 
-def refused_part(text: str) -> str | None:
+def refused_part(utterance: Utterance) -> str | None:
     """Cut "I do not want to" out of a message; None when it refuses nothing, or wants something else instead."""
+    text = utterance.text
+    if _NEGATING.isdisjoint(utterance.words):
+        return None
     if _REFUSAL.search(text) is None or _NEGATED.search(text) is None or _ELSE.search(text) is not None:
         return None
     return _REFUSAL.sub(" ", text)

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.classifier import LinearModel, delexicalize, features_of
+from orchestrator.nlu.classifier import LinearModel, context_features, delexicalize, features_of
 from orchestrator.nlu.extract.extractor import Extractor, is_listed, kinds_by_slot, kinds_of, value_kind
 from orchestrator.nlu.extract.found import NAME, NUMBER, Candidate, Reading
 from orchestrator.nlu.linear import Examples, fit
-from orchestrator.nlu.slot_assignment import NO_SLOT, context_features, first_score, fits
+from orchestrator.nlu.slot_assignment import NO_SLOT, first_score, fits
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from orchestrator.nlu.training.examples import Example
 from orchestrator.types import Dact

@@ -133,13 +133,14 @@ async def _read_documents(context: TurnContext, question: str) -> JsonObject:
 
 
 async def write_note(
-    run: Execution, text: str, kind: NoteKind = NoteKind.FINDING, *, by_skill: bool = False
+    run: Execution, *texts: str, kind: NoteKind = NoteKind.FINDING, by_skill: bool = False
 ) -> None:
-    """Leave a note, with the labels of what it was made from."""
+    """Leave a note, or several, with the labels of what they were made from."""
     state, flow = run.context.changes.state, run.flow
     tools = run.tools.find_all(flow.spec.tools)
     labels = label_work(state, flow, tools, text=run.context.text, by_skill=by_skill or run.by_skill)
-    await run.context.recall.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))
+    for text in texts:
+        await run.context.recall.notes.write(flow, Note(text, flow.dact, state.turn, labels, kind))
 
 
 def _read_flows(run: Execution, operation: str, task: str | None) -> JsonObject:

@@ -24,7 +24,7 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
         failed = await _frame(run, policy) if run.has_result else None
         return None if run.has_effect else failed  # what is done stays done, also where it cannot be shown
     if run.data:
-        await write_note(run, say_found(run), NoteKind.RESULT)
+        await write_note(run, say_found(run), kind=NoteKind.RESULT)
         run.noted = True
     return None
 

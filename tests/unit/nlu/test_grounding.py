@@ -13,8 +13,9 @@ from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind,
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.readers.second_look import SecondLook
 from orchestrator.nlu.validate import Validation
-from tests.unit.nlu.flights import BOOK, SEARCH, TODAY, booking, confirming, system1
+from tests.unit.nlu.flights import BOOK, SEARCH, TODAY, booking, confirming, nothing_open, system1
 from tests.unit.nlu.test_modules import FLOW_MAP
 
 VENUE = SlotSpec("venue", "exact", open=True, grounded=True)
@@ -109,7 +110,13 @@ def test_values_of_a_task_that_nobody_works_on_ask_for_it(kind: MessageKind) -> 
 
 
 @pytest.mark.parametrize(
-    ("kind", "dact"), [(MessageKind.CANCELLATION, "search_flights"), (MessageKind.TASK, "check_booking")]
+    ("kind", "dact"),
+    [
+        (MessageKind.CANCELLATION, "search_flights"),
+        (MessageKind.CHITCHAT, "search_flights"),
+        (MessageKind.DENIAL, "search_flights"),
+        (MessageKind.TASK, "check_booking"),
+    ],
 )
 def test_values_of_what_was_looked_up_look_it_up_again(kind: MessageKind, dact: str) -> None:
     context = replace(told(), completed=(PastFlow(SEARCH, {"origin": "OSL", "date": "2026-11-21"}),))
@@ -137,3 +144,148 @@ def test_words_that_are_another_slots_value_leave_no_row_open() -> None:
     assert read(Source.SYSTEM2, text).with_undecided(read(Source.SYSTEM1, text, flight=rows)).slots == {
         "flight": rows
     }
+
+
+ROOMS = SlotSpec("number_of_rooms", "category", values=("1", "2", "3"))
+DAYS = SlotSpec("stay_length", "number", description="Length of stay in days")
+PLACE = SlotSpec("place", "exact", open=True, grounded=True)
+STAY = replace(BOOK, dact="book_room", slots={one.name: one for one in (ROOMS, DAYS, DAY, PLACE)})
+
+
+@pytest.mark.parametrize(
+    ("slot", "value", "text", "contradicted"),
+    [
+        (DAYS, 3, "three rooms, and I will stay for 5 days", True),
+        (ROOMS, "2", "three rooms, and I will stay for 5 days", True),
+        (DAYS, 5, "three rooms, and I will stay for 5 days", False),
+        (DAYS, 2, "two rooms please", True),
+        (ROOMS, "2", "for me and my wife", False),
+        (ROOMS, "3", "two more rooms", False),
+        (ROOMS, "1", "1 hotel room with a view", False),
+        (ROOMS, "3", "two rooms for us and one room for Ann", False),
+        (DAYS, 7, "for a week", False),
+    ],
+)
+def test_a_number_counts_what_the_words_count_by_it(
+    slot: SlotSpec, value: object, text: str, contradicted: bool
+) -> None:
+    """PX-18: two numbers that a model has exchanged are not offered as they are."""
+    assert Grounding(system1().extractor, told(), text).is_contradicted(value, slot, STAY) is contradicted
+
+
+def stay(kind: MessageKind, context: NluContext, text: str, **slots: object) -> Understanding:
+    mentions = {name: Mention(value, str(value)) for name, value in slots.items()}
+    understood = Understanding(
+        kind, Source.SYSTEM2, text, flows=(FlowScore("book_room", 0.9),), slots=mentions
+    )
+    flows = {**FLOW_MAP, "book_room": STAY}
+    return Validation(flows, EVERY_TYPE, system1().extractor).validate(understood, context)[0]
+
+
+def values(understood: Understanding) -> dict[str, object]:
+    return {name: one.value for name, one in understood.slots.items()}
+
+
+def test_numbers_that_a_model_has_exchanged_are_read_in_the_words() -> None:
+    text = "I need three rooms, and will stay for 5 days"
+    result = stay(MessageKind.TASK, told(), text, number_of_rooms="5", stay_length="3")
+    assert values(result) == {"number_of_rooms": "3", "stay_length": 5}
+
+
+def test_values_that_are_none_where_a_model_has_put_them_change_places() -> None:
+    result = stay(MessageKind.TASK, told(), "2 rooms on the 1st", number_of_rooms="2026-12-01", day="2")
+    assert values(result) == {"number_of_rooms": "2", "day": "2026-12-01"}
+
+
+@pytest.mark.parametrize(("text", "day"), [("on the 1st", "2026-12-01"), ("on the 1st or the 3rd", None)])
+def test_what_nobody_said_is_read_in_the_words_where_they_leave_no_choice(text: str, day: str | None) -> None:
+    assert values(stay(MessageKind.TASK, told(), text, day="2026-12-20")) == {"day": day}
+
+
+def test_a_bare_name_is_not_taken_for_what_nobody_said() -> None:
+    """ "As" is no place."""
+    assert values(stay(MessageKind.TASK, told(), "As soon as possible", place="Sea View")) == {"place": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("on Sunday", MessageKind.SLOT_VALUE), ("not on Sunday, stop", MessageKind.CANCELLATION)],
+)
+def test_who_names_a_new_value_and_takes_nothing_back_goes_on(text: str, kind: MessageKind) -> None:
+    result = validated(MessageKind.CANCELLATION, booking(), text=text, date="2026-11-22")
+    assert result.kind is kind
+
+
+LOOK = SecondLook(FLOW_MAP)
+
+
+def by_model(kind: MessageKind, text: str, dact: str | None = None, **slots: object) -> Understanding:
+    flows = () if dact is None else (FlowScore(dact, 0.9),)
+    mentions = {name: Mention(value, str(value)) for name, value in slots.items()}
+    return Understanding(kind, Source.SYSTEM2, text, flows=flows, slots=mentions)
+
+
+def chosen(model: Understanding, context: NluContext) -> Understanding:
+    other = system1().think(model.text, context).understanding
+    return LOOK.choose(model, other, model.text, lambda: system1().opinion(model.text, context), context)
+
+
+@pytest.mark.parametrize(
+    "text", ["yes please", "That is correct.", "Yes, perfect. What is the phone number?"]
+)
+@pytest.mark.parametrize(
+    ("kind", "dact"),
+    [
+        (MessageKind.TASK, "check_booking"),
+        (MessageKind.SLOT_VALUE, None),
+        (MessageKind.CANCELLATION, "book_flight"),
+        (MessageKind.DENIAL, None),
+    ],
+)
+def test_a_plain_yes_is_one_whatever_a_model_has_heard(
+    text: str, kind: MessageKind, dact: str | None
+) -> None:
+    """PX-18: the words agree and ask for nothing else."""
+    assert chosen(by_model(kind, text, dact), confirming()).kind is MessageKind.CONFIRMATION
+
+
+@pytest.mark.parametrize(
+    ("model", "context"),
+    [
+        (by_model(MessageKind.CANCELLATION, "yes, cancel it"), confirming()),
+        (by_model(MessageKind.DENIAL, "yes, but not in the morning"), confirming()),
+        (by_model(MessageKind.CORRECTION, "yes please", cabin="business"), confirming()),
+        (by_model(MessageKind.TASK, "yes. Can you check my booking?", "check_booking"), confirming()),
+        (by_model(MessageKind.CANCELLATION, "yes please"), nothing_open()),
+    ],
+    ids=["undone", "hedged", "with a value", "with a request", "nothing asked"],
+)
+def test_what_is_no_plain_yes_stays_what_the_model_has_heard(
+    model: Understanding, context: NluContext
+) -> None:
+    assert chosen(model, context) is model
+
+
+def test_values_name_the_task_that_has_a_place_for_them() -> None:
+    """A task that has none of them is not what was asked for."""
+    model = by_model(MessageKind.TASK, "a ticket to Madrid in business", "check_booking", cabin="business")
+    assert chosen(model, nothing_open()).flows[0].dact == "book_flight"
+
+
+def test_a_model_that_misnames_a_slot_is_right_about_the_task() -> None:
+    """System 1 reads the same task in the words."""
+    model = by_model(MessageKind.TASK, "find flights from Oslo to Madrid", "search_flights", cabin="economy")
+    assert chosen(model, nothing_open()) is model
+
+
+def test_an_answer_to_what_was_asked_begins_no_task_of_which_no_word_speaks() -> None:
+    model = by_model(MessageKind.TASK, "on Sunday", "search_flights", date="2026-11-22")
+    result = chosen(model, booking())
+    assert (result.kind, result.slots["date"].value) == (MessageKind.SLOT_VALUE, "2026-11-22")
+
+
+def test_a_question_about_what_is_there_begins_no_task_of_which_no_word_speaks() -> None:
+    """At the beginning of a conversation a task is what is likeliest, in whatever words."""
+    model = by_model(MessageKind.TASK, "thanks a lot", "check_booking")
+    assert chosen(model, booking()).kind is MessageKind.CHITCHAT
+    assert chosen(model, nothing_open()) is model

@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.understanding import Digression, FlowScore, MessageKind
-from orchestrator.nlu.message_kind import Evidence, Weighed
+from orchestrator.nlu.classifier import Weighed
+from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact

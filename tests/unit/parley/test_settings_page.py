@@ -41,9 +41,11 @@ def read_in(*places: str) -> set[str]:
     for place in places:
         for path in ROOT.glob(place):
             for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Attribute) and "settings" in ast.unparse(node.value):
+                if not isinstance(node, ast.Attribute) or node.attr not in FIELDS or node.attr in found:
+                    continue
+                if "settings" in ast.unparse(node.value):
                     found.add(node.attr)
-    return found & set(FIELDS)
+    return found
 
 
 def own(role: str) -> set[str]:

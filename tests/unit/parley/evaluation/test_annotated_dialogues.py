@@ -284,9 +284,13 @@ async def test_what_a_model_leaves_open_that_finds_references_itself_is_asked_fo
     ("turn", "mistake"),
     [
         (1, {"kind": "denial"}),
+        (1, {"flows": [{"dact": "call_taxi_taxis_1", "score": 0.9}]}),
+        (1, {"slots": {"city": "Greek", "cuisine": "Oslo"}}),
         (6, {"kind": "denial"}),
+        (6, {"kind": "task", "flows": [{"dact": "call_taxi_taxis_1", "score": 0.9}]}),
+        (6, {"kind": "cancellation"}),
     ],
-    ids=["no request", "no yes"],
+    ids=["no request", "another request", "exchanged", "no yes", "a request in place of a yes", "no more"],
 )
 async def test_what_a_model_gets_wrong_is_mended_by_the_words(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int, mistake: dict[str, Any]
