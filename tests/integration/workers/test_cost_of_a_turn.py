@@ -16,7 +16,7 @@ from parley.embedded import Stores
 
 BOUNDS = {
     CALLS: 2_700,
-    "JSON decoded": 7,  # most of them small: parts of the state that have changed
+    "JSON decoded": 5,
     "JSON encoded": 33,
     "statements": 5.5,
     "Redis commands": 1.5,
