@@ -15,9 +15,9 @@ from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded import Stores
 
 BOUNDS = {
-    CALLS: 2_700,
+    CALLS: 2_850,
     "JSON decoded": 5,
-    "JSON encoded": 33,
+    "JSON encoded": 30,
     "statements": 5.5,
     "Redis commands": 1.5,
     "metric observations": 15,
