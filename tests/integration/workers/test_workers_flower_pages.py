@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.timeout(400)
 
 PASSWORD = "flower:open-sesame"
 GRACE_S = 30
+ask = partial(httpx.request, timeout=GRACE_S)  # on a machine that is busy with other tests too
 SAID = "wait 0 my-card-number-is-4111"
 CLOSED = (
     *(
@@ -118,18 +120,18 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
         sender.conf.task_queues = TASK_QUEUES
         for method, path in CLOSED:
             for given in (None, ("flower", "wrong")):
-                assert httpx.request(method, f"{url}{path}", auth=given).status_code == 401, path
+                assert ask(method, f"{url}{path}", auth=given).status_code == 401, path
 
         crew.start(1, options=("-E",))
         arguments = {"session_id": "seen", "text": SAID, "domain": "counting", "wait": 60}
         result = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=90)
         assert result["status"] == "done"
         wait_until(lambda: succeeded(url, user), within_s=60, what="Flower shows the submission as done")
-        shown = httpx.get(f"{url}/api/tasks", auth=user).text
-        pages = shown + httpx.get(f"{url}/tasks", auth=user).text
-        metrics = httpx.get(f"{url}/metrics").text
+        shown = ask("GET", f"{url}/api/tasks", auth=user).text
+        pages = shown + ask("GET", f"{url}/tasks", auth=user).text
+        metrics = ask("GET", f"{url}/metrics").text
         for path in ("/", "/workers", "/broker", "/api/workers", "/api/task/types"):
-            assert httpx.get(f"{url}{path}", auth=user).is_success, path
+            assert ask("GET", f"{url}{path}", auth=user).is_success, path
         log = crew.workers[0].log.read_text()
 
     (task,) = [task for task in listed(shown) if task["name"] == SUBMIT_TURN]
@@ -142,7 +144,7 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
 
 
 def succeeded(url: str, user: tuple[str, ...]) -> bool:
-    tasks = listed(httpx.get(f"{url}/api/tasks", auth=user).text)
+    tasks = listed(ask("GET", f"{url}/api/tasks", auth=user).text)
     return any(task["name"] == SUBMIT_TURN and task["state"] == "SUCCESS" for task in tasks)
 
 
