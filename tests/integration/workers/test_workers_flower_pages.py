@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -28,7 +27,6 @@ pytestmark = pytest.mark.timeout(400)
 
 PASSWORD = "flower:open-sesame"
 GRACE_S = 30
-ask = partial(httpx.request, timeout=GRACE_S)  # on a machine that is busy with other tests too
 SAID = "wait 0 my-card-number-is-4111"
 CLOSED = (
     *(
@@ -111,7 +109,8 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
         "FLOWER_BASIC_AUTH_FILE": str(secret),
         "PARLEY_HOST": "0.0.0.0",
     }
-    user = tuple(PASSWORD.split(":"))
+    name, _, password = PASSWORD.partition(":")
+    user = name, password
     with (
         fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": broker_url}) as crew,
         flower(environment, tmp_path / "flower.log") as url,
@@ -143,7 +142,12 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
     assert str(result["reply"]) not in (task["result"] or "")
 
 
-def succeeded(url: str, user: tuple[str, ...]) -> bool:
+def ask(method: str, url: str, auth: tuple[str, str] | None = None) -> httpx.Response:
+    """Ask as patiently as a machine needs that is busy with other tests too."""
+    return httpx.request(method, url, auth=auth, timeout=GRACE_S)
+
+
+def succeeded(url: str, user: tuple[str, str]) -> bool:
     tasks = listed(ask("GET", f"{url}/api/tasks", auth=user).text)
     return any(task["name"] == SUBMIT_TURN and task["state"] == "SUCCESS" for task in tasks)
 
