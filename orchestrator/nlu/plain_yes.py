@@ -141,9 +141,17 @@ def agrees_politely(text: str) -> bool:
     Whoever hears a request or a no in it is wrong. Praise alone may end the talk as well: "great, thanks".
     """
     words = _words_of(read_signs(text).casefold().replace("’", "'"))
-    is_praise = _PRAISE.issuperset(_YES.intersection(words)) and _OF_OFFER.isdisjoint(words)
     is_idle = all(word in _YES or word in _AROUND for word in words)
-    return is_idle and is_plain_yes(text, "") and "all" not in words and not is_praise
+    return is_idle and is_plain_yes(text, "") and "all" not in words and not only_praises(text)
+
+
+def only_praises(text: str) -> bool:
+    """Say whether all that agrees in a text is praise, and not of the offer: "great, thanks" may end the talk as well.
+
+    It is a yes where nobody hears anything else in it.
+    """
+    words = _words_of(read_signs(text).casefold().replace("’", "'"))
+    return _PRAISE.issuperset(_YES.intersection(words)) and _OF_OFFER.isdisjoint(words)
 
 
 def _agrees(text: str, question: str) -> bool:

@@ -86,6 +86,29 @@ async def test_a_question_is_no_yes_whatever_a_model_takes_it_for() -> None:
         assert await steps_of(talk) == ["dropped mpg from cars"]
 
 
+@pytest.mark.parametrize("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
+@pytest.mark.parametrize(
+    "heard",
+    [{"kind": "denial"}, {"kind": "cancellation"}, as_task("cancel_booking"), as_task("check_booking")],
+)
+async def test_praise_books_nothing_where_a_model_has_heard_no_yes(
+    praise: str, heard: dict[str, Any]
+) -> None:
+    """PX-18: it may end the talk as well; a yes is one all the same."""
+    ask = "book the cheapest flight from oslo to rome on 1 december for 1 person"
+    meant = as_task("book_flight", origin="Oslo", destination="Rome", date="2026-12-01", passengers=1)
+    for said, done in ((praise, []), (f"yes, {praise}", [("OSL", "FCO")])):
+        async with misled(
+            {ask: meant, "the cheapest one": {"kind": "slot_value"}, said: heard}, "travel"
+        ) as talk:
+            turn = await talk.say(ask)
+            if turn["ambiguity"]["level"] != "confirmation":
+                turn = await talk.say("the cheapest one")
+            assert turn["ambiguity"]["level"] == "confirmation"
+            await talk.say(said)
+            assert await booked(talk) == done
+
+
 async def test_a_decision_about_what_was_done_is_not_a_models_to_name() -> None:
     """RT-12: undoing takes a choice by the user."""
     undo = {"kind": "correction", "target": "compensate_effect"}

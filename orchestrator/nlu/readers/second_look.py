@@ -15,7 +15,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, MessageKind, Source, Understanding
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.plain_yes import is_plain_yes
+from orchestrator.nlu.plain_yes import is_plain_yes, only_praises
 from orchestrator.nlu.training.examples import PLACEHOLDER
 from orchestrator.types import Dact
 
@@ -23,6 +23,8 @@ _MOST_SHARED = 0.3
 """A word of more than this share of the flows tells nothing of any ("find")."""
 _OF_ACTIVE = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
 _SAYS_NOTHING = frozenset({MessageKind.UNKNOWN, MessageKind.TASK})
+_NO_YES = frozenset({MessageKind.DENIAL, MessageKind.CANCELLATION, MessageKind.PLAN_CHANGE, MessageKind.TASK})
+"""What a model may hear in praise that is then no yes: "great, thanks" ends a talk as well."""
 
 
 class SecondLook:
@@ -52,6 +54,8 @@ class SecondLook:
         `text`: the message, in English as far as it is known. `rate`: how likely each flow is by the words alone.
         """
         if model.source is not Source.SYSTEM2:
+            return model
+        if context.question.confirming and model.kind in _NO_YES and only_praises(text):
             return model
         known = [one for one in model.flows if one.dact in self._flows]
         spec = self._flows[max(known, key=lambda one: one.score).dact] if known else None

@@ -257,8 +257,10 @@ def test_a_plain_yes_is_one_whatever_a_model_has_heard(
         (by_model(MessageKind.CORRECTION, "yes please", cabin="business"), confirming()),
         (by_model(MessageKind.TASK, "yes. Can you check my booking?", "check_booking"), confirming()),
         (by_model(MessageKind.CANCELLATION, "yes please"), nothing_open()),
+        (by_model(MessageKind.DENIAL, "great, thanks"), confirming()),
+        (by_model(MessageKind.TASK, "lovely", "cancel_booking"), confirming()),
     ],
-    ids=["undone", "hedged", "with a value", "with a request", "nothing asked"],
+    ids=["undone", "hedged", "with a value", "with a request", "nothing asked", "only praise", "praise"],
 )
 def test_what_is_no_plain_yes_stays_what_the_model_has_heard(
     model: Understanding, context: NluContext
