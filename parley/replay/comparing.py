@@ -1,0 +1,84 @@
+"""Compares what a turn decides now with what it decided then, modulo the identifiers that are made anew."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from orchestrator.runtime.journal import TOOL
+from orchestrator.telemetry import SignalType
+from orchestrator.turns.recording import RecordedTurn
+from orchestrator.types import Json, JsonObject
+from parley.replay.sandbox import Replayed
+
+CALLS: Final = "calls"
+ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display", "system")
+"""What is compared: the message's kind and likeliest flow; the stack with what has ended; values; tools with their
+arguments; questions to models; words and the open question; what is shown beside them; turns of the system.
+"""
+
+_IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
+"""Names of what a turn makes, and fingerprints of calls, which are made of those."""
+
+
+def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
+    """List the aspects in which they differ: of each what it was, and what it is now."""
+    then, now = _decided(turn.result, turn.signals), _decided(replayed.commit.result, replayed.commit.signals)
+    tools = [request for key, request in replayed.missed if key.startswith(TOOL)]
+    if CALLS in now:
+        now[CALLS] += [{**request, "status": "not made"} for request in tools]
+    then["models"], now["models"] = _models(turn, replayed)
+    written, rewritten = _write(then), _write(now)
+    if written == rewritten:
+        return {}
+    before, after = orjson.loads(written), orjson.loads(rewritten)
+    return {
+        name: [before.get(name), after.get(name)] for name in ASPECTS if before.get(name) != after.get(name)
+    }
+
+
+def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
+    """Pick out of a turn's result what was decided."""
+    if "flows" not in result:
+        return {"system": {name: one for name, one in result.items() if name not in {"seq", "epoch"}}}
+    question = result["ambiguity"] or {}
+    return {
+        "kind": [
+            [one["payload"]["kind"], *(flow["dact"] for flow in one["payload"]["flows"][:1])]
+            for one in signals
+            if one["type"] == SignalType.PREDICTION.value
+        ],
+        "flows": {
+            "open": [[flow["dact"], flow["state"], flow["reason"]] for flow in result["flows"]],
+            "completed": result["completed"],
+        },
+        "slots": [[flow["dact"], flow["slots"]] for flow in result["flows"]],
+        CALLS: [*result["tools"]],
+        "answer": {"reply": result["reply"], "asks": [question.get("level"), question.get("slot")]},
+        "display": [result["frame"], result["earlier_frames"], result["actions"], result["interaction"]],
+    }
+
+
+def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[Json, Json]:
+    """The prompts that were asked only then, and those that would be only now; what failed then is neither."""
+    failed = Counter(
+        one["payload"]["prompt_id"]
+        for one in turn.signals
+        if one["type"] == SignalType.MODEL_CALL.value and one["payload"]["outcome"] != "answered"
+    )
+    gone = Counter(step.key.split(":")[1] for step in replayed.unused if step.kind != TOOL)
+    new = Counter(key.split(":")[1] for key, _ in replayed.missed if not key.startswith(TOOL))
+    return [*gone.elements()], [*(new - failed).elements()]
+
+
+def _write(decided: JsonObject) -> bytes:
+    """Write it with identifiers numbered in their order."""
+    names: dict[bytes, bytes] = {}
+
+    def number(found: re.Match[bytes]) -> bytes:
+        name = found[0]
+        return names.setdefault(name, b"%s%d" % (found[1] or b"", len(names) + 1))
+
+    return _IDENTIFIER.sub(number, orjson.dumps(decided, option=orjson.OPT_SORT_KEYS))
