@@ -136,10 +136,12 @@ class PreferencesThen(PostgresPreferences):
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
         self._moment = moment
+        self._read: dict[tuple[TenantId, UserId], list[Preference]] = {}
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
         self._moment.remembers = True
-        found = await super().of_user(tenant_id, user_id)
+        if (found := self._read.get((tenant_id, user_id))) is None:
+            found = self._read[tenant_id, user_id] = await super().of_user(tenant_id, user_id)
         return [one for one in found if one.updated_at <= self._moment.now]
 
 
