@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 import orjson
@@ -10,7 +11,7 @@ import orjson
 from orchestrator.runtime.journal import TOOL
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.recording import RecordedTurn
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 from parley.replay.sandbox import Replayed
 
 CALLS: Final = "calls"
@@ -24,7 +25,7 @@ _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
 
 
 def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
-    """List the aspects in which they differ: of each what it was, and what it is now."""
+    """List the aspects in which they differ, with the places in each: what was there then, and what is now."""
     then, now = _decided(turn.result, turn.signals), _decided(replayed.commit.result, replayed.commit.signals)
     tools = [request for key, request in replayed.missed if key.startswith(TOOL)]
     if CALLS in now:
@@ -34,9 +35,20 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
     if written == rewritten:
         return {}
     before, after = orjson.loads(written), orjson.loads(rewritten)
-    return {
-        name: [before.get(name), after.get(name)] for name in ASPECTS if before.get(name) != after.get(name)
-    }
+    found = {name: [*_places(before.get(name), after.get(name))] for name in ASPECTS}
+    return {name: places for name, places in found.items() if places}
+
+
+def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
+    """Find the innermost places in which two values differ."""
+    if is_object(then) and is_object(now):
+        for name in dict.fromkeys((*then, *now)):
+            yield from _places(then.get(name), now.get(name), f"{at}.{name}".lstrip("."))
+    elif is_list(then) and is_list(now):
+        for place, (one, other) in enumerate(zip_longest(then, now), start=1):
+            yield from _places(one, other, f"{at}.{place}".lstrip("."))
+    elif then != now:
+        yield {"at": at, "then": then, "now": now}
 
 
 def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:

@@ -34,7 +34,7 @@ from parley.replay.comparing import compare
 from parley.replay.sandbox import Sandbox
 from workers.loop import collect_seldom
 
-AT_ONCE: Final = 20
+AT_ONCE: Final = 50
 """Sessions that are read together."""
 UNASKED: Final = "http://unasked.invalid/v1"
 """The address of models whose answers are recorded."""
@@ -91,8 +91,10 @@ def replay(
     *,
     processes: int = 1,
     counted: Callable[[int, int], None] = lambda _done, _all: None,
-) -> tuple[list[JsonObject], float]:
-    """Replay sessions of a database; gives each with its turns that came out otherwise, and the seconds it took.
+) -> tuple[str, list[JsonObject], float]:
+    """Replay sessions of a database.
+
+    Gives their domain, each of them with its turns that came out otherwise, and the seconds it took.
 
     `counted`: is told how many sessions are done, of how many.
 
@@ -119,7 +121,7 @@ def replay(
         done.append(outcome)
         counted(len(done), len(found))
     places = {name: place for place, name in enumerate(found)}
-    return sorted(done, key=lambda one: places[one["session"]]), time.monotonic() - began
+    return domains[0], sorted(done, key=lambda one: places[one["session"]]), time.monotonic() - began
 
 
 def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:

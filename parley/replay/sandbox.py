@@ -122,7 +122,7 @@ class RecordedLane(MemoryLane):
 
 @dataclass(slots=True)
 class Moment:
-    """The turn at work. `remembers`: it has read what is remembered beyond its session, which may have changed."""
+    """The turn at work. `remembers`: it has found something beyond its session, which may have changed since."""
 
     session: RecordedSession = field(init=False)
     turn: RecordedTurn = field(init=False)
@@ -139,9 +139,9 @@ class PreferencesThen(PostgresPreferences):
         self._read: dict[tuple[TenantId, UserId], list[Preference]] = {}
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
-        self._moment.remembers = True
         if (found := self._read.get((tenant_id, user_id))) is None:
             found = self._read[tenant_id, user_id] = await super().of_user(tenant_id, user_id)
+        self._moment.remembers |= bool(found)
         return [one for one in found if one.updated_at <= self._moment.now]
 
 
@@ -151,8 +151,14 @@ class DocumentsThen(BusinessContext):
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
         super().__init__(PostgresDocuments(database), embedder, clock=lambda: moment.now)
         self._moment = moment
+        self._none: set[Owned] = set()
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
+        if owned in self._none:
+            return []
+        if not await self.documents.list(owned, limit=1):
+            self._none.add(owned)
+            return []
         self._moment.remembers = True
         found = await super().search(owned, question, limit=limit)
         return [one for one in found if one.updated_at <= self._moment.now]
@@ -165,6 +171,7 @@ class NotesThen(MemoryScratchpad):
         super().__init__()
         self._archive = PostgresScratchpadArchive(database)
         self._moment = moment
+        self._read: tuple[SessionId | None, list[Entry]] = (None, [])
 
     async def read(
         self,
@@ -175,11 +182,13 @@ class NotesThen(MemoryScratchpad):
         touch: bool = True,
     ) -> list[Entry]:
         del touch
-        self._moment.remembers = True
-        found = await self._archive.load(tenant_id, session_id)
-        return [
-            one for one in found if one.at <= self._moment.now and (not kinds or EntryKind(one.kind) in kinds)
+        if self._read[0] != session_id:
+            self._read = session_id, await self._archive.load(tenant_id, session_id)
+        found = [
+            one for one in self._read[1] if one.at <= self._moment.now and (not kinds or one.kind in kinds)
         ]
+        self._moment.remembers |= bool(found)
+        return found
 
 
 class GatheredThen:
