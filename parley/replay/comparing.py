@@ -31,12 +31,12 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
     if CALLS in now:
         now[CALLS] += [{**request, "status": "not made"} for request in tools]
     then["models"], now["models"] = _models(turn, replayed)
-    written, rewritten = _write(then), _write(now)
-    if written == rewritten:
-        return {}
-    before, after = orjson.loads(written), orjson.loads(rewritten)
-    found = {name: [*_places(before.get(name), after.get(name))] for name in ASPECTS}
-    return {name: places for name, places in found.items() if places}
+    found: JsonObject = {}
+    for name in ASPECTS:
+        written, rewritten = _write(then.get(name)), _write(now.get(name))
+        if written != rewritten and (places := [*_places(orjson.loads(written), orjson.loads(rewritten))]):
+            found[name] = places
+    return found
 
 
 def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
@@ -73,19 +73,34 @@ def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
     }
 
 
-def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[Json, Json]:
-    """The prompts that were asked only then, and those that would be only now; what failed then is neither."""
+def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
+    """The questions to models that were asked only then, and those that would be only now: prompt and digest.
+
+    What failed then is not recorded, so it is none of the latter.
+    """
     failed = Counter(
         one["payload"]["prompt_id"]
         for one in turn.signals
         if one["type"] == SignalType.MODEL_CALL.value and one["payload"]["outcome"] != "answered"
     )
-    gone = Counter(step.key.split(":")[1] for step in replayed.unused if step.kind != TOOL)
-    new = Counter(key.split(":")[1] for key, _ in replayed.missed if not key.startswith(TOOL))
-    return [*gone.elements()], [*(new - failed).elements()]
+    now: list[Json] = []
+    for key, _ in replayed.missed:
+        _, prompt_id, *_ = key.split(":")
+        if key.startswith(TOOL):
+            continue
+        if failed[prompt_id]:
+            failed[prompt_id] -= 1
+        else:
+            now.append(_name_question(key))
+    return [_name_question(step.key) for step in replayed.unused if step.kind != TOOL], now
 
 
-def _write(decided: JsonObject) -> bytes:
+def _name_question(key: str) -> str:
+    _, prompt_id, digest, *_ = key.split(":")
+    return f"{prompt_id} {digest[:8]}"
+
+
+def _write(decided: Json) -> bytes:
     """Write it with identifiers numbered in their order."""
     names: dict[bytes, bytes] = {}
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(240)
 PAYLOADS = (Path(__file__).parents[1] / "domains" / "gallery" / "payloads.txt").read_text().splitlines()
 PANELS = (
     *("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals", "Turn"),
-    *("Memory", "Documents", "Evaluations"),
+    *("Memory", "Documents", "Evaluations", "Replays"),
 )
 SIZES = {"desk": (1440, 900), "telephone": (390, 780)}
 CONTROL = re.compile(
