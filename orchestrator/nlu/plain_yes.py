@@ -42,7 +42,7 @@ _NO_PLAIN_YES = word_set(
     "not no nope never don't dont doesn't isn't won't can't but though however maybe perhaps possibly if "
     "whether unless until except instead or later wait hold stop think thinking guess hmm shall should "
     "could might may what when where which why how who also too plus add another other else change "
-    "different first before after only almost rather hope unsure"
+    "different first before after only almost rather hope unsure show tell explain"
 )
 _ASKING = word_set(
     "is isn't are aren't am was were does did can could will would shall should has had may might must"
@@ -63,7 +63,8 @@ _REQUESTS = word_set(
 )
 """How something is asked for without a question mark."""
 _WHILE_ASKING = word_set(
-    "if whether think thinking shall could may what when where which why how who also after hope unsure"
+    "if whether think thinking shall could may what when where which why how who also after hope unsure "
+    "show tell explain"
 )
 """Words that a question may have without taking anything back of the yes before it."""
 _CHANGES = (_NO_PLAIN_YES - _WHILE_ASKING) | word_set("cancel actually make switch next")

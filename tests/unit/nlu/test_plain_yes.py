@@ -59,6 +59,7 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
         "nice, who else flies there directly",
         "perfect, when is the next one",
         "send it to me",
+        "ok show me the flight",
         "I'll change it to that but on Friday",
         "I'll change it to the other one",
         "yes. but how much is it?",
