@@ -48,9 +48,9 @@ def main() -> int:
             kept &= not different
         report.rows("rates", rows)
     rate = sum(row["turns"] for row in rows) / sum(row["seconds"] for row in rows)
-    kept &= report.verdict("seconds for as many turns as the bar demands in one", arguments.bar / rate, 1.0)
+    report.rows("all", [{"turns/s": rate, "bar": arguments.bar, "kept": rate >= arguments.bar}])
     report.end()
-    return 0 if kept else 1
+    return 0 if kept and rate >= arguments.bar else 1
 
 
 async def hold_all(running: Stores, count: int, counted: Callable[[int, int], None]) -> None:

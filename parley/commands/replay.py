@@ -40,9 +40,9 @@ def replay_sessions(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Decide each turn of finished conversations once more, by its state, clock and journal of then.
+    """Decide finished conversations once more.
 
-    Nothing is written and no tool is called. What would come out otherwise is shown turn by turn and kept for the
+    Each turn is decided by its state, clock and journal of then. Nothing is written and no tool is called. What would come out otherwise is shown turn by turn and kept for the
     inspector; the command ends with 1 when there is something that is not allowed.
     """
     from parley.replay.comparing import ASPECTS  # noqa: PLC0415  # slow to import
