@@ -42,8 +42,9 @@ def replay_sessions(
 ) -> None:
     """Decide finished conversations once more.
 
-    Each turn is decided by its state, clock and journal of then. Nothing is written and no tool is called. What would come out otherwise is shown turn by turn and kept for the
-    inspector; the command ends with 1 when there is something that is not allowed.
+    Each turn is decided by its state, clock and journal of then. Nothing is written and no tool is called. What would
+    come out otherwise is shown turn by turn and kept for the inspector; the command ends with 1 when there is
+    something that is not allowed.
     """
     from parley.replay.comparing import ASPECTS  # noqa: PLC0415  # slow to import
     from parley.replay.report import count_forbidden, keep, read_allowed, sum_up, tell  # noqa: PLC0415
