@@ -14,4 +14,5 @@ BEGIN
     RETURN NULL;
 END
 $$;
+REVOKE ALL ON FUNCTION parley_clear_lane() FROM PUBLIC;
 CREATE TRIGGER lanes_clear AFTER DELETE ON lanes FOR EACH ROW EXECUTE FUNCTION parley_clear_lane();
