@@ -45,6 +45,7 @@ class Session(ResponseModel):
     title: str | None = optional("The beginning of what was said first, where sessions are read.")
     parent: str | None = optional("Of a branch: the session that it goes on from.")
     parent_epoch: int | None = optional("Of a branch: the epoch of its parent that it goes on from.")
+    root: str | None = optional("Of a branch: the session that its family begins with.")
     plan: JsonMap | None = optional("The plan as it was, where a session is read as of an epoch.")
     history: list[Utterance] | None = optional("What had been said, where a session is read as of an epoch.")
 

@@ -254,6 +254,8 @@ class SessionRecord:
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
     """Of a branch: the session and the epoch that it goes on from."""
+    root: SessionId | None = None
+    """Of a branch: where its family begins."""
 
 
 def require_branch(found: SessionRecord, parent: SessionId, epoch: Epoch | None) -> None:

@@ -281,6 +281,7 @@ def _joined() -> Select[*tuple[Any, ...]]:
         lanes.c.if_busy,
         sessions.c.parent,
         sessions.c.parent_epoch,
+        sessions.c.root,
     ).join_from(sessions, lanes, lanes.c.session_id == sessions.c.session_id)
 
 
