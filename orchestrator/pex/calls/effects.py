@@ -32,13 +32,18 @@ def note_effect(
         result=_needed_to_undo(run, tool, data or {}),
         fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
-    for earlier in find_undone(run, tool, arguments) if known else ():
+    for earlier in _undone_by(run, tool, arguments) if known else ():
         earlier.mark_undone()  # by a task of its own: "cancel my booking"
     run.context.changes.state.note_effect(note)
 
 
-def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:
-    """Find what a call undoes: effects that stand and name this tool, with these arguments, as their compensation."""
+def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None:
+    """Find the line of the ledger that a call undoes, if it undoes one."""
+    return next((note.fingerprint for note in _undone_by(run, tool, arguments) if note.fingerprint), None)
+
+
+def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:
+    """Find effects that stand and name this tool, with these arguments, as their compensation."""
     return [
         note
         for note in run.context.changes.state.effects

@@ -130,14 +130,14 @@ async def call_guarded(
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     again = confirmed is not None and confirmed.again
-    undone = next((note.fingerprint for note in find_undone(run, tool, arguments)), None)
+    undone = find_undone(run, tool, arguments) if run.context.changes.state.effects else None
     result = await run.tools.call(
-        run.context, run.flow.flow_id, tool, arguments, again=again, compensates=undone or None
+        run.context, run.flow.flow_id, tool, arguments, again=again, compensates=undone
     )
     if isinstance(result, NotBegun):
         return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
     if isinstance(result, UnknownOutcome):
-        result = await find_out(run, policy, tool, arguments, result, undone or None)
+        result = await find_out(run, policy, tool, arguments, result, undone)
     if isinstance(result, ToolData):
         run.answers.append((tool, result.data))
         run.data.update(result.data)
