@@ -206,7 +206,11 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert all(has_ended(process) for process in left_behind.values())
         children = noted(data_dir)
         listed = parley(data_dir, "sessions", "--json")
-        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == ["hello", "kept"]
+        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == [
+            "hello",
+            "other",
+            "kept",
+        ]
         spoken = parley(data_dir, "history", "kept", "--json").stdout.splitlines()
         assert len(spoken) == 4
 
