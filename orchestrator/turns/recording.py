@@ -39,12 +39,13 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class RecordedSession:
-    """A session's turns that can be replayed, in order. `left_out`: how many cannot, by why."""
+    """A session's turns that can be replayed, in order. `left_out`: how many cannot, by why. `root`: see `Lease`."""
 
     session_id: SessionId
     tenant_id: TenantId
     user_id: UserId | None
     domain: str
+    root: SessionId | None = None
     turns: list[RecordedTurn] = field(default_factory=list[RecordedTurn])
     ledger: list[LedgerEntry] = field(default_factory=list[LedgerEntry])
     approvals: dict[str, ApprovalRecord] = field(default_factory=dict[str, ApprovalRecord])

@@ -88,11 +88,11 @@ class RecordedLane(MemoryLane):
         super().__init__(MemoryStore())
         self._session = session
         self._turn = turn
-        before = {one.turn_id for one in session.turns if one.epoch < turn.epoch}
-        self._earlier = {one.fingerprint: one for one in session.ledger if one.turn_id in before}
+        later = {one.turn_id for one in session.turns if one.epoch >= turn.epoch}
+        self._earlier = {one.fingerprint: one for one in session.ledger if one.turn_id not in later}
 
-    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
-        return self._earlier.get(fingerprint)
+    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
+        return self._earlier.get(effect.fingerprint)
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
@@ -242,7 +242,7 @@ class Sandbox:
         agent = self._find_agent(by_model=by_model or self.asks)
         work = Work(turn.turn_id, turn.seq, turn.input, 1, agent.deadline_s, steps=turn.steps)
         whose = (session.session_id, session.tenant_id, session.user_id, session.domain)
-        lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work)
+        lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work, session.root)
         journal = RecordedJournal(RecordedLane(session, turn), lease, asks=self.asks)
         commit = await agent.run_turn(lease, work, journal)
         return Replayed(commit, journal.missed, list(journal.unused.values()), self._moment.remembers)

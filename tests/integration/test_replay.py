@@ -20,7 +20,7 @@ from benchmarks.replay import DOMAINS, conversations, hold, say
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.testing.scripted_model import Rule, Script, ScriptedModel
 from orchestrator.turns.turn import TurnInput
-from orchestrator.types import JsonObject, SessionId
+from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId
 from parley.embedded import Stores
 from parley.main import run
 from parley.replay import running
@@ -96,7 +96,14 @@ async def _record(own: Stores, talked: str, *domains: str, prefix: str = "") -> 
         for domain in domains:
             for number, (_, one) in enumerate(islice(conversations(domain), OF_EACH)):
                 await hold(ports, lanes, domain, one, f"{prefix}{domain}-{number}")
-        await ports.stores.database.write(text("DELETE FROM journal WHERE session_id = 'pruned'"))
+        if talked == "travel":
+            await ports.stores.database.write(text("DELETE FROM journal WHERE session_id = 'pruned'"))
+            branch = SessionId("branched")
+            await ports.stores.sessions.branch(
+                DEFAULT_TENANT, SessionId("withdrawn"), epoch=Epoch(1), branch_id=branch
+            )
+            for line in ("yes", "yes"):  # the offer is made anew, and taken
+                await say(ports, lanes, branch, "travel", TurnInput(line))
 
 
 def found(outcomes: list[JsonObject]) -> dict[tuple[str, int], set[str]]:
@@ -116,6 +123,13 @@ def test_what_has_not_changed_is_decided_the_same(recorded: Recorded, domain: st
     assert sum(one["turns"] for one in outcomes) >= least
     assert not any(one["not_made"] for one in outcomes)
     assert len(recorded.model.requests) == recorded.asked
+
+
+def test_a_branch_is_replayed_from_where_it_parts(recorded: Recorded) -> None:
+    (outcome,) = recorded.replay("branched")
+
+    assert (outcome["turns"], found([outcome]), outcome["left_out"]) == (2, {}, {})
+    assert recorded.ask("SELECT count(*) FROM effects WHERE session_id = 'branched'") == [(1,)]
 
 
 def test_a_planted_mapping_is_found_where_the_tool_is_called_and_nowhere_else(recorded: Recorded) -> None:

@@ -78,7 +78,9 @@ class PostgresRecordings:
                 return select(table).where(table.c.session_id.in_(wanted))
 
             found = {
-                row.session_id: RecordedSession(row.session_id, row.tenant_id, row.user_id, row.domain)
+                row.session_id: RecordedSession(
+                    row.session_id, row.tenant_id, row.user_id, row.domain, row.root
+                )
                 for row in await rows(of_them(sessions))
             }
             ended = await rows(finished)
