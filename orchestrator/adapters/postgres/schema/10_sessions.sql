@@ -7,7 +7,7 @@
 -- A column `bytea` holds JSON that is packed (`adapters/packing.py`): what no statement looks into.
 --
 -- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
--- that the check of them writes nothing.
+-- that the check of them writes no more than the server's note of a lock.
 
 CREATE TABLE sessions (
     session_id text PRIMARY KEY,
