@@ -47,7 +47,9 @@ CREATE TABLE lanes (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 COMMENT ON TABLE lanes IS 'One narrow, hot row per session: order, lease, fence, counters.';
 CREATE INDEX lanes_check_at_idx ON lanes (check_at) WHERE check_at IS NOT NULL;
-CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id);
+-- With the session, or a statement that names both would visit all lanes of the tenant: it may have been planned when
+-- there were none.
+CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id, session_id);
 
 CREATE TABLE states (
     session_id   text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
