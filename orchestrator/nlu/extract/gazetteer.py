@@ -85,12 +85,15 @@ class Gazetteer:
 
     def find_misspelt(self, utterance: Utterance, known: Collection[str]) -> list[Found]:
         """Find words that are nearly one of a slot's own values, as "bussiness" is. `known`: words spelt as meant."""
-        found = list[Found]()
+        found, was_strange = list[Found](), False
         for place, word in enumerate(utterance.words):
-            if len(word) < SHORTEST_MISSPELT or word in known or word in self._longest or word in STOP_WORDS:
+            after_strange, was_strange = was_strange, False
+            if not word.isalpha() or word in known or word in self._longest or word in STOP_WORDS:
                 continue
-            start, end = utterance.starts[place], utterance.ends[place]
-            near = spell(word, self._listed) if utterance.text[start].islower() else ()
+            was_strange, start, end = True, utterance.starts[place], utterance.ends[place]
+            if after_strange or len(word) < SHORTEST_MISSPELT or not utterance.text[start].islower():
+                continue  # a name may be spelt as it likes: "anna morling"
+            near = spell(word, self._listed)
             if len(near) == 1:
                 hits = self._listed[near[0]]
                 found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
