@@ -47,14 +47,15 @@ class Talk:
 
         await eventually("a summary", summarised)
 
-    async def wait_for_note(self) -> None:
-        """What a user told in passing is remembered after the summary that it was noticed in."""
+    async def wait_for_preferences(self) -> None:
+        """What a user told in passing is remembered after the summary that it was noticed in, and a rule beside it."""
+        wanted = {PreferenceKind.NOTE, PreferenceKind.RULE}
 
-        async def noted() -> bool | None:
-            known = await self.ports.stores.preferences.of_user(DEFAULT_TENANT, self.user)
-            return True if any(one.kind is PreferenceKind.NOTE for one in known) else None
+        async def known() -> bool | None:
+            found = await self.ports.stores.preferences.of_user(DEFAULT_TENANT, self.user)
+            return True if wanted <= {one.kind for one in found} else None
 
-        await eventually("a note about the user", noted)
+        await eventually("a note about the user, and a rule", known)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -72,7 +73,7 @@ async def test_what_is_told_early_serves_late_without_a_model(
             await talk.say("I always fly from Bergen")
             await talk.say("My wife is allergic to nuts.")
             await talk.pass_time(length - 2)
-            await talk.wait_for_note()
+            await talk.wait_for_preferences()
             known = await talk.say("what do you know about me?")
             booked = await talk.say("book a flight to Rome tomorrow")
 
