@@ -21,8 +21,6 @@ TURN_KEYS = {
     *("tools", "frame", "actions", "ambiguity", "flags", "duration_ms"),
 }
 
-pytestmark = pytest.mark.timeout(300)
-
 
 def make_environment(tmp_path: Path, *, trained: bool = True) -> dict[str, str]:
     """A user's environment without stores or key; TMPDIR marks every process that descends from it.
