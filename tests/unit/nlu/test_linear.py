@@ -113,6 +113,14 @@ def test_another_version_of_a_domain_is_trained_for_itself(changed: dict[str, An
     assert len(kept) == 4  # of each of two versions: what a message wants, and which value fills which slot
 
 
+def test_another_wording_of_an_answer_asks_for_no_training() -> None:
+    kept = Kept(kept_of_domain())
+    reworded = [*ANSWERS[:-1], replace(ANSWERS[-1], text="It is said otherwise now.")]
+    taken = System1.train(**DOMAIN | {"answers": reworded}, kept=kept)
+    assert kept == kept_of_domain()
+    assert taken.answers[reworded[-1].name].text == "It is said otherwise now."
+
+
 @pytest.mark.parametrize("changed", range(len(trained._versions())))
 def test_other_code_or_another_release_of_a_library_is_another_model(
     monkeypatch: pytest.MonkeyPatch, changed: int
