@@ -44,7 +44,7 @@ class State(ResponseModel):
 class Utterance(ResponseModel):
     turn_id: str
     seq: int
-    role: Literal["user", "agent", "system"]
+    role: Literal["user", "agent", "system", "operator"]
     form: str
     content: str
     at: Timestamp

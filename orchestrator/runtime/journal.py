@@ -157,6 +157,14 @@ class Journal:
         step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
         await self._record(step, StepStatus.FINISHED, result)
 
+    async def find_effect(self, fingerprint: str) -> LedgerEntry | None:
+        """The session's line of the ledger for an effect, whichever turn had it."""
+        return await self._lane.find_effect(self._lease, fingerprint)
+
+    async def settle_effect(self, entry: LedgerEntry) -> None:
+        """Write what an operator says became of an effect. Raises LaneLost."""
+        await self._lane.settle_effect(self._lease, entry)
+
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
         """Decide a pending approval, once; a later attempt finds what the first one decided."""
         return await self._lane.decide_approval(self._lease, approval_id, decision)

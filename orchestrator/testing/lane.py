@@ -232,6 +232,12 @@ class MemoryLane:
             entry = self._store.effects[key]
             self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=self._store.clock())
 
+    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+        self._fenced(lease)
+        known = self._store.effects[lease.session_id, entry.fingerprint]
+        settled = replace(known, status=entry.status, result=entry.result, at=self._store.clock())
+        self._store.effects[lease.session_id, entry.fingerprint] = settled
+
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:

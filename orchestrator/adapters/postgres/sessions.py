@@ -10,7 +10,7 @@ from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.lane_lock import lock_lane
+from orchestrator.adapters.postgres.lane_lock import append_event, lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS, fold
 from orchestrator.adapters.postgres.tables import (
@@ -23,6 +23,7 @@ from orchestrator.adapters.postgres.tables import (
     sessions,
     state_history,
     states,
+    turns,
     utterances,
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
@@ -31,7 +32,8 @@ from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.lease import AGENT
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
-from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, session_in_use
+from orchestrator.turns.repair import REPAIRED, require_held
+from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, TurnStatus, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 
@@ -161,6 +163,24 @@ class PostgresSessions:
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         async with self._database.transaction() as connection:
             return await _rebuild(connection, tenant_id, session_id, epoch)
+
+    async def release_lane(
+        self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
+    ) -> SessionRecord:
+        async with self._database.transaction() as connection:
+            lane = await _lock(connection, tenant_id, session_id)
+            require_held(held=lane.lease_owner is not None, moved=lane.epoch != epoch)
+            freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + 1}
+            await connection.execute(
+                update(lanes)
+                .where(lanes.c.session_id == session_id)
+                .values(**freed, ready_at=NOW, check_at=NOW, updated_at=NOW)
+            )
+            running = turns.c.session_id == session_id, turns.c.status == TurnStatus.RUNNING.value
+            queued = {"status": TurnStatus.QUEUED.value, "attempts": turns.c.attempts - 1}
+            await connection.execute(update(turns).where(*running).values(queued))
+            await append_event(connection, session_id, None, REPAIRED, signed)
+        return await self.get(tenant_id, session_id)
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         async with self._database.transaction() as connection:

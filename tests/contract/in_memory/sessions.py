@@ -10,8 +10,10 @@ from orchestrator.dialogue.storage.serialization import diff, rebuild
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
+from orchestrator.turns.event import Event
 from orchestrator.turns.plan import show_plan, show_revision
-from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.turns.repair import REPAIRED, require_held
+from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 
@@ -84,6 +86,22 @@ class MemorySessions:
         state = session.revisions[start].snapshot
         assert state is not None
         return rebuild(state, (session.revisions[Epoch(later)].diff for later in range(start + 1, epoch + 1)))
+
+    async def release_lane(
+        self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
+    ) -> SessionRecord:
+        session = self._store.session(tenant_id, session_id)
+        require_held(held=session.lease_owner is not None, moved=session.epoch != epoch)
+        session.lease_owner = session.lease_until = None
+        session.lease_token += 1
+        session.ready_at = session.updated_at = self._store.clock()
+        for turn in session.turns:
+            if turn.status is TurnStatus.RUNNING:
+                turn.status, turn.attempts = TurnStatus.QUEUED, turn.attempts - 1
+        session.events.append(
+            Event(session_id, REPAIRED, None, signed, len(session.events) + 1, at=self._store.clock())
+        )
+        return await self.get(tenant_id, session_id)
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         session = self._store.session(tenant_id, session_id)

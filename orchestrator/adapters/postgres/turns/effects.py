@@ -12,7 +12,7 @@ from orchestrator.adapters.postgres.tables import NOW, effects, lanes, record_of
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
-from orchestrator.types import FlowId, SessionId, TenantId, TurnId
+from orchestrator.types import FlowId, Json, SessionId, TenantId, TurnId
 
 
 class PostgresEffects:
@@ -67,14 +67,16 @@ async def adopt_effect(
         return record_of(LedgerEntry, (await connection.execute(changing)).one())
 
 
-async def mark_compensated(database: Database, lease: Lease, fingerprint: str) -> None:
-    """Raises LaneLost."""
+async def change_effect(
+    database: Database, lease: Lease, fingerprint: str, status: LedgerStatus, **more: Json
+) -> None:
+    """Change the status of a line, and `more` of its columns. Raises LaneLost."""
     async with database.transaction() as connection:
         await _hold(connection, lease)
         await connection.execute(
             update(effects)
             .where(effects.c.session_id == lease.session_id, effects.c.fingerprint == fingerprint)
-            .values(status=LedgerStatus.COMPENSATED.value, at=NOW)
+            .values(status=status.value, at=NOW, **more)
         )
 
 
