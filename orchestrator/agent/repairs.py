@@ -1,6 +1,6 @@
 """What an operator's repairs do to a session: the same in a preview and in the turn that commits them.
 
-Nothing here calls a tool. Repairs are made at the epoch that was looked at, and break nothing that has to hold.
+Nothing here calls a tool. Repairs are made at the epoch that was looked at, and break nothing that has to hold (RT-29).
 """
 
 from __future__ import annotations
@@ -242,10 +242,16 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
         outcome.marked.append(replace(entry, status=status, result=result))
     _settle_note(outcome, change, entry)
     outcome.done.append(f"{entry.tool_id} of {entry.flow_id} is marked as {status}.")
-    found = "was done" if change.done else "was not done, or is undone"
     name = spec.name if spec is not None else entry.tool_id
-    outcome.told.append(f"It has been looked into: “{name}” {found}.")
+    outcome.told.append(f"It has been looked into: “{name}” {_FOUND[status]}.")
     _offer_anew(outcome, entry)
+
+
+_FOUND = {
+    LedgerStatus.DONE: "was done",
+    LedgerStatus.FAILED: "was not done",
+    LedgerStatus.COMPENSATED: "has been undone",
+}
 
 
 def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:

@@ -1,5 +1,5 @@
 """Turns that take a shorter way: proposals of Internal flows (IF-12), context that a task waited for (PX-16), repairs
-of operators, and what users say while a person answers (ST-4).
+of operators, and what users say while a person answers (RT-29).
 
 What was decided is the turn's result.
 """
