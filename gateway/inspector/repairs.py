@@ -120,8 +120,8 @@ async def preview_repairs(
         done=made.done,
         told="\n\n".join(made.told) or None,
         refused=made.refused,
-        wrong=find_faults(made.state),
-        diff=diff(place.before, made.state.serialize()),
+        wrong=find_faults(made.after),
+        diff=diff(place.before, made.after.serialize()),
     )
 
 

@@ -49,13 +49,13 @@ class Place:
 
 @dataclass(slots=True)
 class Outcome:
-    """What repairs come to. `done`: what they change, in sentences for operators; `told`: to the user.
+    """What repairs come to. `after`: the state; `done`: what they change, in sentences for operators; `told`: to the user.
 
     `refused`: why they cannot be made. `left`: flows that leave the stack. `marked`: lines of the ledger as they are
     to be. `offered`: flows whose offer the user may still say yes to.
     """
 
-    state: DialogueState
+    after: DialogueState
     done: list[str] = field(default_factory=list[str])
     told: list[str] = field(default_factory=list[str])
     refused: list[str] = field(default_factory=list[str])
@@ -68,13 +68,13 @@ class Outcome:
 def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
     """Make the changes in their order, and see what is wrong afterwards that was not before."""
     outcome = Outcome(load_state(place, place.before))
-    wrong = find_faults(outcome.state)
+    wrong = find_faults(outcome.after)
     for change in changes:
         _KINDS[type(change)](place, outcome, change)
-    outcome.refused += [fault for fault in find_faults(outcome.state) if fault not in wrong]
+    outcome.refused += [fault for fault in find_faults(outcome.after) if fault not in wrong]
     if outcome.told:
         _tell(outcome)
-    outcome.state.note_plan()
+    outcome.after.note_plan()
     return outcome
 
 
@@ -89,7 +89,7 @@ def load_state(place: Place, body: JsonObject) -> DialogueState:
 
 def _tell(outcome: Outcome) -> None:
     """Put what is told into the conversation. An older offer is made anew before a yes counts (AM-3)."""
-    state = outcome.state
+    state = outcome.after
     state.begin_turn()
     state.say("agent", "\n\n".join(outcome.told))
     for flow in state.stack.flows:
@@ -113,7 +113,7 @@ def find_faults(state: DialogueState) -> list[str]:
 
 def _find(outcome: Outcome, named: str) -> BaseFlow | None:
     """Find a flow that has not ended, by its identifier or its dact."""
-    stack = outcome.state.stack
+    stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
         outcome.refused.append(f"No task {named} waits or is at work.")
@@ -132,10 +132,10 @@ def _fill(place: Place, outcome: Outcome, change: Fill) -> None:
         outcome.refused.append(f"The {change.slot} of {flow.dact} is {value} already.")
     _take_back_consent(outcome, flow)
     if flow.status == AWAITING_APPROVAL:
-        outcome.state.stack.unpark(flow, place.now)
-    for entry in [one for one in outcome.state.ambiguity.open if one.flow_id == flow.flow_id]:
+        outcome.after.stack.unpark(flow, place.now)
+    for entry in [one for one in outcome.after.ambiguity.open if one.flow_id == flow.flow_id]:
         if entry.slot in {None, change.slot}:
-            outcome.state.ambiguity.resolve(entry)
+            outcome.after.ambiguity.resolve(entry)
     cleared = f" Emptied: {', '.join(corrected.cleared)}." if corrected.cleared else ""
     outcome.done.append(f"The {change.slot} of {flow.dact} becomes {flow.value(change.slot)}.{cleared}")
     named = change.slot.replace("_", " ")
@@ -145,7 +145,7 @@ def _fill(place: Place, outcome: Outcome, change: Fill) -> None:
 
 def _ask_to_go_on(outcome: Outcome, flow: BaseFlow) -> None:
     """Ask for a yes after which the flow is carried out, and itself asks before it does anything that lasts."""
-    state = outcome.state
+    state = outcome.after
     if state.person is None and state.stack.active is flow:
         entry = state.ambiguity.declare(Level.CONFIRMATION, flow_id=flow.flow_id, metadata={"about": "retry"})
         entry.put(GO_ON)
@@ -162,7 +162,7 @@ def _name_known(place: Place, outcome: Outcome, flow: BaseFlow, change: Fill) ->
     for known in entity.values:
         if said in {name.casefold() for name in (known.canonical, known.name, *known.aliases)}:
             return known.canonical
-    own = outcome.state.intake.entities.get(entity.name, {})
+    own = outcome.after.intake.entities.get(entity.name, {})
     if not spec.open and change.value not in own:
         outcome.refused.append(f"There is no {entity.name} {change.value}.")
     return change.value
@@ -172,7 +172,7 @@ def _take_back_consent(outcome: Outcome, flow: BaseFlow) -> None:
     """What was agreed to is no longer the call to be made: the candidate, the grant, the approval (PX-17)."""
     drop_candidate(flow)
     granted = flow.notes.pop(GRANT, None)
-    void = [approval.approval_id for approval in outcome.state.void_approvals(flow.flow_id)]
+    void = [approval.approval_id for approval in outcome.after.void_approvals(flow.flow_id)]
     for approval_id in [*void, *([granted["approval_id"]] if granted else [])]:
         outcome.closed.append(ClosedApproval(approval_id, ApprovalStatus.VOID))
 
@@ -181,7 +181,7 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
     flow = _find(outcome, change.flow)
     if flow is None:
         return
-    state = outcome.state
+    state = outcome.after
     for gone in state.stack.cancel(flow):
         _take_back_consent(outcome, gone)
         state.forget_later(gone.flow_id)
@@ -199,10 +199,10 @@ def _resume(place: Place, outcome: Outcome, change: Resume) -> None:
     if flow.status == AWAITING_APPROVAL:
         outcome.refused.append(f"{flow.dact} waits for an approval: grant or deny that.")
         return
-    top = outcome.state.stack.resume(flow, place.now, reason="an operator has resumed another task")
+    top = outcome.after.stack.resume(flow, place.now, reason="an operator has resumed another task")
     if top.status == AWAITING_CONTEXT:
         top.notes.pop(WAITING, None)
-        outcome.state.stack.unpark(top, place.now)
+        outcome.after.stack.unpark(top, place.now)
     outcome.done.append(f"{top.dact} comes to the top.")
     outcome.told.append(f"Back to {name_doing(top)}.")
     _ask_to_go_on(outcome, top)
@@ -210,19 +210,19 @@ def _resume(place: Place, outcome: Outcome, change: Resume) -> None:
 
 def _mend(place: Place, outcome: Outcome, _change: Mend) -> None:
     """Put the stored state right; the flows keep what the changes before this one have given them."""
-    mended, wrong = repair(outcome.state.serialize()) if place.before else ({}, [])
+    mended, wrong = repair(outcome.after.serialize()) if place.before else ({}, [])
     there = {"", *(flow["flow_id"] for flow in mended.get("stack", ()))}
-    asked = outcome.state.ambiguity.open
+    asked = outcome.after.ambiguity.open
     loose = [entry for entry in asked if (entry.flow_id or "") not in there]
     if not wrong and not loose:
         outcome.refused.append("There is nothing in the stored state that has to be mended.")
         return
     kept = {approval["approval_id"] for approval in mended["approvals"]}
-    gone = [one.approval_id for one in outcome.state.approvals if one.approval_id not in kept]
+    gone = [one.approval_id for one in outcome.after.approvals if one.approval_id not in kept]
     outcome.closed += [ClosedApproval(approval_id, ApprovalStatus.VOID) for approval_id in gone]
-    outcome.state = load_state(place, mended)
+    outcome.after = load_state(place, mended)
     for entry in loose:
-        outcome.state.ambiguity.resolve(flow_id=entry.flow_id)
+        outcome.after.ambiguity.resolve(flow_id=entry.flow_id)
     outcome.done += [*wrong, *(f"A question of {entry.flow_id} is closed." for entry in loose)]
 
 
@@ -265,15 +265,15 @@ def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
 
 def _settle_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
     """Let the state know of the effect what the ledger knows."""
-    for note in outcome.state.effects:
+    for note in outcome.after.effects:
         if note.fingerprint == entry.fingerprint:
             known = EffectStatus.FINISHED if change.done else EffectStatus.COMPENSATED
-            outcome.state.note_effect(replace(note, status=known))
+            outcome.after.note_effect(replace(note, status=known))
 
 
 def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
     """Ask for a plain yes where it was asked whether to do it again: the ledger answers what was done (RT-10)."""
-    state = outcome.state
+    state = outcome.after
     flow = state.stack.get(entry.flow_id)
     candidate = read_candidate(state, flow) if flow is not None else None
     if flow is None or candidate is None or candidate.tool_id != entry.tool_id:
@@ -290,7 +290,7 @@ def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
 
 
 def _take_over(place: Place, outcome: Outcome, _change: TakeOver) -> None:
-    state = outcome.state
+    state = outcome.after
     if state.person is not None:
         outcome.refused.append(f"{state.person} has taken over already.")
         return
@@ -303,7 +303,7 @@ def _take_over(place: Place, outcome: Outcome, _change: TakeOver) -> None:
 
 
 def _say(place: Place, outcome: Outcome, change: Say) -> None:
-    if outcome.state.person != place.by:
+    if outcome.after.person != place.by:
         outcome.refused.append("Only who has taken over speaks to the user.")
         return
     outcome.done.append("The user is told what the person says.")
@@ -311,11 +311,11 @@ def _say(place: Place, outcome: Outcome, change: Say) -> None:
 
 
 def _hand_back(_place: Place, outcome: Outcome, _change: HandBack) -> None:
-    if outcome.state.person is None:
+    if outcome.after.person is None:
         outcome.refused.append("Nobody has taken over.")
         return
-    outcome.done.append(f"The assistant answers in place of {outcome.state.person} again.")
-    outcome.state.leave_to(None)
+    outcome.done.append(f"The assistant answers in place of {outcome.after.person} again.")
+    outcome.after.leave_to(None)
     outcome.told.append("You are talking to the assistant again. How can I help?")
 
 

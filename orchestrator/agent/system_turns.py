@@ -145,7 +145,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     told = "\n\n".join(made.told)
     record = order.model_dump(mode="json") | {"decision": Decision.DROPPED.value, "refused": refused}
     if not refused:
-        state = made.state
+        state = made.after
         for entry in made.marked:
             await journal.settle_effect(entry)
         record |= {"decision": Decision.APPLIED.value, "done": made.done}

@@ -335,20 +335,9 @@ class DialogueState:
         return state
 
 
-_ROWS = ("shown", "shown_before")
-_LOADED = (
-    "session",
-    "turn",
-    "epoch",
-    "person",
-    "flags",
-    "digression",
-    "approvals",
-    "effects",
-    *_ROWS,
-    "later",
-)
+_RARE = ("shown", "shown_before", "later", "person")
+_LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_RARE)
 """What is written under the name and in the form of its field."""
 _FLAGS = tuple(one.name for one in fields(Flags))
-_SELDOM = frozenset({"summary", "entities", *_ROWS, "later"})
+_SELDOM = frozenset({"summary", "entities", *_RARE})
 """Not written while there is nothing in them."""

@@ -1,7 +1,4 @@
-"""Sessions that are broken in every way an operator meets, repaired over HTTP alone, and judged by what is stored.
-
-Making one goes through conversations and the lane; repairing and judging, through the gateway's calls.
-"""
+"""Sessions that are broken in every way an operator meets: by conversations, through the lane."""
 
 from __future__ import annotations
 
@@ -17,9 +14,6 @@ import httpx
 import orjson
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.dialogue.changes.repair import repair
-from orchestrator.dialogue.state import DialogueState
-from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import Inbox
@@ -29,46 +23,17 @@ from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, new_id
 from tests.contract.factories import commit_for
+from tests.unit.gateway.unsteady_airline import Airline, unsteady
 
 WHY = "The user has called."
 TO_MADRID = "Book a flight from Oslo to Madrid tomorrow"
 TO_ROME = "Book a flight from Oslo to Rome tomorrow"
 
 
-@dataclass
-class Airline:
-    """The outside world: whether a booking is answered, and what was called."""
-
-    silent: bool = False
-    books: bool = True
-    calls: list[str] = field(default_factory=list[str])
-
-
 @cache
 def trained() -> tuple[LoadedDomain, System1]:
     loaded = load_domain("travel")
     return loaded, System1.for_domain(loaded.domain)
-
-
-def _unsteady(base: type, airline: Airline) -> type:
-    """Bookings that may be made, or not, without an answer."""
-
-    class Bookings(base):
-        async def book(self, *, offer_id: str, call: Any, passenger_name: str = "") -> JsonObject:
-            airline.calls.append(call.session_id)
-            if airline.silent and not airline.books:
-                raise ToolFailure(FailureCategory.TIMEOUT, "The line went dead.", undecided=True)
-            made = await super().book(offer_id=offer_id, call=call, passenger_name=passenger_name)
-            if airline.silent:
-                raise ToolFailure(FailureCategory.TIMEOUT, "The line went dead.", undecided=True)
-            return made
-
-        async def outcome(self, *, idempotency_key: str) -> JsonObject:
-            if airline.silent:
-                return {"status": "unknown"}
-            return await super().outcome(idempotency_key=idempotency_key)
-
-    return Bookings
 
 
 @dataclass
@@ -94,7 +59,7 @@ class Site:
     ) -> None:
         loaded, system1 = trained()
         self.airline = Airline()
-        services = {**loaded.services, "Bookings": _unsteady(loaded.services["Bookings"], self.airline)}
+        services = {**loaded.services, "Bookings": unsteady(loaded.services["Bookings"], self.airline)}
         self.simulator = Simulator.of(replace(loaded, services=services), system1=system1)
         self.inbox, self.make_lane, self.http = inbox, make_lane, http
         self.lane: Lane
@@ -362,81 +327,3 @@ async def break_one(site: Site, number: int, numbers: random.Random) -> Ticket:
     ticket.epoch = (await site.look(session))["epoch"]
     ticket.calls = len(site.airline.calls)
     return ticket
-
-
-async def repair_one(site: Site, ticket: Ticket) -> list[str]:
-    """Do what an operator does, by the gateway's calls alone; gives what went wrong on the way."""
-    trouble = await site.look(ticket.session)
-    kinds = {fit["repair"]["kind"] for fit in trouble["fits"]}
-    steps: list[list[JsonObject]] = [[{"kind": kind}] for kind in ("release", "mend") if kind in kinds]
-    steps += [[want] for want in ticket.wants]
-    for turn in trouble["turns"]:
-        if turn["status"] == "quarantined":
-            answer = await site.http.post(f"/v1/turns/{turn['turn_id']}/{ticket.turns}")
-            if answer.status_code != 200:
-                return [answer.text]
-    for repairs in steps:
-        path = f"/v1/sessions/{ticket.session}/repairs/preview"
-        preview = (await site.http.post(path, json={"repairs": repairs})).json()
-        if preview.get("refused") != []:
-            return [f"{ticket.kind}: the preview refuses {repairs}: {preview}"]
-        early = await site.post(ticket.session, repairs, preview["epoch"] + 1)
-        made = await site.post(ticket.session, repairs, preview["epoch"])
-        ticket.posts += 1
-        if (early.status_code, made.status_code) != (409, 200):
-            return [f"{ticket.kind}: {repairs} gave {early.text} and {made.text}"]
-        told = made.json()
-        if (told["done"], told["reply"]) != (preview["done"], preview["told"]):
-            return [f"{ticket.kind}: {repairs} did {told}, and not {preview}"]
-    await site.runner.run(ticket.session)
-    return []
-
-
-async def judge(site: Site, ticket: Ticket, by: str) -> list[str]:
-    """Say what is wrong with a repaired session: its state, its ledger, its history, its audit."""
-    found: list[str] = []
-    session = await site.get(f"/v1/sessions/{ticket.session}")
-    body = session["state"]
-    state = DialogueState.from_dict(body, site.simulator.loaded.domain.flows)
-    there = {"", *(flow.flow_id for flow in state.stack.flows)}
-    found += [*state.stack.check(), *repair(body)[1]]
-    found += [
-        f"a question of {one.flow_id}" for one in state.ambiguity.open if (one.flow_id or "") not in there
-    ]
-    if not ticket.expects(body):
-        found.append("it is not as was wanted")
-    if len(site.airline.calls) != ticket.calls:
-        found.append("a repair has called a tool")
-    events = await _events(site, ticket.session)
-    signed = [event["payload"] for event in events if event["type"] == "repaired"]
-    if len(signed) != ticket.posts or any((one["by"], one["why"]) != (by, WHY) for one in signed):
-        found.append(f"{ticket.posts} repairs were made, and {len(signed)} are signed")
-    lines = await site.get(f"/v1/sessions/{ticket.session}/history?limit=1000")
-    told = [one for one in signed if any(repair["kind"] in _TOLD for repair in one["repairs"])]
-    if len([line for line in lines if line["role"] == "operator"]) != len(told):
-        found.append("the history does not say who repaired it")
-    if (await site.look(ticket.session))["wrong"]:
-        found.append("something is still wrong")
-    return [f"{ticket.kind}: {one}" for one in found]
-
-
-_TOLD = {"fill", "drop", "resume", "mark", "take_over", "say", "hand_back"}
-
-
-async def _events(site: Site, session: str) -> list[Any]:
-    answer = await site.http.get(f"/v1/sessions/{session}/events?follow=false")
-    lines = answer.text.splitlines()
-    return [orjson.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-
-
-async def goes_on(site: Site, ticket: Ticket) -> list[str]:
-    """Let the user go on: yes to what is offered, which is done at most once."""
-    before = [call for call in site.airline.calls if call == ticket.session]
-    turn = await site.say(ticket.session, "yes")
-    found = [] if turn.get("status") == "done" and turn["reply"] else [f"a yes gave {turn}"]
-    made = len([call for call in site.airline.calls if call == ticket.session]) - len(before)
-    if made != (ticket.kind == "unknown_and_not_done"):
-        found.append(f"a yes made {made} bookings")
-    if ticket.kind == "unknown_and_done" and (ticket.booked or {})["booking_ref"] not in turn["reply"]:
-        found.append(f"the booking is not told: {turn['reply']}")
-    return [f"{ticket.kind}: {one}" for one in found]

@@ -21,13 +21,11 @@ from tests.unit.gateway.broken_sessions import (
     Site,
     Ticket,
     break_one,
-    goes_on,
-    judge,
-    repair_one,
     unknown_and_done,
     unwanted_task,
     wrong_slot,
 )
+from tests.unit.gateway.repairing import goes_on, judge, repair_one
 from tests.unit.gateway.test_broken_sessions import BY, exceed, open_site
 
 SESSION = SessionId("session-1")
@@ -184,9 +182,9 @@ async def test_a_repair_that_would_break_something_is_refused(monkeypatch: pytes
     """Where that is not looked for, the judge of the broken sessions sees it."""
 
     def drop(_place: Place, outcome: Outcome, change: Drop) -> None:
-        flow = outcome.state.stack.find(change.flow)
+        flow = outcome.after.stack.find(change.flow)
         assert flow is not None
-        outcome.state.stack.flows.remove(flow)
+        outcome.after.stack.flows.remove(flow)
         outcome.told.append("It is gone.")
 
     monkeypatch.setitem(repairs._KINDS, Drop, drop)
@@ -223,7 +221,7 @@ async def test_a_repair_that_marks_nothing_is_noticed(monkeypatch: pytest.Monkey
     """A call that was done is made again where the ledger does not say so."""
 
     def forget(_place: Place, outcome: Outcome, _change: Mark) -> None:
-        for flow in outcome.state.stack.flows:
+        for flow in outcome.after.stack.flows:
             flow.notes.pop("candidate", None)
         outcome.done.append("Marked.")
         outcome.told.append("It was done.")
