@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(slots=True)
 class Outcome:
-    """What repairs come to. `after`: the state; `done`: what they change, in sentences for operators; `told`: to the user.
+    """What repairs come to. `after`: the state; `done`: what they change, in sentences; `told`: to the user.
 
     `refused`: why they cannot be made. `left`: flows that leave the stack. `marked`: lines of the ledger as they are
     to be. `offered`: flows whose offer the user may still say yes to.

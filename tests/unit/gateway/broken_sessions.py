@@ -111,7 +111,7 @@ class Site:
         path = f"/v1/sessions/{session}/repairs?wait=30"
         posting = asyncio.create_task(self.http.post(path, json=body))
         while not posting.done():
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.005)
             await self.runner.run(session)
         return await posting
 

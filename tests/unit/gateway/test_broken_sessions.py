@@ -103,6 +103,7 @@ async def test_broken_sessions_are_repaired() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 async def test_many_broken_sessions_are_repaired() -> None:
     found, kinds = await repair_many(LONG, seed=2)
 
