@@ -137,7 +137,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
-    ledger = {one.fingerprint: one for name in named if (one := await journal.find_effect(name)) is not None}
+    ledger = {one.fingerprint: one for name in named if (one := await journal.find_line(name)) is not None}
     now = modules.ports.clock()
     place = Place(lease.session_id, modules.domain, before, lease.epoch, ledger, order.by, now)
     made = make_repairs(place, order.repairs)

@@ -30,7 +30,7 @@ from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
-from orchestrator.types import Json, JsonObject, TurnId, hash_json
+from orchestrator.types import FlowId, Json, JsonObject, ToolId, TurnId, hash_json
 
 TOOL = "tool"
 """The kind of a tool's step; the others are of models."""
@@ -136,7 +136,7 @@ class Journal:
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
-        earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
+        earlier = await self._lane.find_effect(self._lease, effect)
         if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
             return earlier.result
         if earlier is not None and earlier.status in OPEN:
@@ -157,9 +157,10 @@ class Journal:
         step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
         await self._record(step, StepStatus.FINISHED, result)
 
-    async def find_effect(self, fingerprint: str) -> LedgerEntry | None:
-        """The session's line of the ledger for an effect, whichever turn had it."""
-        return await self._lane.find_effect(self._lease, fingerprint)
+    async def find_line(self, fingerprint: str) -> LedgerEntry | None:
+        """The line of the session's own ledger with this fingerprint: a tool without a name is no other branch's."""
+        own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
+        return await self._lane.find_effect(self._lease, own)
 
     async def settle_effect(self, entry: LedgerEntry) -> None:
         """Write what an operator says became of an effect. Raises LaneLost."""

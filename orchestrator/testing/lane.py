@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import orjson
 
@@ -15,7 +16,7 @@ from orchestrator.turns.approval import (
     Decision,
     from_unix,
 )
-from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
@@ -76,6 +77,7 @@ class MemoryLane:
             epoch=session.epoch,
             state=session.state,
             work=work,
+            root=session.root,
         )
 
     def _free(self, session: MemorySession, now: datetime) -> bool:
@@ -210,8 +212,18 @@ class MemoryLane:
         if entry is not None:
             self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)
 
-    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
-        return self._store.effects.get((lease.session_id, fingerprint))
+    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
+        ledger, own_root = self._store.effects, lease.root or lease.session_id
+        if (lease.session_id, effect.fingerprint) in ledger:
+            return ledger[lease.session_id, effect.fingerprint]
+        known = {entry.idempotency_key for (owner, _), entry in ledger.items() if owner == lease.session_id}
+        for (owner, _), entry in ledger.items():
+            same = (entry.tool_id, entry.arguments) == (effect.tool_id, effect.arguments)
+            family = (self._store.sessions[owner].root or owner) == own_root
+            undone = entry.status in {LedgerStatus.FAILED, LedgerStatus.COMPENSATED}
+            if family and same and not undone and entry.idempotency_key not in known:
+                return replace(entry, status=LedgerStatus.UNKNOWN, result=None, of_session=owner)
+        return None
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
@@ -226,17 +238,17 @@ class MemoryLane:
         return None
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        self._fenced(lease)
-        key = (lease.session_id, fingerprint)
-        if key in self._store.effects:
-            entry = self._store.effects[key]
-            self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=self._store.clock())
+        self._change_effect(lease, fingerprint, status=LedgerStatus.COMPENSATED)
 
     async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+        self._change_effect(lease, entry.fingerprint, status=entry.status, result=entry.result)
+
+    def _change_effect(self, lease: Lease, fingerprint: str, **changes: Any) -> None:
         self._fenced(lease)
-        known = self._store.effects[lease.session_id, entry.fingerprint]
-        settled = replace(known, status=entry.status, result=entry.result, at=self._store.clock())
-        self._store.effects[lease.session_id, entry.fingerprint] = settled
+        own, at = self._store.effects.get((lease.session_id, fingerprint)), self._store.clock()
+        for key, entry in list(self._store.effects.items()):
+            if own is not None and entry.idempotency_key == own.idempotency_key:
+                self._store.effects[key] = replace(entry, **changes, at=at)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision

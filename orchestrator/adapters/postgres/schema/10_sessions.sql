@@ -16,9 +16,14 @@ CREATE TABLE sessions (
     domain     text NOT NULL,
     webhook    text,
     closed_at  timestamptz,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- of a branch: whose it is, from which epoch on, and where its family begins; any of them may be gone
+    parent       text,
+    parent_epoch bigint,
+    root         text
 );
 COMMENT ON TABLE sessions IS 'Fixed facts of a session.';
+CREATE INDEX sessions_root_idx ON sessions (root) WHERE root IS NOT NULL;
 
 CREATE TABLE lanes (
     session_id  text PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,

@@ -69,6 +69,7 @@ CREATE TABLE effects (
     status          text NOT NULL,
     result          json,
     at              timestamptz NOT NULL DEFAULT clock_timestamp(),
+    of_session      text, -- whose effect it is, where a branch has it from there
     PRIMARY KEY (session_id, fingerprint)
 );
 COMMENT ON TABLE effects IS 'The ledger of what tools did to the world (RT-10, RT-12).';
