@@ -60,6 +60,10 @@ _FURTHER: dict[str, dict[int, str]] = {
         404: "There is no such session, or it had no state at this epoch.",
         409: "The session has unfinished turns.",
     },
+    "make_repairs": {
+        409: "The session has gone on, is closed, or would be broken.",
+        429: "The session's inbox is full, or you asked too often.",
+    },
     "create_webhook": {404: "There is no such session."},
     "start_run": {404: "There is no such session.", 409: "Another run of this flow is at work."},
     "redo_run": {409: "Another run of this flow is at work."},

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import orjson
 
@@ -237,11 +238,17 @@ class MemoryLane:
         return None
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
+        self._change_effect(lease, fingerprint, status=LedgerStatus.COMPENSATED)
+
+    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+        self._change_effect(lease, entry.fingerprint, status=entry.status, result=entry.result)
+
+    def _change_effect(self, lease: Lease, fingerprint: str, **changes: Any) -> None:
         self._fenced(lease)
         own, at = self._store.effects.get((lease.session_id, fingerprint)), self._store.clock()
         for key, entry in list(self._store.effects.items()):
             if own is not None and entry.idempotency_key == own.idempotency_key:
-                self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=at)
+                self._store.effects[key] = replace(entry, **changes, at=at)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
