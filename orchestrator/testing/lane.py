@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
+from orchestrator.testing.interjections import lines_of, said_meanwhile
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import (
     APPROVAL_TRANSITIONS,
@@ -16,7 +17,7 @@ from orchestrator.turns.approval import (
     from_unix,
 )
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
-from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
+from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId
@@ -150,17 +151,7 @@ class MemoryLane:
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
         session.revisions[session.epoch] = Revision(orjson.loads(commit.diff), snapshot)
         if not (turn.forget and commit.status is TurnStatus.CANCELLED) or self._had_effects(turn):
-            session.utterances.extend(
-                {
-                    "turn_id": turn.turn_id,
-                    "seq": turn.seq,
-                    "role": line.role,
-                    "form": line.form,
-                    "content": line.content,
-                    "at": now.isoformat(),
-                }
-                for line in commit.utterances
-            )
+            session.utterances.extend(lines_of(turn, commit, now))
         session.archived.update({flow.flow_id: flow for flow in commit.archived})
         for frame in commit.frames:
             session.frames.pop(frame.flow_id, None)
@@ -202,13 +193,35 @@ class MemoryLane:
             turn.error = error or turn.error
 
     async def record(
-        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
-    ) -> None:
-        self._fenced(lease)
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
+        session = self._fenced(lease)
+        if entry is not None and heard is not None and session.said_seq > heard:
+            return False
         turn, at = self._store.turn(lease.tenant_id, turn_id)[1], self._store.clock()
         turn.steps[step.key], turn.stepped[step.key] = step, at
         if entry is not None:
             self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)
+        return True
+
+    async def said_meanwhile(self, lease: Lease) -> Said:
+        return said_meanwhile(self._store, lease)
+
+    async def answer_beside(self, lease: Lease, turn_id: TurnId, commit: TurnCommit) -> bool:
+        session, turn = self._store.turn(lease.tenant_id, turn_id)
+        is_held = (session.lease_token, session.epoch) == (lease.token, lease.epoch)
+        if not is_held or turn.status is not TurnStatus.QUEUED or session.merged(turn):
+            return False
+        turn.started_at = now = self._store.clock()
+        self._finish(session, turn, commit, now)
+        session.utterances.extend(lines_of(turn, commit, now))
+        session.append(turn_id, *commit.events)
+        return True
 
     async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
         return self._store.effects.get((lease.session_id, fingerprint))
@@ -246,7 +259,7 @@ class MemoryLane:
                 del self._held[session_id]
                 continue
             session.lease_owner, session.lease_until = self._worker, self._store.clock() + self._ttl
-            if turn.cancel_requested:
+            if turn.cancel_requested or session.said_seq > turn.seq:
                 cancelled.append((session_id, turn.turn_id))
         return cancelled
 

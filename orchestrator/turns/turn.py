@@ -92,6 +92,8 @@ class IfBusy(StrEnum):
     INTERRUPT = "interrupt"
     ROLLBACK = "rollback"
     MERGE = "merge"
+    UNDERSTAND = "understand"
+    """Read against what the unfinished turn does; that one stops, goes on, or is answered beside."""
 
 
 class TurnKind(StrEnum):

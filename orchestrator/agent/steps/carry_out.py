@@ -46,7 +46,8 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     state.keep_going(going=False)
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
-        turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
+        names = [note.summary or note.tool_id for note in done]
+        turn.changes.remark(RemarkKind.STOPPED, done=names, overtaken=context.journal.overtaken)
     elif state.later and (due := state.take_due()):
         await _take_up(turn, modules, *due)
         await carry_out(turn, modules)

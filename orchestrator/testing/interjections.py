@@ -1,0 +1,34 @@
+"""What is said while a turn is at work, in memory: the rules of `adapters.postgres.turns.interjections`."""
+
+from datetime import datetime
+from itertools import takewhile
+
+from orchestrator.testing.store import MemoryStore, MemoryTurn
+from orchestrator.turns.lease import Lease, Said, TurnCommit, Work
+from orchestrator.types import JsonObject
+
+
+def said_meanwhile(store: MemoryStore, lease: Lease) -> Said:
+    """See the lane's port."""
+    session, mine = store.turn(lease.tenant_id, lease.work.turn_id)
+    numbers = {None, *(turn.client_sequence for turn in session.turns)}
+
+    def is_heard(turn: MemoryTurn) -> bool:
+        number = turn.client_sequence or 1
+        return turn.interjects and (number == 1 or number - 1 in numbers)
+
+    later = (turn for turn in session.unfinished() if turn.seq > mine.seq)
+    waiting = (
+        Work(turn.turn_id, turn.seq, turn.input, 0, lease.work.deadline_s)
+        for turn in takewhile(is_heard, later)
+    )
+    return Said(session.next_seq - 1, mine.cancel_requested, tuple(waiting))
+
+
+def lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonObject]:
+    """Give what a commit says as lines of a session's history."""
+    of_turn = {"turn_id": turn.turn_id, "seq": turn.seq, "at": now.isoformat()}
+    return [
+        {**of_turn, "role": line.role, "form": line.form, "content": line.content}
+        for line in commit.utterances
+    ]
