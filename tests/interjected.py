@@ -86,7 +86,7 @@ WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "some": ("I have already done this: Print a label; that stays.",),
         "none": ("There is nothing to stop",),
     },
-    "second task": {"": ("text:", "I found 1")},
+    "second task": {"": ("text:", "I found")},
     "question": {"": ("I can help you with these things",)},
     "thanks": {"": ("Nice to hear", "Hello")},
     "yes": {"": ("no open question",)},

@@ -31,10 +31,10 @@ from tests.integration.chaos.test_stopped_workers import APPLICATION, SERVICES, 
 from tests.interjected import ASK, SAID, Outcome, find_faults
 from tests.unit.agent.test_interjections import write_mailroom
 
-CALL_S = 0.25
+CALL_S = 0.4
 """How long each of the three calls takes."""
-LAST_MOMENT_S = 1.1
-AT_ONCE = 20
+LAST_MOMENT_S = 1.3
+AT_ONCE = 14
 WITHIN_S = 120
 KEYS = {"label": "tool:parcel_label:1", "parcel": "tool:parcel_send:1"}
 

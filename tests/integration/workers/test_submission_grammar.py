@@ -110,7 +110,9 @@ CASES: dict[str, tuple[Fields, Verdict]] = {
     ),
     "rule": (
         {"text": "a", "if_busy": "hurry"},
-        wrong("if_busy", "Input should be 'enqueue', 'reject', 'interrupt', 'rollback' or 'merge'"),
+        wrong(
+            "if_busy", "Input should be 'enqueue', 'reject', 'interrupt', 'rollback', 'merge' or 'understand'"
+        ),
     ),
     "form": (
         {"text": "a", "form": "smoke"},
