@@ -115,7 +115,7 @@ faults-stops: $(VENV)/.installed-dev
 	$(LONG) tests/unit/agent/test_stopped_turns.py $(CHAOS)/test_stopped_workers.py
 
 faults-interruptions: $(VENV)/.installed-dev
-	$(LONG) -s $(CHAOS)/test_interjections.py
+	$(LONG) -s tests/integration/interruptions
 
 faults-storm: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_kill_storm.py

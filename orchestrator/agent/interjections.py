@@ -75,11 +75,7 @@ def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
 
 async def _answer(turn: RunningTurn, said: Work, understood: Understanding, modules: Modules) -> TurnCommit:
     """Answer a question from a copy of the state as the turn has it now; no tool and no model is asked."""
-    state = turn.changes.state
-    kept = state.written
-    _, raw = state.write()
-    state.written = kept
-    lease = replace(turn.lease, epoch=turn.lease.epoch + 1, state=raw, work=said)
+    lease = replace(turn.lease, epoch=turn.lease.epoch + 1, state=turn.changes.state.peek(), work=said)
     journal = Journal(turn.context.journal.lane, lease, said)
     journal.stopped = True
     beside = load(lease, said, journal, modules, turn.phases)

@@ -1,11 +1,9 @@
 """What is said while a turn is at work, in memory: the rules of `adapters.postgres.turns.interjections`."""
 
-from datetime import datetime
 from itertools import takewhile
 
 from orchestrator.testing.store import MemoryStore, MemoryTurn
-from orchestrator.turns.lease import Lease, Said, TurnCommit, Work
-from orchestrator.types import JsonObject
+from orchestrator.turns.lease import Lease, Said, Work
 
 
 def said_meanwhile(store: MemoryStore, lease: Lease) -> Said:
@@ -23,12 +21,3 @@ def said_meanwhile(store: MemoryStore, lease: Lease) -> Said:
         for turn in takewhile(is_heard, later)
     )
     return Said(session.next_seq - 1, mine.cancel_requested, tuple(waiting))
-
-
-def lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonObject]:
-    """Give what a commit says as lines of a session's history."""
-    of_turn = {"turn_id": turn.turn_id, "seq": turn.seq, "at": now.isoformat()}
-    return [
-        {**of_turn, "role": line.role, "form": line.form, "content": line.content}
-        for line in commit.utterances
-    ]

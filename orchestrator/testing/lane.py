@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.interjections import lines_of, said_meanwhile
+from orchestrator.testing.interjections import said_meanwhile
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import (
     APPROVAL_TRANSITIONS,
@@ -20,7 +20,7 @@ from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
-from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId
+from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, TenantId, TurnId
 
 SUSPECTED_AFTER = 2
 """So many crashes beside others, and a turn is run only beside other suspects."""
@@ -151,7 +151,7 @@ class MemoryLane:
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
         session.revisions[session.epoch] = Revision(orjson.loads(commit.diff), snapshot)
         if not (turn.forget and commit.status is TurnStatus.CANCELLED) or self._had_effects(turn):
-            session.utterances.extend(lines_of(turn, commit, now))
+            session.utterances.extend(_lines_of(turn, commit, now))
         session.archived.update({flow.flow_id: flow for flow in commit.archived})
         for frame in commit.frames:
             session.frames.pop(frame.flow_id, None)
@@ -214,12 +214,12 @@ class MemoryLane:
 
     async def answer_beside(self, lease: Lease, turn_id: TurnId, commit: TurnCommit) -> bool:
         session, turn = self._store.turn(lease.tenant_id, turn_id)
-        is_held = (session.lease_token, session.epoch) == (lease.token, lease.epoch)
-        if not is_held or turn.status is not TurnStatus.QUEUED or session.merged(turn):
+        waits = turn.status is TurnStatus.QUEUED and not session.merged(turn)
+        if not waits or (session.lease_token, session.epoch) != (lease.token, lease.epoch):
             return False
-        turn.started_at = now = self._store.clock()
-        self._finish(session, turn, commit, now)
-        session.utterances.extend(lines_of(turn, commit, now))
+        self._finish(session, turn, commit, now := self._store.clock())
+        turn.started_at = now
+        session.utterances.extend(_lines_of(turn, commit, now))
         session.append(turn_id, *commit.events)
         return True
 
@@ -301,6 +301,12 @@ class MemoryLane:
                 f"{sequence} was not run"
             )
             self._store.end(session, turn, TurnStatus.FAILED, error)
+
+
+def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonObject]:
+    of_turn = {"turn_id": turn.turn_id, "seq": turn.seq, "at": now.isoformat()}
+    lines = ({"role": line.role, "form": line.form, "content": line.content} for line in commit.utterances)
+    return [of_turn | line for line in lines]
 
 
 def _keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:

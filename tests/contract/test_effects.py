@@ -96,8 +96,8 @@ async def test_a_waiting_turn_is_answered_beside_the_one_at_work(ports: Ports, t
     assert (ended.status, ended.epoch) == (TurnStatus.DONE, lease.epoch)
     committed = await lane.commit(lease, commit_of(lease.work, session))
     assert (committed.epoch, committed.next) == (lease.epoch + 1, None)
-    standing = await ports.sessions.get(tenant, session)
-    assert (standing.pending, standing.epoch) == (0, 1)
+    kept = await ports.sessions.get(tenant, session)
+    assert (kept.pending, kept.epoch) == (0, 1)
     history = await ports.sessions.history(tenant, session)
     assert [line["content"] for line in history][:2] == ["why?", "because"]
     assert (await ports.inbox.submit(submission(tenant, session))).position == 0

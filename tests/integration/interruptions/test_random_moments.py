@@ -28,8 +28,8 @@ from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.chaos.errands import served
 from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.test_stopped_workers import APPLICATION, SERVICES, Setting
-from tests.interjected import ASK, SAID, Outcome, find_faults
-from tests.unit.agent.test_interjections import write_mailroom
+from tests.unit.interruptions.judge import ASK, SAID, Outcome, find_faults
+from tests.unit.interruptions.setting import write_mailroom
 
 CALL_S = 0.4
 """How long each of the three calls takes."""
