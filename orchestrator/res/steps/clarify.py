@@ -81,7 +81,7 @@ async def clarify(response: Response) -> None:
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.changes.state.ambiguity
-    if context.journal.overtaken:
+    if context.journal.stopped and context.journal.overtaken:
         return
     entry = handler.current
     limit = context.world.domain.config.ambiguity.escalation_turns
