@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.interjections import said_meanwhile
+from orchestrator.testing.lookups import find_effect, said_meanwhile
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import (
     APPROVAL_TRANSITIONS,
@@ -16,7 +16,7 @@ from orchestrator.turns.approval import (
     Decision,
     from_unix,
 )
-from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
@@ -77,6 +77,7 @@ class MemoryLane:
             epoch=session.epoch,
             state=session.state,
             work=work,
+            root=session.root,
         )
 
     def _free(self, session: MemorySession, now: datetime) -> bool:
@@ -223,8 +224,8 @@ class MemoryLane:
         session.append(turn_id, *commit.events)
         return True
 
-    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
-        return self._store.effects.get((lease.session_id, fingerprint))
+    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
+        return find_effect(self._store, lease, effect)
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
@@ -240,10 +241,10 @@ class MemoryLane:
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
         self._fenced(lease)
-        key = (lease.session_id, fingerprint)
-        if key in self._store.effects:
-            entry = self._store.effects[key]
-            self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=self._store.clock())
+        own, at = self._store.effects.get((lease.session_id, fingerprint)), self._store.clock()
+        for key, entry in list(self._store.effects.items()):
+            if own is not None and entry.idempotency_key == own.idempotency_key:
+                self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=at)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision

@@ -48,7 +48,7 @@ class Said:
 class Lease:
     """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 
-    `state` is the serialised working state; None for a new session.
+    `state` is the serialised working state; None for a new session. `root`: of a branch, where its family begins.
     """
 
     session_id: SessionId
@@ -59,6 +59,7 @@ class Lease:
     epoch: Epoch
     state: bytes | None
     work: Work
+    root: SessionId | None = None
 
 
 AGENT = "agent"
