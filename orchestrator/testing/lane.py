@@ -219,7 +219,6 @@ class MemoryLane:
         if not waits or (session.lease_token, session.epoch) != (lease.token, lease.epoch):
             return False
         self._finish(session, turn, commit, now := self._store.clock())
-        turn.started_at = now
         session.utterances.extend(_lines_of(turn, commit, now))
         session.append(turn_id, *commit.events)
         return True
