@@ -38,7 +38,7 @@ async def answer_beside(database: Database, lease: Lease, turn_id: TurnId, commi
         await connection.execute(
             update(turns)
             .where(turns.c.turn_id == turn_id)
-            .values(**ended, epoch=lane.epoch, token=lease.token, started_at=NOW, finished_at=NOW)
+            .values(**ended, epoch=lane.epoch, token=lease.token, finished_at=NOW)
         )
         await connection.execute(
             update(lanes)
