@@ -10,13 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from orchestrator.errors import (
-    IllegalTransition,
-    InboxFull,
-    Refused,
-    SessionBusy,
-    SessionClosed,
-)
+from orchestrator.errors import IllegalTransition, InboxFull, Refused, SessionBusy, SessionClosed
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
 
 
