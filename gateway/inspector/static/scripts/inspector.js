@@ -18,7 +18,7 @@ import * as turn from "./panels/turn.js";
 export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals, turn, memory, documents, evaluations];
 
 /** Which changes of a session make which panel read its data anew. */
-const RENEWED_BY = { record: ["plan", "notes", "journal", "runs", "approvals", "turn", "memory"], runs: ["runs", "notes", "memory", "documents"], approvals: ["approvals"] };
+const RENEWED_BY = { record: ["plan", "notes", "journal", "epochs", "runs", "approvals", "turn", "memory"], runs: ["runs", "notes", "memory", "documents"], approvals: ["approvals"] };
 
 export class Inspector {
   constructor(page) {
