@@ -90,7 +90,7 @@ class Journal:
         self._tell = tell
         self._listen = listen
         self.lease = lease
-        self._turn_id = work.turn_id
+        self.turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
         self.stopped = False
         """The turn was stopped: calls are answered from here, and none is made any more."""
@@ -107,13 +107,9 @@ class Journal:
         """Whether a tool was called, in this attempt or an earlier one."""
         return any(step.kind == TOOL for step in self._journal.values())
 
-    @property
-    def turn_id(self) -> TurnId:
-        return self._turn_id
-
     def idempotency_key(self, key: str) -> str:
         """The key a tool may pass on; the same in every attempt of this turn."""
-        return f"{self._turn_id}:{key}"
+        return f"{self.turn_id}:{key}"
 
     async def call(
         self,
@@ -198,12 +194,7 @@ class Journal:
         return None
 
     async def settle(
-        self,
-        unknown: UnknownOutcome,
-        kind: str,
-        request: Json,
-        result: Json,
-        effect: Effect | None = None,
+        self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
     ) -> None:
         """Record what an unknown outcome turned out to be."""
         step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
@@ -212,11 +203,11 @@ class Journal:
     async def find_line(self, fingerprint: str) -> LedgerEntry | None:
         """The line of the session's own ledger with this fingerprint: a tool without a name is no other branch's."""
         own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
-        return await self._lane.find_effect(self._lease, own)
+        return await self.lane.find_effect(self.lease, own)
 
     async def settle_effect(self, entry: LedgerEntry) -> None:
         """Write what an operator says became of an effect. Raises LaneLost."""
-        await self._lane.settle_effect(self._lease, entry)
+        await self.lane.settle_effect(self.lease, entry)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
         """Decide a pending approval, once; a later attempt finds what the first one decided."""
@@ -229,7 +220,7 @@ class Journal:
                 self.effects.add(known.key)
             entry = await self.lane.adopt_effect(
                 self.lease,
-                self._turn_id,
+                self.turn_id,
                 known.key,
                 fingerprint=effect.fingerprint,
                 flow_id=effect.flow_id,
@@ -258,9 +249,7 @@ class Journal:
 
     def _check_same(self, known: Step, request_hash: str) -> None:
         if known.request_hash != request_hash:
-            raise StepMismatch(
-                f"Step {known.key!r} of turn {self._turn_id} differs from its earlier attempt."
-            )
+            raise StepMismatch(f"Step {known.key!r} of turn {self.turn_id} differs from its earlier attempt.")
 
     async def _record(
         self,
@@ -274,7 +263,7 @@ class Journal:
         lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
         written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
         entry = self._enter(step, status, result)
-        if not await self.lane.record(self.lease, self._turn_id, written, entry, heard):
+        if not await self.lane.record(self.lease, self.turn_id, written, entry, heard):
             return False
         self._journal[step.key] = written
         if status is StepStatus.FINISHED:
@@ -296,7 +285,7 @@ class Journal:
         return LedgerEntry(
             session_id=self.lease.session_id,
             fingerprint=effect.fingerprint,
-            turn_id=self._turn_id,
+            turn_id=self.turn_id,
             step_key=step.key,
             idempotency_key=step.idempotency_key,
             flow_id=effect.flow_id,
@@ -326,7 +315,7 @@ class TurnHints:
     def __init__(self, live: LiveEvents, lease: Lease) -> None:
         self._live = live
         self._session_id = lease.session_id
-        self._turn_id = lease.work.turn_id
+        self.turn_id = lease.work.turn_id
         self._waiting: list[Event] = []
         self._quiet = asyncio.get_running_loop().call_later(QUIET_FOR_S, self._begin)
         self._begun = False
@@ -335,7 +324,7 @@ class TurnHints:
 
     def tell(self, kind: str, payload: JsonObject) -> None:
         """Tell it now, or once the turn has taken a moment."""
-        self._waiting.append(Event(self._session_id, kind, self._turn_id, payload))
+        self._waiting.append(Event(self._session_id, kind, self.turn_id, payload))
         if self._begun:
             self._send()
 
