@@ -32,7 +32,7 @@ from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
-from orchestrator.types import FlowId, Json, JsonObject, ToolId, TurnId, hash_json
+from orchestrator.types import FlowId, Json, JsonObject, ToolId, hash_json
 
 TOOL = "tool"
 """The kind of a tool's step; the others are of models."""
