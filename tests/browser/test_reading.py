@@ -129,6 +129,29 @@ def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit]
     expect(panel.get_by_role("region", name="Turns with faults")).to_contain_text("the flow is another")
 
 
+def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
+    visit: Callable[..., Visit], folder: Path
+) -> None:
+    place = {"at": "1.arguments.origin", "then": "OSL", "now": "MAD"}
+    turn = {"session": "one", "epoch": 3, "said": "book it", "allowed": False, "remembers": False}
+    report = {"replay": "20260103-100000", "domain": "travel", "made_at": "2026-01-03T10:00:00"}
+    report |= {"by": {"domain": "next", "prompt": None, "model": None}, "sessions": 9, "turns": 30}
+    report |= {"differing": 1, "changed": {"calls": 1}, "left_out": {"whose journal is gone": 2}}
+    path = folder / "evaluations" / "travel" / "replays" / "20260103-100000.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report | {"different": [turn | {"changes": {"calls": [place]}}]}))
+    panel = visit().new_session("travel").panel("Replays")
+
+    listed = panel.get_by_role("region", name="Replays").locator("li.entry").first
+    expect(listed).to_contain_text("9 sessions, 30 turns, by domain next")
+    expect(listed).to_contain_text("Whose journal is gone")
+    listed.get_by_role("button").click()
+    shown = panel.get_by_role("region", name="Turns that came out otherwise")
+    expect(shown).to_contain_text("book it")
+    expect(shown.locator("del")).to_have_text("OSL")
+    expect(shown.locator("ins")).to_have_text("MAD")
+
+
 def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
     turn = {"said": "book it", "read_by": "system1", "answer": "Which one?", "faults": faults}
     run = {

@@ -173,6 +173,12 @@ export class Api {
   evaluation(domain, run) {
     return this.get(`/v1/evaluations/${seg(domain)}/${seg(run)}`);
   }
+  replays(domain) {
+    return this.get(`/v1/replays?domain=${seg(domain)}`);
+  }
+  replayReport(domain, replay) {
+    return this.get(`/v1/replays/${seg(domain)}/${seg(replay)}`);
+  }
   runs(id) {
     return this.get(`/v1/runs?session_id=${seg(id)}&limit=200`);
   }
