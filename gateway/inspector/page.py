@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from gateway.dependencies import TheCaller, TheOperations, TheSessions
-from gateway.inspector import evaluations, repairs
+from gateway.inspector import evaluations, repairs, replays
 from gateway.inspector.charts import ChartScript
 from gateway.responses.operations import InspectorFacts
 
@@ -97,4 +97,5 @@ def install(app: FastAPI) -> None:
     app.include_router(router)
     app.include_router(evaluations.router)
     app.include_router(repairs.router)
+    app.include_router(replays.router)
     app.mount("/inspector", GuardedFiles(directory=STATIC), name="inspector")
