@@ -14,8 +14,8 @@ from orchestrator.errors import InvalidInput
 from orchestrator.turns.repair import Drop, Mark
 from orchestrator.types import SessionId
 from parley.commands.gateway.repair import FORMS, read_change
-from tests.unit.gateway import broken_sessions
-from tests.unit.gateway.broken_sessions import (
+from tests.unit.gateway.repairs import broken_sessions
+from tests.unit.gateway.repairs.broken_sessions import (
     TO_MADRID,
     WHY,
     Site,
@@ -25,8 +25,8 @@ from tests.unit.gateway.broken_sessions import (
     unwanted_task,
     wrong_slot,
 )
-from tests.unit.gateway.repairing import goes_on, judge, repair_one
-from tests.unit.gateway.test_broken_sessions import BY, exceed, open_site
+from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
+from tests.unit.gateway.repairs.test_broken_sessions import BY, exceed, open_site
 
 SESSION = SessionId("session-1")
 FILL = {"kind": "fill", "flow": "book_flight", "slot": "destination", "value": "Paris"}

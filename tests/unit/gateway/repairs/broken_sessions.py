@@ -23,7 +23,7 @@ from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, new_id
 from tests.contract.factories import commit_for
-from tests.unit.gateway.unsteady_airline import Airline, unsteady
+from tests.unit.gateway.repairs.unsteady_airline import Airline, unsteady
 
 WHY = "The user has called."
 TO_MADRID = "Book a flight from Oslo to Madrid tomorrow"

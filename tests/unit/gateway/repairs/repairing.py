@@ -9,7 +9,7 @@ import orjson
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.types import JsonObject
-from tests.unit.gateway.broken_sessions import WHY, Site, Ticket
+from tests.unit.gateway.repairs.broken_sessions import WHY, Site, Ticket
 
 
 async def repair_one(site: Site, ticket: Ticket) -> list[str]:

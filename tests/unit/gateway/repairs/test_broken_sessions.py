@@ -22,9 +22,9 @@ from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.contract.in_memory.access import MemoryKeys
-from tests.unit.gateway.broken_sessions import KINDS, Site, Ticket, break_one
 from tests.unit.gateway.memory_dependencies import make_dependencies
-from tests.unit.gateway.repairing import goes_on, judge, repair_one
+from tests.unit.gateway.repairs.broken_sessions import KINDS, Site, Ticket, break_one
+from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
 
 SHORT, LONG = 30, 500
 BY = "ann"

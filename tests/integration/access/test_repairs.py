@@ -15,9 +15,9 @@ from orchestrator.ports.lane import Lane
 from orchestrator.turns.access import Scope
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.integration.gateway import open_house
-from tests.unit.gateway.broken_sessions import KINDS, Site, break_one
-from tests.unit.gateway.repairing import goes_on, judge, repair_one
-from tests.unit.gateway.test_broken_sessions import BY, exceed
+from tests.unit.gateway.repairs.broken_sessions import KINDS, Site, break_one
+from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
+from tests.unit.gateway.repairs.test_broken_sessions import BY, exceed
 
 LONG = 90
 pytestmark = pytest.mark.timeout(600)
