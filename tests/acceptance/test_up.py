@@ -16,7 +16,6 @@ from pathlib import Path
 
 import httpx
 import psutil
-import pytest
 
 from orchestrator.client import AsyncClient
 from parley.processes import has_ended
@@ -34,8 +33,6 @@ ROLES = STORES | {
     "beat",
     "flower",
 }
-
-pytestmark = pytest.mark.timeout(300)
 
 
 def free_port() -> int:

@@ -61,7 +61,6 @@ async def test_no_turn_is_lost_while_workers_come_and_go(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 async def test_no_turn_is_lost_while_workers_come_and_go_for_long(
     database: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,7 +38,6 @@ from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
-    pytest.mark.timeout(300),
 ]
 
 
