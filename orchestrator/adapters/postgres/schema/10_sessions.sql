@@ -7,7 +7,7 @@
 -- A column `bytea` holds JSON that is packed (`adapters/packing.py`): what no statement looks into.
 --
 -- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
--- that the check of them writes nothing; of tables that each turn adds to, by a trigger (`65_leaving.sql`).
+-- that the check of them writes no more than the server's note of a lock.
 
 CREATE TABLE sessions (
     session_id text PRIMARY KEY,
@@ -65,7 +65,7 @@ CREATE TABLE states (
 COMMENT ON TABLE states IS 'The working state: whole at an epoch now and then, since when `state_history` has its diffs.';
 
 CREATE TABLE state_history (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     tenant_id  text NOT NULL,
     diff       bytea NOT NULL,
@@ -76,7 +76,7 @@ CREATE TABLE state_history (
 COMMENT ON TABLE state_history IS 'What each epoch changed; a full copy at the first epoch and at distances.';
 
 CREATE TABLE utterances (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     seq        bigint NOT NULL,
     tenant_id  text NOT NULL,
