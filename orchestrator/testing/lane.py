@@ -215,6 +215,8 @@ class MemoryLane:
         ledger, own_root = self._store.effects, lease.root or lease.session_id
         if (lease.session_id, effect.fingerprint) in ledger:
             return ledger[lease.session_id, effect.fingerprint]
+        if not self._store.has_branches:
+            return None
         known = {entry.idempotency_key for (owner, _), entry in ledger.items() if owner == lease.session_id}
         for (owner, _), entry in ledger.items():
             same = (entry.tool_id, entry.arguments) == (effect.tool_id, effect.arguments)
