@@ -9,7 +9,7 @@ import orjson
 
 from orchestrator.errors import LaneLost
 from orchestrator.testing.lookups import find_effect, said_meanwhile
-from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
+from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import (
     APPROVAL_TRANSITIONS,
     ApprovalRecord,
@@ -161,7 +161,7 @@ class MemoryLane:
             session.framed[frame.flow_id] = (turn.turn_id, now)
         if commit.approvals or commit.closed_approvals:
             keep_approvals(self._store, lease.tenant_id, commit)
-        _keep_plans(session, turn.turn_id, commit, now)
+        session.keep_plans(turn.turn_id, commit, now)
         if commit.outbox:
             self._store.leave(session, turn.turn_id, commit.outbox)
         events = session.append(turn.turn_id, *commit.events)
@@ -314,14 +314,6 @@ def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonO
     of_turn = {"turn_id": turn.turn_id, "seq": turn.seq, "at": now.isoformat()}
     lines = ({"role": line.role, "form": line.form, "content": line.content} for line in commit.utterances)
     return [of_turn | line for line in lines]
-
-
-def _keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
-    for record in commit.plans:
-        kept = session.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
-        kept.record, kept.turn_id, kept.at = record, turn_id, now
-    for revision in commit.plan_revisions:
-        session.plans[revision.plan_id].revisions.append((revision, turn_id, now))
 
 
 def decide_approval(

@@ -14,7 +14,7 @@ from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.turns.approval import ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
+from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import (
@@ -185,6 +185,13 @@ class MemorySession:
             other.client_sequence == turn.client_sequence - 1 and other.finished for other in self.turns
         )
 
+    def keep_plans(self, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
+        for record in commit.plans:
+            kept = self.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
+            kept.record, kept.turn_id, kept.at = record, turn_id, now
+        for revision in commit.plan_revisions:
+            self.plans[revision.plan_id].revisions.append((revision, turn_id, now))
+
     def append(self, turn_id: TurnId, *events: Event) -> tuple[Event, ...]:
         """Give events the session's next numbers; they are of this turn unless they name another."""
         first = len(self.events) + 1
@@ -214,6 +221,7 @@ class MemoryStore:
     approvals: dict[str, tuple[TenantId, ApprovalRecord]] = field(
         default_factory=dict[str, tuple[TenantId, ApprovalRecord]]
     )
+    has_branches: bool = False
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0
     _turns: dict[TurnId, tuple[MemorySession, MemoryTurn]] = field(
