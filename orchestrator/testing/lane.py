@@ -161,7 +161,8 @@ class MemoryLane:
             session.framed[frame.flow_id] = (turn.turn_id, now)
         if commit.approvals or commit.closed_approvals:
             keep_approvals(self._store, lease.tenant_id, commit)
-        session.keep_plans(turn.turn_id, commit, now)
+        if commit.plans or commit.plan_revisions:
+            session.keep_plans(turn.turn_id, commit, now)
         if commit.outbox:
             self._store.leave(session, turn.turn_id, commit.outbox)
         events = session.append(turn.turn_id, *commit.events)
