@@ -16,9 +16,8 @@ from gateway.responses.repairs import Preview, Repaired, Trouble
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.agent import repairs
-from orchestrator.agent.repairs import Place, find_faults
+from orchestrator.agent.repairs import Place, find_faults, load_state
 from orchestrator.agent.suggestions import suggest
-from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.domain.model import Domain
 from orchestrator.errors import Refused
@@ -84,13 +83,12 @@ async def list_repairs(
     for turn in unfinished:
         if turn.status is TurnStatus.RUNNING:
             fits.append({"repair": {"kind": "release"}, "why": f"{turn.turn_id} is being worked on."})
-    state = DialogueState.from_dict(place.before, place.domain.flows) if place.before else None
     return Trouble.model_validate(
         {
             "session_id": session_id,
             "epoch": place.epoch,
             "person": place.before.get("person"),
-            "wrong": [] if state is None else find_faults(state),
+            "wrong": find_faults(load_state(place, place.before)),
             "flows": place.before.get("stack", []),
             "effects": list(place.ledger.values()),
             "approvals": waiting,

@@ -20,6 +20,7 @@ from orchestrator.dialogue.records import EffectStatus
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
+from orchestrator.errors import Refused
 from orchestrator.pex.calls.consent import CANDIDATE, GRANT, drop_candidate, read_candidate, write_candidate
 from orchestrator.res.wording import name_doing
 from orchestrator.tools.toolbox import ToolData, check_result, write_envelope
@@ -79,8 +80,14 @@ def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
 
 
 def load_state(place: Place, body: JsonObject) -> DialogueState:
+    """Read a state as the turn at work would. Raises Refused for one that cannot be read."""
     flows = place.domain.flows
-    state = DialogueState.from_dict(body, flows) if body else DialogueState.new(place.session_id)
+    try:
+        state = DialogueState.from_dict(body, flows) if body else DialogueState.new(place.session_id)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(
+            "The stored state cannot be read: roll the session back to an earlier epoch."
+        ) from error
     if not state.follow(Epoch(place.epoch + 1)):
         for flow in state.stack.flows:
             drop_candidate(flow)

@@ -141,6 +141,18 @@ async def test_a_session_that_has_gone_on_is_not_repaired_unseen() -> None:
         assert flow["slots"]["destination"]["value"] == "MAD"
 
 
+async def test_a_state_that_cannot_be_read_is_rolled_back_instead() -> None:
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        await site.edit(SESSION, lambda state: state.pop("stack"))
+        found = await site.http.get(f"/v1/sessions/{SESSION}/repairs")
+        assert (found.status_code, found.json()["code"]) == (409, "refused")
+
+        await site.http.post(f"/v1/sessions/{SESSION}/rollback", json={"epoch": 1})
+
+        assert (await site.look(SESSION))["wrong"] == []
+
+
 async def test_while_a_person_answers_the_assistant_does_nothing() -> None:
     async with open_site() as (site, _):
         await site.say(SESSION, TO_MADRID)
