@@ -30,6 +30,7 @@ CREATE TABLE lanes (
     tenant_id   text NOT NULL,
     if_busy     text NOT NULL DEFAULT 'enqueue',
     closed      boolean NOT NULL DEFAULT false,
+    said_seq    bigint,                         -- the last turn that was sent by `understand` while another was unfinished
     has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that lanes without one pay nothing
     check_at    timestamptz,                    -- when the sweep visits it next; null: nothing to look for.
                                                 -- Cleared lazily, so that updates of a busy lane touch no index
@@ -86,7 +87,7 @@ CREATE TABLE utterances (
     content    text,
     reply      text NOT NULL, -- what the assistant said to it
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (session_id, epoch)
+    PRIMARY KEY (session_id, epoch, seq) -- what is answered beside a turn has the epoch before it
 );
 COMMENT ON TABLE utterances IS 'What the user and the assistant said, a row a turn.';
 

@@ -13,6 +13,7 @@ CREATE TABLE turns (
     action              json,
     merged_into         text,
     merges              integer NOT NULL DEFAULT 0,
+    interjects          boolean,                        -- it was sent by `understand` while another was unfinished
     forget              boolean NOT NULL DEFAULT false, -- leave no trace if it ends cancelled and without effects (`rollback`)
     cancel_requested_at timestamptz,
     accepted_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
