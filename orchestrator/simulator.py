@@ -76,6 +76,7 @@ class Simulator:
         transport: ToolTransport | None = None,
         gather: ContextGathering | None = None,
         at: datetime = START,
+        beside: Simulator | None = None,
     ) -> Simulator:
         """Load a domain and get it ready.
 
@@ -88,6 +89,7 @@ class Simulator:
             transport: stands in for HTTP endpoints and MCP servers, which are called otherwise.
             gather: looks for context; None leaves that rung of recovery out.
             at: the moment at which conversations begin.
+            beside: another worker, whose stores this one shares.
 
         Raises:
             ConfigurationError: the domain, or what is laid over it, is wrong.
@@ -95,7 +97,7 @@ class Simulator:
         loaded = domain if isinstance(domain, LoadedDomain) else load_domain(domain)
         if sections:
             loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
-        simulator = cls(loaded, at.timestamp())
+        simulator = cls(loaded, at.timestamp()) if beside is None else replace(beside, loaded=loaded)
         if transport is None:
             transport = simulator.transports = Transports(loaded.domain)
         simulator.agent = build_agent(

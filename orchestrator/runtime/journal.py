@@ -115,6 +115,10 @@ class Journal:
             raise ModelUnavailable("The turn was stopped; no model is asked any more.")
         if not idempotent:
             await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
+        elif (
+            effect is not None
+        ):  # a stop leaves open whether it was had; after a crash it is safe to call again
+            self._journal[key] = Step(key, kind, StepStatus.STARTED, step.request_hash)
         self._tell_tool("tool_started", kind, request)
         began = time.perf_counter()
         try:
@@ -125,6 +129,8 @@ class Journal:
             if not idempotent:
                 failure = {"code": error.code, "message": str(error)}
                 await self._record(step, StepStatus.FAILED, failure, began)
+            else:
+                self._journal.pop(key, None)
             raise
         await self._record(step, StepStatus.FINISHED, result, began)
         self._tell_tool("tool_finished", kind, request)

@@ -130,7 +130,7 @@ async def take_turns(
         seen = len(simulator.signals)
         said = insert(entry.user or "", remembered) if entry.action is None else str(entry.action["name"])
         turn = await (
-            talk.say(said) if entry.action is None else talk.act(said, _payload_of(entry.action, offered))
+            talk.say(said) if entry.action is None else talk.act(said, payload_of(entry.action, offered))
         )
         offered = turn["actions"]
         observed = observe(turn, simulator.signals[seen:])
@@ -144,7 +144,7 @@ async def take_turns(
     return outcomes
 
 
-def _payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
+def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
     """Give the payload that the last answer offered under this name with what is written, else what is written."""
     written: JsonObject = action.get("payload") or {}
     fitting = (one["payload"] for one in offered if one["name"] == action["name"])
