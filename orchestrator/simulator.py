@@ -42,6 +42,8 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """When simulations begin unless they say otherwise: a Friday noon."""
 
+_STORES = ("store", "records", "live", "scratchpad", "preferences", "documents")
+
 
 @dataclass(slots=True)
 class Simulator:
@@ -97,7 +99,9 @@ class Simulator:
         loaded = domain if isinstance(domain, LoadedDomain) else load_domain(domain)
         if sections:
             loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
-        simulator = cls(loaded, at.timestamp()) if beside is None else replace(beside, loaded=loaded)
+        simulator = cls(loaded, at.timestamp())
+        for store in _STORES if beside is not None else ():
+            setattr(simulator, store, getattr(beside, store))
         if transport is None:
             transport = simulator.transports = Transports(loaded.domain)
         simulator.agent = build_agent(

@@ -30,11 +30,11 @@ class Breach(StrEnum):
 
     TWICE = "done twice"
     UNASKED = "done without having been asked for"
-    ASTRAY = "other documents than were asked for"
     UNTRUE = "told as done, and not done"
     UNTOLD = "done, and never told"
     UNANSWERED = "a message that is not answered"
     OTHER_WORDS = "another answer"
+    ASTRAY = "other documents than were asked for"
     DEAD_END = "cannot be brought to its end any more"
 
 
@@ -155,7 +155,7 @@ async def judge(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Findi
     found += [*_judge_answers(course, faults)]
     if not found:
         found += await _bring_to_its_end(talk, sound)
-    return found
+    return sorted(found, key=lambda one: list(Breach).index(one.breach))
 
 
 def _judge_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]:

@@ -9,14 +9,14 @@ import asyncio
 import logging
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
 
 from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.domain.model import Domain
-from parley.evaluation.faults.judge import Breach, Finding, Sound, judge, take_soundly
+from parley.evaluation.faults.judge import Finding, Sound, judge, take_soundly
 from parley.evaluation.faults.ports import EVERY, NO_JSON, YES, Fault
 from parley.evaluation.faults.running import BY_ITS_KEY, NEVER_MIND, Heard, Workers
 from parley.output import progress
@@ -52,9 +52,13 @@ class Found:
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """What makes two findings the same one: what is wrong, and what went wrong where."""
-        places = (fault.at.split(" of ")[0].rstrip(" 0123456789") for fault in self.case.faults)
-        return (self.finding.breach, *(fault.kind for fault in self.case.faults), *places)
+        """What makes two findings the same one: what is wrong with what, after which faults."""
+        about = self.finding.why.split(" ")[0]
+        return (
+            self.finding.breach,
+            "" if about.startswith("“") else about,
+            *(one.kind for one in self.case.faults),
+        )
 
 
 @dataclass(slots=True)
@@ -153,6 +157,7 @@ def list_cases(
     *,
     seed: int,
     budget: int,
+    kinds: Collection[FaultKind],
 ) -> list[Case]:
     """List what is taken: each fault by itself, in an order that the seed gives, then several at once."""
     chance = Random(seed)
@@ -164,8 +169,12 @@ def list_cases(
         and not (sounds[name].course.script[0].is_open or sounds[name].effects & sounds[name].done_in(1))
     ]
     by_name = {
-        name: list(list_faults(sounds[name], domain, chance.sample(asides, min(1, len(asides))), chance))
-        for name in conversations
+        name: [
+            fault
+            for fault in list_faults(sound, domain, chance.sample(asides, min(1, len(asides))), chance)
+            if fault.kind in kinds
+        ]
+        for name, sound in sounds.items()
     }
     cases = [
         Case(name, conversations[name], (fault,)) for name, faults in by_name.items() for fault in faults
@@ -180,10 +189,11 @@ def list_cases(
     return cases[:budget]
 
 
-async def shrink(workers: Workers, case: Case, breach: Breach) -> tuple[Case, Finding, list[Heard]]:
-    """Find a shorter case of the same breach: fewer faults, then fewer turns."""
+async def shrink(workers: Workers, case: Case, finding: Finding) -> tuple[Case, Finding, list[Heard]]:
+    """Find a shorter case of the same breach: fewer faults, then fewer turns; what does not come again stays."""
+    breach = finding.breach
     findings, heard = await try_case(workers, case)
-    best = case, next(one for one in findings if one.breach is breach), heard
+    best = case, next((one for one in findings if one.breach is breach), finding), heard
     tries = 0
     is_shorter = True
     while is_shorter and tries < _SHRINKINGS:
@@ -227,12 +237,16 @@ def _move(fault: Fault, gone: int) -> Fault | None:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked at: some conversations, by name, in as many cases as `budget` says; `seed` gives their order."""
+    """What is looked at: some conversations, by name, in as many cases as `budget` says.
+
+    `seed` gives their order. `kinds`: the faults that happen.
+    """
 
     workers: Workers
     conversations: Mapping[str, ConversationEntry]
     seed: int = 0
     budget: int = 1500
+    kinds: Collection[FaultKind] = tuple(FaultKind)
 
     async def look(self, part: slice = slice(None)) -> Share:
         """Take a part of all cases."""
@@ -244,7 +258,12 @@ class Search:
         sounds = {name: await take_soundly(workers, one) for name, one in self.conversations.items()}
         by_model: dict[str, Sound] = {}
         cases = list_cases(
-            self.conversations, sounds, workers.loaded.domain, seed=self.seed, budget=self.budget
+            self.conversations,
+            sounds,
+            workers.loaded.domain,
+            seed=self.seed,
+            budget=self.budget,
+            kinds=self.kinds,
         )[part]
         for case in cases:
             sound = sounds[case.name]
@@ -269,7 +288,7 @@ async def _keep(workers: Workers, share: Share, case: Case, finding: Finding) ->
     if rough.likeness in share.found:
         share.found[rough.likeness].times += 1
         return
-    shortest, same, heard = await shrink(workers, case, finding.breach)
+    shortest, same, heard = await shrink(workers, case, finding)
     share.add(Found(same, shortest, [line for one in heard for line in (f"> {one.said}", one.reply)]))
 
 
