@@ -135,7 +135,7 @@ BUGS = (
     ),
     Bug(
         "a value is kept in the service",
-        Breach.OTHER_WORDS,
+        Breach.UNTOLD,
         "a loan that is extended",
         (
             (SERVICES, DRAFT, f"        self.weeks = {{call.session_id: 1}}\n{DRAFT}"),
