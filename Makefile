@@ -182,6 +182,7 @@ $(VENV)/.created:
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing Parley; this takes a minute or two the first time." >&2
 	@$(PIP) --constraint constraints.txt --editable '.[all]' >&2
+	@$(BIN)/parley domain train $(DOMAIN) --into $(VENV)/share/parley/trained >&2
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -16,7 +16,7 @@ from orchestrator.ports.access import acting_tenant
 from orchestrator.turns.access import ANYBODY, Caller
 
 SUBMITTING = frozenset(
-    {("POST", "/v1/sessions/{session_id}/turns"), ("POST", "/v1/sessions/{session_id}/rollback")}
+    ("POST", f"/v1/sessions/{{session_id}}/{name}") for name in ("turns", "rollback", "branch")
 )
 
 # Where a browser sends no header: a ticket in the address stands for one there, and nowhere else.

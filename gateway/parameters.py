@@ -7,3 +7,4 @@ from fastapi import Query
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Number = Annotated[int, Query(ge=0, le=2**53)]
 Before = Annotated[int | None, Query(ge=1, le=2**53, description="Only turns with a lower `seq`.")]
+AtEpoch = Annotated[int | None, Query(ge=0, le=2**53, description="An epoch of the past; none: now.")]

@@ -89,6 +89,14 @@ class Rollback(RequestBody):
     epoch: Annotated[int, Field(ge=0, le=2**53)]
 
 
+class Branch(RequestBody):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
+
+    epoch: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    """None: the present one."""
+    session_id: Identifier | None = None
+
+
 _OPTIONS: JsonDict = {
     "type": "object",
     "properties": {

@@ -40,6 +40,8 @@ class TurnIds:
     tenant_id: TenantId
     user_id: UserId | None
     turn_id: TurnId
+    root: SessionId | None = None
+    """Of a branch: where its family begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.telemetry import Signal
+from orchestrator.testing.branching import branch_session
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
@@ -37,7 +38,7 @@ from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 from orchestrator.turns.turn import Submission, TurnInput, turn_object
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, UserId, new_id
+from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """When simulations begin unless they say otherwise: a Friday noon."""
@@ -177,6 +178,12 @@ class Conversation:
         store, live = self.simulator.store, self.simulator.live
         self._inbox = MemoryInbox(store)
         self._runner = LaneRunner(MemoryLane(store), live, MemoryWakeup(), self._find_agent)
+
+    def branch(self, *, epoch: int | None = None) -> Conversation:
+        """Go on from an epoch of this conversation in another one (ST-4). Raises NotFound."""
+        since = None if epoch is None else Epoch(epoch)
+        made = branch_session(self.simulator.store, self.tenant_id, self.session_id, epoch=since)
+        return Conversation(self.simulator, made.session_id, self.user_id, self.tenant_id)
 
     def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
         """Say something; gives the turn object."""

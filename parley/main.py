@@ -29,6 +29,8 @@ COMMANDS: Final = {
     "show": ("gateway.sessions", "Show a session: its facts and its flow stack, top last."),
     "history": ("gateway.sessions", "Print what was said in a session, oldest first."),
     "rollback": ("gateway.sessions", "Make an earlier state of a session current again."),
+    "branch": ("gateway.sessions", "Make a session that goes on from an epoch of another one."),
+    "compare": ("gateway.sessions", "Lay two sessions beside each other from where they part."),
     "turns": ("gateway.turns", "List turns; retry, drop or cancel one."),
     "approvals": ("gateway.turns", "List what waits for an approval; grant or deny it."),
     "feedback": ("gateway.feedback", "List what people said of answers, and make cases of it."),

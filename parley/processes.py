@@ -28,6 +28,10 @@ from parley.forking import ForkedProcess, can_fork, die_with, fork_program
 from parley.signals import hurry
 
 _POLL_S = 0.02
+_SAY_EVERY_S = 15.0
+_LEAST_WORK_S = 0.1
+_MOST_WORK_S = 60.0
+"""Of processor time: ten times what a start takes; who has used more without being ready goes in circles."""
 _HURRIED_GRACE_S = 1.0
 
 
@@ -69,6 +73,22 @@ class Program:
 def log_says(text: str) -> Callable[[str], bool]:
     """A readiness check that waits for `text` in the program's log."""
     return lambda log: text in log
+
+
+@dataclass(slots=True)
+class Work:
+    """How much processor time a start has used, and when it last used some that is worth mentioning."""
+
+    moved_at: float
+    used_s: float = 0.0
+
+    def note(self, used_s: float, now: float) -> None:
+        if used_s - self.used_s >= _LEAST_WORK_S:
+            self.used_s, self.moved_at = used_s, now
+
+    def goes_on(self, now: float, idle_s: float) -> bool:
+        """Whether it has done something within the last `idle_s`, and not more than any start has to do."""
+        return self.used_s < _MOST_WORK_S and now - self.moved_at < idle_s
 
 
 class Child:
@@ -118,15 +138,38 @@ class Child:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
-    def await_ready(self, timeout_s: float = 60.0) -> None:
-        """Block until it is ready. Raises ProcessFailed when it ends or the time is over."""
-        deadline = time.monotonic() + timeout_s
+    def await_ready(self, timeout_s: float = 60.0, say: Callable[[str], None] = lambda _line: None) -> None:
+        """Block until it is ready; on a busy machine for longer than the time, as long as it gets anywhere.
+
+        `say`: is told now and then how far it is. Raises ProcessFailed when it ends, or is late and does nothing.
+        """
+        began_at = looked_at = said_at = time.monotonic()
+        work = Work(began_at)
         while not self.program.ready(self.logged()):
             if not self.is_running():
                 raise self._failure(f"ended with code {self.exit_code()} while starting")
-            if time.monotonic() > deadline:
-                raise self._failure(f"was not ready after {timeout_s:.0f} s")
+            now = time.monotonic()
+            if now - looked_at > timeout_s / 60:
+                looked_at = now
+                work.note(self._cpu_s(), now)
+            if now - said_at > _SAY_EVERY_S:
+                said_at = now
+                say(
+                    f"{self.program.name} is still starting: {now - began_at:.0f} s, {work.used_s:.0f} s of work."
+                )
+            if now - began_at > timeout_s and not work.goes_on(now, timeout_s / 3):
+                raise self._failure(f"was not ready after {now - began_at:.0f} s")
             time.sleep(_POLL_S)
+
+    def _cpu_s(self) -> float:
+        """Seconds of processor time that it has used, with the processes that it has started."""
+        used = 0.0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(self.pid)
+            for each in (process, *process.children(recursive=True)):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    used += sum(each.cpu_times()[:2])
+        return used
 
     def ask_to_stop(self) -> None:
         """Send the stop signal and return at once."""

@@ -6,6 +6,7 @@ Order matters twice: each group is started once the one before is ready, and sto
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import sys
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
+from orchestrator.adapters.models.trained_files import SUFFIX, TrainedFiles
 from orchestrator.errors import ProcessFailed, Unavailable
 from orchestrator.settings import read_settings
 from orchestrator.settings.environment import read_variable
@@ -30,6 +32,8 @@ _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
 _STARTS = 2  # of a role that is killed while it starts; the third end is the last
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
+PREPARED = Path(sys.prefix, "share", "parley", "trained")
+"""What `make` has trained for this installation: a new data folder begins with it."""
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
     *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.concurrency.thread"),
@@ -111,6 +115,7 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
     with hold(plan.data_dir), ExitStack() as stack:
         for name in end_leftovers(plan.data_dir / "run"):
             say(f"Ended {name}, left over from a run that was killed.")
+        take_prepared(_kept_in(plan))
         # Two seconds of imports, done while the stores start, and no thread left when the roles are forked.
         with ThreadPoolExecutor(1) as importing:
             migration = importing.submit(import_module, _MIGRATION)
@@ -124,8 +129,23 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
         yield RunningStack(address_of(plan.host, plan.port), stores, flower, tuple(children))
 
 
+def _kept_in(plan: StackPlan) -> Path:
+    """Where what is trained is kept: the environment's folder, or the plan's."""
+    return Path(os.environ.get(TRAINED_FOLDER) or plan.trained or trained_folder(plan.data_dir))
+
+
+def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
+    """Copy what was trained as Parley was installed, and is not in the folder; what cannot be kept is trained anew."""
+    for path in prepared.glob(f"*{SUFFIX}"):
+        if not (folder / path.name).exists():
+            TrainedFiles(folder).put(path.stem, path.read_bytes())
+
+
 def _import_roles() -> None:
     """Import what the roles need, so that they are forked with it."""
+    gc.set_threshold(
+        50_000
+    )  # what is imported stays: looking through it for what may go took a tenth of the time
     for name, value in ONE_THREAD_EACH.items():
         os.environ.setdefault(name, value)
     for module in IMPORTED:
@@ -213,7 +233,7 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
         or str(plan.data_dir / EVALUATIONS),
         "PARLEY_KEEP_PROMPTS": os.environ.get("PARLEY_KEEP_PROMPTS", "true"),
         "PYTHONUNBUFFERED": "1",
-        TRAINED_FOLDER: os.environ.get(TRAINED_FOLDER) or str(plan.trained or trained_folder(plan.data_dir)),
+        TRAINED_FOLDER: str(_kept_in(plan)),
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},
         **(alone if plan.private else {}),  # one conversation, on loopback
     }
@@ -264,7 +284,7 @@ def await_role(child: Child, say: Callable[[str], None]) -> None:
     """
     for _ in range(_STARTS):
         try:
-            child.await_ready()
+            child.await_ready(say=say)
         except ProcessFailed as error:
             was_killed = (child.exit_code() or 0) < 0
             if not was_killed:
@@ -273,7 +293,7 @@ def await_role(child: Child, say: Callable[[str], None]) -> None:
             child.start()
         else:
             return
-    child.await_ready()
+    child.await_ready(say=say)
 
 
 def answers(url: str) -> Callable[[str], bool]:

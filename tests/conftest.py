@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -35,16 +33,14 @@ settings.load_profile("counts alone")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give all processes of this run one folder for what is trained: the first that makes it brings it."""
+    """Give all processes of all runs one folder for what is trained: a key names all that it was learnt from."""
     os.environ.pop(
         "PYTHONDONTWRITEBYTECODE", None
     )  # else each process of a test compiles all code for itself
     config.pluginmanager.register(Reporting())
     config.add_cleanup(gc.unfreeze)
     if _TRAINED not in os.environ:
-        folder = tempfile.mkdtemp(prefix="parley-trained-")
-        os.environ[_TRAINED] = folder
-        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ[_TRAINED] = str(config.rootpath / ".tmp" / "trained")
         config.add_cleanup(lambda: os.environ.pop(_TRAINED, None))
 
 

@@ -30,7 +30,7 @@ class Bookings(Service):
             "status": "held",
             "key": call.idempotency_key,
             "owner": call.user_id or "",
-            "session": call.session_id,
+            "session": call.home,
             "booked_at": call.now,
             "passenger_name": passenger_name,
             "bags": 0,
@@ -63,7 +63,7 @@ class Bookings(Service):
 
     async def list(self, *, call: ToolCall) -> JsonObject:
         """List the caller's bookings that are not cancelled, next departure first."""
-        where = {"owner": call.user_id} if call.user_id else {"session": call.session_id}
+        where = {"owner": call.user_id} if call.user_id else {"session": call.home}
         found = await self.records.find(COLLECTION, {**where, "status": "confirmed"}, limit=100)
         rows = [view(booking) for booking in sorted(found, key=lambda booking: booking["leaves_at"])]
         return {"bookings": rows, "count": len(rows)} | (

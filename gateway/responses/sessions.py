@@ -19,6 +19,15 @@ def _data_of(result: Any) -> Any:
     return None if result is None else result.get("data")
 
 
+class Utterance(ResponseModel):
+    turn_id: str
+    seq: int
+    role: Literal["user", "agent", "system"]
+    form: str
+    content: str
+    at: Timestamp
+
+
 class Session(ResponseModel):
     session_id: str
     tenant_id: str
@@ -34,20 +43,16 @@ class Session(ResponseModel):
     updated_at: Timestamp
     state: JsonMap | None = optional("The working state, where one session is read.")
     title: str | None = optional("The beginning of what was said first, where sessions are read.")
+    parent: str | None = optional("Of a branch: the session that it goes on from.")
+    parent_epoch: int | None = optional("Of a branch: the epoch of its parent that it goes on from.")
+    root: str | None = optional("Of a branch: the session that its family begins with.")
+    plan: JsonMap | None = optional("The plan as it was, where a session is read as of an epoch.")
+    history: list[Utterance] | None = optional("What had been said, where a session is read as of an epoch.")
 
 
 class State(ResponseModel):
     epoch: int
     state: JsonMap | None
-
-
-class Utterance(ResponseModel):
-    turn_id: str
-    seq: int
-    role: Literal["user", "agent", "system"]
-    form: str
-    content: str
-    at: Timestamp
 
 
 class Event(ResponseModel):
@@ -71,6 +76,28 @@ class Effect(ResponseModel):
     fingerprint: str
     idempotency_key: str
     at: Timestamp | None
+    of_session: str | None = optional("Whose effect it is, where a branch has it from there.")
+
+
+class ComparedTurns(ResponseModel):
+    """Two turns in the same place after two sessions have parted; null where one of them has ended."""
+
+    left: JsonMap | None
+    right: JsonMap | None
+    differs: list[str] = Field(examples=[["said", "tools"]])
+
+
+class Comparison(ResponseModel):
+    left: str
+    right: str
+    common: JsonMap | None = Field(
+        description="The last epoch that both share, and whose it is; null when they share nothing.",
+        examples=[{"session_id": "session_1", "epoch": 3}],
+    )
+    turns: list[ComparedTurns]
+    effects: dict[Literal["left", "right"], list[JsonMap]] = Field(
+        description="What tools did that only one of them has in its ledger."
+    )
 
 
 class Plan(ResponseModel):

@@ -1,21 +1,28 @@
-"""Sessions: create, list, read, close, step back."""
+"""Sessions: create, list, read, close, step back, branch, compare."""
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from gateway.dependencies import TheCaller, TheSessions, TheTenant
-from gateway.parameters import Before, Limit
-from gateway.request_bodies import NewSession, Rollback
+from gateway.dependencies import SessionServices, TheCaller, TheSessions, TheTenant, TheTurns, TurnServices
+from gateway.parameters import AtEpoch, Before, Limit
+from gateway.request_bodies import Branch, NewSession, Rollback
 from gateway.responses.common import documented
-from gateway.responses.sessions import Effect, Plan, Session, State, Utterance
-from orchestrator.errors import Forbidden
+from gateway.responses.sessions import Comparison, Effect, Plan, Session, State, Utterance
+from orchestrator.errors import Forbidden, NotFound
 from orchestrator.turns.effect import LedgerEntry
-from orchestrator.turns.turn import SessionRecord
-from orchestrator.types import Epoch, JsonObject, SessionId, UserId
+from orchestrator.turns.journeys import Journey, Stretch, compare
+from orchestrator.turns.plan import plan_in
+from orchestrator.turns.submission import Identifier
+from orchestrator.turns.turn import SessionRecord, TurnRecord
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+
+MOST_COMPARED = 1000
+"""Turns of each session, the newest ones, and effects."""
 
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=Session)
@@ -46,9 +53,19 @@ async def list_sessions(sessions: TheSessions, caller: TheCaller, limit: Limit =
 
 
 @router.get("/{session_id}", response_model=Session)
-async def show_session(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> SessionRecord:
-    """A session with its working state: the flow stack, what is known, what is asked."""
-    return await sessions.store.get(tenant, session_id)
+async def show_session(
+    session_id: SessionId, sessions: TheSessions, tenant: TheTenant, at: AtEpoch = None
+) -> SessionRecord | Session:
+    """A session with its working state: the flow stack, what is known, what is asked; now, or as it was after `at`."""
+    record = await sessions.store.get(tenant, session_id)
+    if at is None:
+        return record
+    epoch = Epoch(at)
+    state = await sessions.store.state_at(tenant, session_id, epoch)
+    said = await sessions.store.history(tenant, session_id, until=epoch)
+    past = Session.model_validate(replace(record, epoch=epoch, state=state))
+    past.plan, past.history = plan_in(state), [Utterance.model_validate(line) for line in said]
+    return past
 
 
 @router.delete("/{session_id}", response_model=Session)
@@ -88,7 +105,7 @@ async def read_state(
     session_id: SessionId,
     sessions: TheSessions,
     tenant: TheTenant,
-    epoch: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    epoch: AtEpoch = None,
 ) -> State:
     """The working state now, or as it was after `epoch`."""
     if epoch is None:
@@ -103,3 +120,53 @@ async def roll_back(
 ) -> SessionRecord:
     """Make an earlier state current again; the history is kept."""
     return await sessions.store.rollback(tenant, session_id, Epoch(body.epoch))
+
+
+@router.post("/{session_id}/branch", status_code=HTTPStatus.CREATED, response_model=Session)
+async def branch_off(
+    session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
+) -> SessionRecord:
+    """Make a session of the same user that goes on from an epoch of this one; one made alike is returned as it is."""
+    return await sessions.store.branch(
+        tenant,
+        session_id,
+        epoch=None if body.epoch is None else Epoch(body.epoch),
+        branch_id=SessionId(body.session_id) if body.session_id else None,
+    )
+
+
+@router.get("/{session_id}/compare", responses=documented(Comparison))
+async def compare_sessions(
+    session_id: SessionId,
+    sessions: TheSessions,
+    turns: TheTurns,
+    caller: TheCaller,
+    other: Annotated[Identifier, Query(alias="with", description="The session to compare it with.")],
+) -> JsonObject:
+    """Lay two sessions beside each other from where they part: what was said, flows, calls, answers, effects."""
+    tenant = caller.tenant_id
+    caller.require_owner(SessionId(other), await sessions.store.owner(tenant, SessionId(other)))
+    left, right = [
+        await _read_journey(sessions, turns, tenant, name) for name in (session_id, SessionId(other))
+    ]
+    return compare(left, right)
+
+
+async def _read_journey(
+    sessions: SessionServices, turns: TurnServices, tenant: TenantId, session_id: SessionId
+) -> Journey:
+    """Follow a session back to where its family begins, as far as that is still there."""
+    record = await sessions.store.get(tenant, session_id)
+    stretches, found = [Stretch(session_id)], dict[SessionId, list[TurnRecord]]()
+    while True:
+        found[record.session_id] = await turns.inbox.turns(
+            tenant, session_id=record.session_id, limit=MOST_COMPARED
+        )
+        if record.parent is None:
+            break
+        stretches.insert(0, Stretch(record.parent, record.parent_epoch))
+        try:
+            record = await sessions.store.get(tenant, record.parent)
+        except NotFound:  # its turns have gone with it
+            break
+    return Journey(stretches, found, await sessions.effects.list(tenant, session_id, limit=MOST_COMPARED))

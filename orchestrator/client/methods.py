@@ -96,9 +96,9 @@ class Methods(ABC, Generic[One, Many]):
         """The tenant's sessions, newest activity first."""
         return self._get("sessions", limit=limit)
 
-    def session(self, session_id: str) -> One:
-        """One session with its working state. Raises NotFound."""
-        return self._get("sessions", session_id)
+    def session(self, session_id: str, *, at: int | None = None) -> One:
+        """One session with its working state, or, with plan and history, as it was after an epoch. Raises NotFound."""
+        return self._get("sessions", session_id, at=at)
 
     def close_session(self, session_id: str) -> One:
         """Close a session; its history stays, and it takes no more turns."""
@@ -185,6 +185,18 @@ class Methods(ABC, Generic[One, Many]):
     def rollback(self, session_id: str, epoch: int) -> One:
         """Go back to the state of an epoch, as a new one (ST-2). Raises SessionBusy while turns are unfinished."""
         return self._post("sessions", session_id, "rollback", epoch=epoch)
+
+    def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
+        """Make a session that goes on from an epoch of this one, by default the present one (ST-4).
+
+        Raises NotFound, and Refused for a `branch_id` that is in use; one that was branched off alike is returned.
+        """
+        name = new_id("session") if branch_id is None else branch_id
+        return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
+
+    def compare(self, session_id: str, other: str) -> One:
+        """Two sessions from where they part: ``{left, right, common, turns, effects}``. Raises NotFound."""
+        return self._get("sessions", session_id, "compare", **{"with": other})
 
     def start_run(
         self,

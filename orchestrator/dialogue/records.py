@@ -215,6 +215,8 @@ class Frame:
     error: str | None = None
 
 
+GRANT = "granted"
+"""The note of a flow whose call was approved, and has not been made yet."""
 BOUND = "bound"
 """The note of a sub-flow that has been given its values, so that work on it has begun."""
 REOPENED = "reopened"

@@ -43,7 +43,8 @@ class ToolCall:
     """The circumstances of one call. `now`: unix seconds.
 
     `idempotency_key` is the same for every attempt of the same call: a tool that changes
-    something stores it, so that a repeated attempt finds what the first one did.
+    something stores it, so that a repeated attempt finds what the first one did. `root`: of a branch, where its
+    family begins.
     """
 
     idempotency_key: str
@@ -51,6 +52,12 @@ class ToolCall:
     user_id: UserId | None
     tenant_id: TenantId
     now: float
+    root: SessionId | None = None
+
+    @property
+    def home(self) -> SessionId:
+        """The session to keep things under that belong to no user: the same one for all branches of a family."""
+        return self.root or self.session_id
 
 
 @runtime_checkable

@@ -69,7 +69,7 @@ class UserMemory:
         made = [
             _explicit(f"*.{slot}", PreferenceKind.RULE, origin, said, value) for slot, value in rules.items()
         ]
-        owner = owner_of(call.user_id, call.session_id)
+        owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         outdated = _replaced_notes(known, {one.key for one in made}) - {key}
         before = [
@@ -81,7 +81,7 @@ class UserMemory:
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
         """List what is remembered, or the part of it that some words are about."""
-        known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.session_id))
+        known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.home))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [
             {"text": one.text, "why": one.source.value, "kind": one.kind.value, "from": say_where_from(one)}
@@ -90,7 +90,7 @@ class UserMemory:
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
         """Forget what some words are about, all, or, without any of both, what was said last."""
-        owner = owner_of(call.user_id, call.session_id)
+        owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:
             await self._store.forget_everything(call.tenant_id, owner)

@@ -25,6 +25,10 @@ _PRAISE = word_set(
 _OF_OFFER = word_set("be is sounds works looks suits works 's")
 _FRIENDLY = "😀😃😄😁😊🙂😍🥰😉🤗🎉✨❤💪👏🙌🥳✈🏖🏝☀⭐"
 _ACTING = word_set("do go proceed confirm approve book take make buy pay order send run start")
+_DEEDS = word_set("send run start")
+"""What agrees only where the question names the deed: "send it to me" is no yes to "Shall I book it?"."""
+_ADMIRING = word_set("lovely nice wonderful excellent")
+"""What is said of a thing as well as of an offer: "Rome is lovely", "nice, who else flies there"."""
 _NEW = word_set("a an")
 """What one has with a thing that was not spoken of before."""
 _AROUND = word_set(
@@ -38,7 +42,7 @@ _NO_PLAIN_YES = word_set(
     "not no nope never don't dont doesn't isn't won't can't but though however maybe perhaps possibly if "
     "whether unless until except instead or later wait hold stop think thinking guess hmm shall should "
     "could might may what when where which why how who also too plus add another other else change "
-    "different first before after only almost rather hope unsure"
+    "different first before after only almost rather hope unsure show tell explain"
 )
 _ASKING = word_set(
     "is isn't are aren't am was were does did can could will would shall should has had may might must"
@@ -59,13 +63,16 @@ _REQUESTS = word_set(
 )
 """How something is asked for without a question mark."""
 _WHILE_ASKING = word_set(
-    "if whether think thinking shall could may what when where which why how who also after hope unsure"
+    "if whether think thinking shall could may what when where which why how who also after hope unsure "
+    "show tell explain"
 )
 """Words that a question may have without taking anything back of the yes before it."""
 _CHANGES = (_NO_PLAIN_YES - _WHILE_ASKING) | word_set("cancel actually make switch next")
 """Words after a yes that take something of it back, or want more than was offered."""
 _ELSE = re.compile(
     r"\d|^(?:if|whether)\b|\b(?:what|how) about\b|\b(?:can|could|may|shall) (?:we|it|that)\b|\bis there\b|\bare there\b"
+    r"|\bfor (?:the )?(?:two|three|four|five|six|seven|eight|nine|ten|both)\b"
+    r"|\b(?:next|other|another|fast|cheap|later|earlier)(?:er|est)?\b"
     r"|\b(?:book|buy|order|reserve|choose)\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
     r"|\b(?:today|tonight|tomorrow|weekend|week|month)\b"
 )
@@ -79,6 +86,14 @@ _FIXED = re.compile(
 """Phrases that agree as a whole, whatever their words mean elsewhere."""
 _MAKING = re.compile(r"\bmake (?:it|that|them)\b(?!\s+so\b)")
 """How another value is named, though it may be the one that was offered: "sorry, make it tomorrow"."""
+_DECLINING = re.compile(
+    r"\b(?:i(?:'| a)?m|we(?:'| a)?re) (?:all |just )?(?:good|fine|great|ok|okay|alright|set)\b(?! (?:with|to)\b)"
+    r"|^\W*yeah,? right\W*$|\bgo away\b|\bgood for (?:you|him|her|them)\b"
+    r"|\bcorrect (?:it|that|this|them|me)\b"
+    r"|^\W*(?:(?:ok|okay|well|good|great|fine|perfect|alright|thanks|thank you)\W+)+"
+    r"that(?:'s|s| is|'ll be| will be) (?:all|everything)\b"
+)
+"""Idioms that turn down, or ask for another thing, with the words of a yes: "thanks, I'm good", "correct that"."""
 _FORBIDDEN = re.compile(
     r"(?:please |sorry,? )*(?:don't|do not|never) "
     r"(?:book|buy|do|order|take|add|cancel|change|make|drop|delete|send) (?:it|that|this|them|anything)\b"
@@ -122,17 +137,19 @@ def is_plain_yes(text: str, question: str) -> bool:
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
     last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
     told = _words_of(" ".join(part for part in (first, *rest) if "?" not in part))
-    if _MAKING.search(said):
+    if _MAKING.search(said) or _DECLINING.search(said):
         return False
     undoing = _UNDOING.intersection(told)
     if undoing and not (undoing | _SWEEPING.intersection(told)).issubset(_words_of(last.casefold())):
         return False
     if any(not _agrees(part, question) and _changes(part) for part in rest):
         return False
+    if _agrees(first, question):
+        return True
     aside = _ASIDE.search(first)
-    return _agrees(first, question) or bool(
-        aside and _agrees(first[: aside.start()], question) and not _wants_else(first[aside.start() :])
-    )
+    if aside is None or _ADMIRING.issuperset(_YES.intersection(_words_of(first[: aside.start()]))):
+        return False
+    return _agrees(first[: aside.start()], question) and not _wants_else(first[aside.start() :])
 
 
 def agrees_politely(text: str) -> bool:
@@ -162,10 +179,15 @@ def _agrees(text: str, question: str) -> bool:
     if words[0] in _ASKING or (words[0] in {"do", "have"} and words[1:2] and words[1] in _PERSONS):
         return False
     telling = next((word for word in words if word in _ACTING or word not in _AROUND), "")
-    says_so = any(word in _YES for word in words)
+    yeses = _YES.intersection(words)
+    says_so = bool(yeses)
     besides = {word for word in words if word not in _YES and word not in _ACTING and word not in _AROUND}
     if besides and not says_so and not _NEW.isdisjoint(words):
         return False  # "make a note", said when one is offered, may ask for another
+    if besides and says_so and yeses <= _ADMIRING:
+        return False
+    if not says_so and telling in _DEEDS:
+        besides.add(telling)
     agrees = says_so or telling in _ACTING
     # A question may be long, and seldom has to be cut into words.
     return agrees and (not besides or besides.issubset(tokenize(question.casefold().replace("’", "'")).words))

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from orchestrator.turns.approval import ApprovalRecord, Decision
-from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.effect import Effect, LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit
 from orchestrator.turns.step import Step
 from orchestrator.types import FlowId, SessionId, TurnId
@@ -46,8 +46,12 @@ class Lane(Protocol):
         """
         ...
 
-    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
-        """The session's line of the ledger for an effect, whichever turn had it (RT-10)."""
+    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
+        """The session's line of the ledger for an effect, whichever turn had it (RT-10).
+
+        Without one, that of a call with the same tool and arguments in another branch of its family, which this
+        session's ledger does not know: as unknown, so that it is looked into before it is made here (ST-4).
+        """
         ...
 
     async def adopt_effect(
@@ -61,7 +65,7 @@ class Lane(Protocol):
         ...
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        """An effect that was done has been undone. Raises LaneLost."""
+        """An effect that was done has been undone, for every branch that knows of it. Raises LaneLost."""
         ...
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:

@@ -1,4 +1,4 @@
-"""Sessions: create, list, close, read history and earlier states, step back (ST-2)."""
+"""Sessions: create, list, close, read history and earlier states, step back, branch (ST-2, ST-4)."""
 
 from __future__ import annotations
 
@@ -46,11 +46,17 @@ class Sessions(Protocol):
         ...
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        before: int | None = None,
+        until: Epoch | None = None,
+        limit: int = 200,
     ) -> list[JsonObject]:
         """The last utterances, oldest first: ``{turn_id, seq, role, form, content, at}``.
 
-        `before`: of turns with a lower `seq` only, to page back.
+        `before`: of turns with a lower `seq` only, to page back. `until`: of this epoch and earlier ones only.
         """
         ...
 
@@ -68,4 +74,19 @@ class Sessions(Protocol):
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         """Make the state of `epoch` current again, as a new epoch. Raises NotFound, SessionBusy."""
+        ...
+
+    async def branch(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        epoch: Epoch | None = None,
+        branch_id: SessionId | None = None,
+    ) -> SessionRecord:
+        """Make a session that goes on from `epoch` of this one, by default the present one, all at once (ST-4).
+
+        It has what this one had by then; its first epoch follows. A `branch_id` that was branched off alike is returned
+        as it is. Raises NotFound, and Refused when the identifier is taken.
+        """
         ...

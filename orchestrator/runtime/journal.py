@@ -142,7 +142,7 @@ class Journal:
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
-        earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
+        earlier = await self._lane.find_effect(self._lease, effect)
         if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
             return earlier.result
         if earlier is not None and earlier.status in OPEN:

@@ -15,7 +15,7 @@ from orchestrator.turns.approval import (
     Decision,
     from_unix,
 )
-from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
@@ -76,6 +76,7 @@ class MemoryLane:
             epoch=session.epoch,
             state=session.state,
             work=work,
+            root=session.root,
         )
 
     def _free(self, session: MemorySession, now: datetime) -> bool:
@@ -210,8 +211,18 @@ class MemoryLane:
         if entry is not None:
             self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)
 
-    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
-        return self._store.effects.get((lease.session_id, fingerprint))
+    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
+        ledger, own_root = self._store.effects, lease.root or lease.session_id
+        if (lease.session_id, effect.fingerprint) in ledger:
+            return ledger[lease.session_id, effect.fingerprint]
+        known = {entry.idempotency_key for (owner, _), entry in ledger.items() if owner == lease.session_id}
+        for (owner, _), entry in ledger.items():
+            same = (entry.tool_id, entry.arguments) == (effect.tool_id, effect.arguments)
+            family = (self._store.sessions[owner].root or owner) == own_root
+            undone = entry.status in {LedgerStatus.FAILED, LedgerStatus.COMPENSATED}
+            if family and same and not undone and entry.idempotency_key not in known:
+                return replace(entry, status=LedgerStatus.UNKNOWN, result=None, of_session=owner)
+        return None
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
@@ -227,10 +238,10 @@ class MemoryLane:
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
         self._fenced(lease)
-        key = (lease.session_id, fingerprint)
-        if key in self._store.effects:
-            entry = self._store.effects[key]
-            self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=self._store.clock())
+        own, at = self._store.effects.get((lease.session_id, fingerprint)), self._store.clock()
+        for key, entry in list(self._store.effects.items()):
+            if own is not None and entry.idempotency_key == own.idempotency_key:
+                self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=at)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision

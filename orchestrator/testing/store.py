@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.turns.approval import ApprovalRecord
@@ -142,6 +143,10 @@ class MemorySession:
     framed: dict[str, tuple[TurnId, datetime]] = field(default_factory=dict[str, tuple[TurnId, datetime]])
     """By which turn each flow's frame was made, and when."""
     plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
+    parent: SessionId | None = None
+    parent_epoch: Epoch | None = None
+    root: SessionId | None = None
+    """Of a branch: where its family begins."""
 
     def unfinished(self) -> list[MemoryTurn]:
         """Turns of the queue, in order, without those merged into another."""
@@ -158,6 +163,14 @@ class MemorySession:
     @property
     def pending(self) -> int:
         return len(self.unfinished())
+
+    def state_at(self, epoch: Epoch) -> JsonObject:
+        """Raises NotFound."""
+        if epoch not in self.revisions:
+            raise NotFound("state", f"{self.session_id} at epoch {epoch}")
+        start = max(e for e, kept in self.revisions.items() if e <= epoch and kept.snapshot is not None)
+        diffs = (self.revisions[Epoch(later)].diff for later in range(start + 1, epoch + 1))
+        return rebuild(self.revisions[start].snapshot or {}, diffs)
 
     def merged(self, turn: MemoryTurn) -> list[MemoryTurn]:
         return [other for other in self.turns if other.merged_into == turn.turn_id and not other.finished]

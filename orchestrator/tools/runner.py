@@ -103,7 +103,8 @@ class ToolRunner:
 
     async def _attempt(self, context: TurnContext, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; give the envelope."""
-        call = ToolCall(key, context.ids.session_id, context.ids.user_id, context.ids.tenant_id, context.now)
+        ids = context.ids
+        call = ToolCall(key, ids.session_id, ids.user_id, ids.tenant_id, context.now, ids.root)
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
             result = await self._handlers[tool.spec.tool_id](ToolRequest(tool, arguments, call))

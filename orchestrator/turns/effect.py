@@ -62,6 +62,8 @@ class LedgerEntry:
     status: LedgerStatus
     result: Json = None
     at: datetime | None = None
+    of_session: SessionId | None = None
+    """Whose effect it is, where a branch has it from there."""
 
 
 def fingerprint_effect(

@@ -36,7 +36,7 @@ class Work:
 class Lease:
     """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 
-    `state` is the serialised working state; None for a new session.
+    `state` is the serialised working state; None for a new session. `root`: of a branch, where its family begins.
     """
 
     session_id: SessionId
@@ -47,6 +47,7 @@ class Lease:
     epoch: Epoch
     state: bytes | None
     work: Work
+    root: SessionId | None = None
 
 
 AGENT = "agent"

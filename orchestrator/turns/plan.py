@@ -48,6 +48,23 @@ def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObj
     }
 
 
+def plan_in(state: JsonObject) -> JsonObject | None:
+    """The plan at work in a working state, else the latest one that it remembers, as the doors show plans."""
+    flows = [*state.get("stack", ()), *reversed(state.get("completed", ()))]
+    plan = next((flow for flow in flows if "steps" in flow), None)
+    if plan is None:
+        return None
+    steps = [
+        {"purpose": step.get("name", "").replace("_", " "), "note": "", "reason": None, **step}
+        for step in plan["steps"]
+    ]
+    counted = [step for step in steps if step["reason"] not in {"pruned", "cancelled"}]
+    done = sum(step["state"] == "Completed" for step in counted)
+    facts = {"plan_id": plan["flow_id"], "goal": plan.get("goal", ""), "reason": plan.get("reason")}
+    facts |= {name: plan[name] for name in ("dact", "state", "revision")}
+    return {**facts, "steps": steps, "progress": f"{done} of {len(counted)}"}
+
+
 def show_revision(revision: PlanRevision, turn_id: str, at: str) -> JsonObject:
     return {
         "number": revision.number,

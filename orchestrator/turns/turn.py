@@ -251,6 +251,17 @@ class SessionRecord:
     state: JsonObject | None = field(default=None)
     title: str | None = None
     """The beginning of what was said first; None where a session was not read with it."""
+    parent: SessionId | None = None
+    parent_epoch: Epoch | None = None
+    """Of a branch: the session and the epoch that it goes on from."""
+    root: SessionId | None = None
+    """Of a branch: where its family begins."""
+
+
+def require_branch(found: SessionRecord, parent: SessionId, epoch: Epoch | None) -> None:
+    """Raises Refused unless the session was branched off this one, at this epoch where one is named."""
+    if found.parent != parent or epoch not in {None, found.parent_epoch}:
+        raise session_in_use(found.session_id)
 
 
 SAFE_REPLIES: dict[TurnStatus, str] = {

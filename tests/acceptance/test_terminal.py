@@ -21,8 +21,6 @@ from tests.integration.modelled import travel_with
 COLUMNS, LINES = 120, 50
 PATIENCE_S = 60.0
 
-pytestmark = pytest.mark.timeout(400)
-
 
 class Terminal:
     """A terminal with a program in it: what it prints is on a screen, which answers the program's questions."""

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import pytest
-
 from tests.acceptance.test_up import free_port
 
 ROOT: Final = Path(__file__).parents[2]
@@ -24,8 +22,6 @@ _BLOCK: Final = re.compile(
     r"^```(?P<language>\w+)(?: (?P<title>[^\n]+))?\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _ENDED: Final = "-- ended with "
-
-pytestmark = pytest.mark.timeout(300)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import httpx
 import psutil
-import pytest
 
 from orchestrator.client import AsyncClient
 from parley.processes import has_ended
@@ -34,8 +33,6 @@ ROLES = STORES | {
     "beat",
     "flower",
 }
-
-pytestmark = pytest.mark.timeout(300)
 
 
 def free_port() -> int:
@@ -104,6 +101,15 @@ def join(data_dir: Path) -> None:
     assert back.stdout == "kept is as it was after epoch 1; that is epoch 3 now.\n"
     assert "book_flight" not in parley(data_dir, "show", "kept").stdout
     assert "kept" in parley(data_dir, "sessions").stdout
+    past = parley(data_dir, "show", "kept", "--at", "2").stdout
+    assert "book_flight (Active) destination=MAD" in past
+    assert past.endswith("fly from?\n")
+    made = parley(data_dir, "branch", "kept", "--at", "2", "--name", "other")
+    assert made.stdout == "other goes on from epoch 2 of kept.\n", made.stderr
+    assert parley(data_dir, "submit", "other", "from Oslo", "--wait").returncode == 0
+    compared = parley(data_dir, "compare", "other", "kept").stdout
+    assert "shared       epoch 2 of kept" in compared
+    assert "> from Oslo" in compared
 
 
 def ask_flower(said: str) -> None:
@@ -197,7 +203,11 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert all(has_ended(process) for process in left_behind.values())
         children = noted(data_dir)
         listed = parley(data_dir, "sessions", "--json")
-        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == ["hello", "kept"]
+        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == [
+            "hello",
+            "other",
+            "kept",
+        ]
         spoken = parley(data_dir, "history", "kept", "--json").stdout.splitlines()
         assert len(spoken) == 4
 

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from tests.browser.steps import Visit
 from tests.browser.test_reading import TRIP
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 DOCUMENTS = Path(__file__).parents[2] / "docs"
 NAMES = sorted(

@@ -13,8 +13,6 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Guarded
 from tests.browser.steps import Visit
 
-pytestmark = pytest.mark.timeout(240)
-
 PAYLOADS = (Path(__file__).parents[1] / "domains" / "gallery" / "payloads.txt").read_text().splitlines()
 PANELS = (
     *("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals", "Turn"),

@@ -8,12 +8,9 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.steps import Visit
-
-pytestmark = pytest.mark.timeout(180)
 
 TRIP = ("plan a weekend in Lisbon for two under 1200 euros", "Oslo")
 TO_MADRID = ("I want to fly to Madrid", "from Oslo", "actually to Rome")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.steps import Visit
-
-pytestmark = pytest.mark.timeout(180)
 
 
 def test_a_booking_with_an_interruption_and_an_approval(visit: Callable[..., Visit]) -> None:

@@ -94,7 +94,7 @@ async def test_many_crashes_wait_for_no_connection_that_others_use_for_long(
     migrate(database_url)
     suspected: list[tuple[SessionId, int]] = []
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(database_url, reading_size=1, timeout_s=2))
+        database = await stack.enter_async_context(Database(database_url, reading_size=1, timeout_s=20))
         ports = postgres_ports(database_url, database, stack)
         once, twice = await _submit(ports, tenant, "a crash"), await _submit(ports, tenant, "two crashes")
         await _crash(ports, once)

@@ -9,12 +9,12 @@ import pytest
 
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.ports.lane import Lane
-from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus
-from orchestrator.types import FlowId, SessionId, TenantId, ToolId
+from orchestrator.types import Epoch, FlowId, SessionId, TenantId, ToolId
 from tests.contract.conftest import Ports
-from tests.contract.factories import new_session_id, submission
+from tests.contract.factories import commit_for, new_session_id, submission
 
 KEY = "tool:flight_book:1"
 
@@ -44,6 +44,11 @@ def entry_of(lease: Lease, **more: Any) -> LedgerEntry:
     return LedgerEntry(**{**values, **more})
 
 
+def effect_of(fingerprint: str, tool: str = "flight_book", **arguments: Any) -> Effect:
+    called = arguments or {"offer_id": "o"}
+    return Effect(fingerprint, FlowId("flow_1"), ToolId(tool), called, {}, judge=lambda _: LedgerStatus.DONE)
+
+
 def step(status: StepStatus = StepStatus.STARTED, result: Any = None) -> Step:
     return Step(KEY, "tool", status, "hash", result)
 
@@ -57,12 +62,12 @@ async def test_an_effect_is_in_the_ledger_before_it_is_had(ports: Ports, tenant:
     entry = entry_of(lease)
     await write(lane, lease, StepStatus.STARTED, entry)
 
-    found = await lane.find_effect(lease, "f1")
+    found = await lane.find_effect(lease, effect_of("f1"))
 
     assert found is not None
     assert found.at is not None
     assert replace(found, at=None) == entry
-    assert await lane.find_effect(lease, "f2") is None
+    assert await lane.find_effect(lease, effect_of("f2")) is None
 
 
 async def test_its_end_is_written_to_the_same_line(ports: Ports, tenant: TenantId) -> None:
@@ -99,8 +104,8 @@ async def test_a_line_follows_the_flow_of_the_next_attempt(ports: Ports, tenant:
 
     assert adopted is not None
     assert (adopted.fingerprint, adopted.flow_id) == ("f2", "flow_2")
-    assert await lane.find_effect(lease, "f1") is None
-    found = await lane.find_effect(lease, "f2")
+    assert await lane.find_effect(lease, effect_of("f1")) is None
+    found = await lane.find_effect(lease, effect_of("f2"))
     assert found is not None
     assert found.idempotency_key == adopted.idempotency_key
     unknown = await lane.adopt_effect(
@@ -115,7 +120,7 @@ async def test_what_was_undone_says_so(ports: Ports, tenant: TenantId) -> None:
 
     await lane.mark_compensated(lease, "f1")
 
-    found = await lane.find_effect(lease, "f1")
+    found = await lane.find_effect(lease, effect_of("f1"))
     assert found is not None
     assert found.status is LedgerStatus.COMPENSATED
 
@@ -125,9 +130,73 @@ async def test_sessions_do_not_see_each_other(ports: Ports, tenant: TenantId) ->
     other_lane, other = await begin(ports, tenant)
     await write(lane, lease, StepStatus.STARTED, entry_of(lease))
 
-    assert await other_lane.find_effect(other, "f1") is None
+    assert await other_lane.find_effect(other, effect_of("f1")) is None
     assert await ports.effects.list(tenant, other.session_id) == []
     with pytest.raises(NotFound):
         await ports.effects.list(TenantId("somebody"), lease.session_id)
     with pytest.raises(NotFound):
         await ports.effects.list(tenant, SessionId("nowhere"))
+
+
+async def _ended(lane: Lane, lease: Lease) -> SessionId:
+    await lane.commit(lease, commit_for(lease))
+    return lease.session_id
+
+
+async def _claimed(ports: Ports, tenant: TenantId, session_id: SessionId) -> tuple[Lane, Lease]:
+    await ports.inbox.submit(submission(tenant, session_id))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session_id)
+    assert lease is not None
+    return lane, lease
+
+
+async def test_a_branch_has_the_ledger_of_its_parent(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: with the parent's idempotency key and as the parent's; what came later is not in it."""
+    lane, lease = await begin(ports, tenant)
+    done = entry_of(lease, status=LedgerStatus.DONE, result={"ok": True, "data": {}})
+    await write(lane, lease, StepStatus.FINISHED, done)
+    parent = await _ended(lane, lease)
+    lane, lease = await _claimed(ports, tenant, parent)
+    await write(
+        lane, lease, StepStatus.FINISHED, entry_of(lease, fingerprint="later", status=LedgerStatus.DONE)
+    )
+    await _ended(lane, lease)
+
+    branch = await ports.sessions.branch(tenant, parent, epoch=Epoch(1))
+    deeper = await ports.sessions.branch(tenant, branch.session_id)
+
+    for made in (branch, deeper):
+        (had,) = await ports.effects.list(tenant, made.session_id)
+        assert replace(had, at=None) == replace(done, session_id=made.session_id, of_session=parent)
+        assert made.root == parent
+    _, own = await _claimed(ports, tenant, deeper.session_id)
+    assert own.root == parent
+
+
+async def test_what_one_branch_did_is_unknown_to_the_others(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: until their ledgers have it; nothing is found of what was undone, or of other sessions."""
+    lane, lease = await begin(ports, tenant)
+    parent = await _ended(lane, lease)
+    left, right = [(await ports.sessions.branch(tenant, parent)).session_id for _ in range(2)]
+    lane, lease = await _claimed(ports, tenant, left)
+    other_lane, other = await _claimed(ports, tenant, right)
+    done = entry_of(lease, status=LedgerStatus.DONE, result={"ok": True, "data": {}})
+    await write(lane, lease, StepStatus.FINISHED, done)
+
+    found = await other_lane.find_effect(other, effect_of("f9"))
+
+    assert found is not None
+    assert (found.status, found.idempotency_key) == (LedgerStatus.UNKNOWN, done.idempotency_key)
+    assert (found.of_session, found.result) == (left, None)
+    assert await other_lane.find_effect(other, effect_of("f9", offer_id="another")) is None
+    assert await other_lane.find_effect(other, effect_of("f9", tool="hotel_book")) is None
+    assert await lane.find_effect(lease, effect_of("f9")) is None, "its own flows may do it once more"
+    mine = entry_of(other, fingerprint="f9", status=LedgerStatus.DONE, idempotency_key=done.idempotency_key)
+    await write(other_lane, other, StepStatus.FINISHED, mine)
+    assert await other_lane.find_effect(other, effect_of("f10")) is None
+    await other_lane.mark_compensated(other, "f9")
+    (line,) = await ports.effects.list(tenant, left)
+    assert line.status is LedgerStatus.COMPENSATED
+    third_lane, third = await _claimed(ports, tenant, parent)
+    assert await third_lane.find_effect(third, effect_of("f11")) is None

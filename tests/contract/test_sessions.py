@@ -1,4 +1,4 @@
-"""Contract of sessions: create, list, close, history, earlier states, rollback (ST-2, RT-22)."""
+"""Contract of sessions: create, list, close, history, earlier states, rollback, branches (ST-2, ST-4, RT-22)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.errors import NotFound, Refused, SessionBusy
 from orchestrator.turns.turn import IfBusy
-from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, new_session_id, submission
 
@@ -139,3 +139,86 @@ async def test_stepping_back_is_a_new_epoch(ports: Ports, tenant: TenantId) -> N
     assert orjson.loads(lease.state or b"") == STATES[1]
     with pytest.raises(NotFound):
         await ports.sessions.rollback(TenantId("other"), session, Epoch(1))
+
+
+async def test_a_branch_goes_on_from_an_epoch(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: with what was there by then, as an epoch of its own; neither changes the other."""
+    session = await _lived(ports, tenant)
+    branch = await ports.sessions.branch(tenant, session, epoch=Epoch(2))
+
+    assert (branch.parent, branch.parent_epoch, branch.epoch, branch.domain) == (session, 2, 3, "travel")
+    assert branch.session_id != session
+    first = (await ports.sessions.get(tenant, branch.session_id)).state
+    assert first == {**STATES[1], "session": branch.session_id, "stack": [], "approvals": []}
+    assert await ports.sessions.state_at(tenant, branch.session_id, Epoch(1)) == STATES[0]
+    said = await ports.sessions.history(tenant, branch.session_id)
+    assert said == (await ports.sessions.history(tenant, session))[:4]
+    assert said[0]["seq"] == 1
+    await ports.inbox.submit(submission(tenant, branch.session_id, "on"))
+    lane = await ports.make_lane()
+    lease = await lane.claim(branch.session_id)
+    assert lease is not None
+    assert (lease.epoch, lease.work.seq, orjson.loads(lease.state or b"")) == (3, 3, first)
+    await lane.commit(lease, commit_for(lease, before=first, after={**first, "on": True}))
+    assert len(await ports.sessions.history(tenant, branch.session_id)) == 6
+    assert len(await ports.sessions.history(tenant, session)) == 8
+    assert (await ports.sessions.get(tenant, session)).state == STATES[3]
+
+
+async def test_a_branch_is_made_once(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: by its identifier, so that a call whose answer was lost can be repeated."""
+    session, name = await _lived(ports, tenant), new_session_id()
+    made = await ports.sessions.branch(tenant, session, branch_id=name)
+    assert (made.epoch, made.parent_epoch) == (5, 4)
+    again = await ports.sessions.branch(tenant, session, branch_id=name)
+    assert (again.session_id, again.epoch, again.parent_epoch) == (name, 5, 4)
+    for parent, epoch in ((session, Epoch(1)), (await _lived(ports, tenant), None)):
+        with pytest.raises(Refused):
+            await ports.sessions.branch(tenant, parent, epoch=epoch, branch_id=name)
+    with pytest.raises(Refused):
+        await ports.sessions.branch(tenant, session, branch_id=session)
+    for wrong in (Epoch(0), Epoch(5)):
+        with pytest.raises(NotFound):
+            await ports.sessions.branch(tenant, session, epoch=wrong)
+    other = TenantId(new_id("tenant"))
+    with pytest.raises(NotFound):
+        await ports.sessions.branch(other, session, epoch=Epoch(1))
+    with pytest.raises(Refused):
+        await ports.sessions.branch(other, await _lived(ports, other), branch_id=name)
+
+
+async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tenant: TenantId) -> None:
+    """PX-17: neither a question that the parent's user may answer nor a grant goes along."""
+    session = (await ports.sessions.create(tenant, "travel", user_id=UserId("ada"))).session_id
+    parked = {"flow_id": "f2", "state": "Pending", "reason": "awaiting_approval", "interrupted_at": 5.0}
+    step = {"flow_id": "f2", "state": "Pending", "reason": "awaiting_approval"}
+    plan = {"flow_id": "f1", "state": "Pending", "reason": "interrupted", "steps": [step]}
+    granted = {
+        "flow_id": "f0",
+        "state": "Pending",
+        "reason": "interrupted",
+        "notes": {"granted": {}, "kept": 1},
+    }
+    state: JsonObject = {
+        "session": session,
+        "stack": [granted, plan, parked],
+        "approvals": [{"approval_id": "a"}],
+    }
+    await ports.inbox.submit(submission(tenant, session))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    await lane.commit(lease, commit_for(lease, after=state))
+
+    branch = await ports.sessions.branch(tenant, session)
+
+    assert branch.user_id == "ada"
+    found = (await ports.sessions.get(tenant, branch.session_id)).state
+    assert found is not None
+    assert (found["session"], found["approvals"]) == (branch.session_id, [])
+    assert [(flow["state"], flow["reason"]) for flow in found["stack"]] == [
+        *(("Pending", "interrupted"), ("Pending", "interrupted"), ("Active", None))
+    ]
+    assert found["stack"][0]["notes"] == {"kept": 1}
+    assert found["stack"][1]["steps"] == [{"flow_id": "f2", "state": "Active", "reason": None}]
+    assert (await ports.sessions.get(tenant, session)).state == state

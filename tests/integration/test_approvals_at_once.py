@@ -12,7 +12,6 @@ from pathlib import Path
 
 import httpx
 import psycopg
-import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.turns.turn import FINISHED
@@ -84,7 +83,6 @@ async def grant_everywhere(clients: list[httpx.AsyncClient], number: int) -> str
     return session
 
 
-@pytest.mark.timeout(600)
 async def test_a_call_approved_at_once_from_everywhere_is_made_once(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:

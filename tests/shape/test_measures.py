@@ -5,17 +5,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import pytest
 
-from tests.shape.sources import files, name_of, python_files, tree_of
+from tests.shape.sources import facts_of, files, name_of, python_files
 
 FILE_LINES: Final = 350
 FUNCTION_LINES: Final = 60
@@ -51,31 +50,12 @@ RIGHTLY_NAMED: Final = frozenset({"roles.py", "test_roles.py"})
 # A standing order is one; `patience_s` is a key of domain.yaml.
 RIGHTLY_SAID: Final = re.compile(r"standing_orders?|patience_s", re.IGNORECASE)
 
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 
 @cache
 def lines_of(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
-
-
-def defined_names(path: Path) -> set[str]:
-    """Collect what a file gives names to: functions, classes, arguments, variables and attributes."""
-    names = set()
-    for node in ast.walk(tree_of(path)):
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case (
-                ast.arg(arg=name)
-                | ast.Name(id=name, ctx=ast.Store())
-                | ast.Attribute(attr=name, ctx=ast.Store())
-            ):
-                names.add(name)
-            case _:
-                pass
-    return names
 
 
 def words_of(name: str) -> list[str]:
@@ -100,11 +80,9 @@ def long_files() -> Iterator[str]:
 
 def long_functions() -> Iterator[str]:
     for path in python_files():
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, Function):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > FUNCTION_LINES:
-                    yield f"{name_of(path)}: {node.name}: {lines}"
+        for name, lines in facts_of(path).functions:
+            if lines > FUNCTION_LINES:
+                yield f"{name_of(path)}: {name}: {lines}"
 
 
 def full_folders() -> Iterator[str]:
@@ -115,7 +93,7 @@ def full_folders() -> Iterator[str]:
 
 def given_up_names() -> Iterator[str]:
     for path in python_files():
-        for name in sorted(defined_names(path)):
+        for name in sorted(facts_of(path).given):
             if GIVEN_UP.intersection(words_of(name)):
                 yield f"{name_of(path)}: {name}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.extras import explain_missing, extra_of
-from tests.shape.sources import REPOSITORY, name_of, python_files, tree_of
+from tests.shape.sources import REPOSITORY, facts_of, name_of, python_files
 
 OWN = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley", "benchmarks", "tests"}
 # Each part with the extra that it is installed by; None is what everybody gets. The longest name that fits counts.
@@ -69,13 +68,7 @@ def declared() -> dict[str, set[str | None]]:
 
 def imported(path: Path) -> set[str]:
     """Collect the modules of others that a file imports, early or late, by their first name."""
-    names = set()
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-    return {name.split(".")[0] for name in names} - OWN - sys.stdlib_module_names
+    return {name.split(".")[0] for name in facts_of(path).imported} - OWN - sys.stdlib_module_names
 
 
 def part_of(path: Path) -> str | None:

@@ -98,7 +98,7 @@ class PostgresHousekeeping:
         """Remove a session with everything it left; a turn that is at work there will not be committed."""
         names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
-            for table in ("internal_runs", "sessions"):  # all else follows by its foreign key
+            for table in ("internal_runs", "sessions"):  # all else leaves with them
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)
             # What was remembered of a user whom nobody knew was to last as long as the session.

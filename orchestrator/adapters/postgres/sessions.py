@@ -1,4 +1,4 @@
-"""Sessions on PostgreSQL: their facts, their history, their earlier states (ST-2)."""
+"""Sessions on PostgreSQL: their facts, their history, their earlier states (ST-2), their branches (ST-4)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+import orjson
 from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from orchestrator.adapters.packing import pack_json
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS, fold
+from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
@@ -26,12 +29,13 @@ from orchestrator.adapters.postgres.tables import (
     utterances,
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
+from orchestrator.dialogue.storage.branching import branch_state
 from orchestrator.dialogue.storage.serialization import diff, outline_of, rebuild
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.lease import AGENT
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
-from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, session_in_use
+from orchestrator.turns.turn import LONGEST_TITLE, IfBusy, SessionRecord, require_branch, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 
@@ -115,7 +119,13 @@ class PostgresSessions:
         return await self.get(tenant_id, session_id)
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        before: int | None = None,
+        until: Epoch | None = None,
+        limit: int = 200,
     ) -> list[JsonObject]:
         line = utterances.c
         newest = (
@@ -126,6 +136,8 @@ class PostgresSessions:
         )
         if before is not None:
             newest = newest.where(line.seq < before)
+        if until is not None:
+            newest = newest.where(line.epoch <= until)
         rows = await self._database.read_all(newest)
         if not rows:
             await self.get(tenant_id, session_id)
@@ -193,6 +205,45 @@ class PostgresSessions:
             )
         return await self.get(tenant_id, session_id)
 
+    async def branch(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        epoch: Epoch | None = None,
+        branch_id: SessionId | None = None,
+    ) -> SessionRecord:
+        identifier = branch_id or SessionId(new_id("session"))
+        since = (await self.get(tenant_id, session_id)).epoch if epoch is None else epoch
+        async with self._database.transaction() as connection:
+            state = await _rebuild(connection, tenant_id, session_id, since)
+            made = branch_state(state, identifier)
+            named = {
+                "branch_id": identifier,
+                "session_id": session_id,
+                "tenant_id": tenant_id,
+                "epoch": since,
+            }
+            await run_named(connection, "branch", **named, **_branch_arguments(state, made))
+        known = _joined().where(sessions.c.session_id == identifier, sessions.c.tenant_id == tenant_id)
+        row = await self._database.read_one(known)
+        if row is None:
+            raise session_in_use(identifier)
+        found = record_of(SessionRecord, row)
+        require_branch(found, session_id, epoch)
+        return found
+
+
+def _branch_arguments(state: JsonObject, made: JsonObject) -> dict[str, Any]:
+    outline = outline_of(made)
+    return {
+        "body": pack_json(made),
+        "diff": pack_json(diff(state, made)),
+        **asdict(outline),
+        "known": [note["fingerprint"] for note in made.get("effects", ()) if note.get("fingerprint")],
+        "stack": orjson.dumps(made["stack"]).decode(),
+    }
+
 
 _TITLE = (
     select(func.left(utterances.c.content, LONGEST_TITLE))
@@ -228,6 +279,9 @@ def _joined() -> Select[*tuple[Any, ...]]:
         lanes.c.pending,
         lanes.c.updated_at,
         lanes.c.if_busy,
+        sessions.c.parent,
+        sessions.c.parent_epoch,
+        sessions.c.root,
     ).join_from(sessions, lanes, lanes.c.session_id == sessions.c.session_id)
 
 

@@ -118,7 +118,7 @@ def known_preferences(
     """
     if ids.user_id is None and not _was_told(state, told):
         return None
-    return UserPreferences(store, ids.tenant_id, owner_of(ids.user_id, ids.session_id))
+    return UserPreferences(store, ids.tenant_id, owner_of(ids.user_id, ids.root or ids.session_id))
 
 
 def _was_told(state: DialogueState, told: frozenset[str]) -> bool:
@@ -141,7 +141,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
     state.begin_turn()
     ports, began = modules.ports, time.monotonic()
     now = ports.clock()
-    ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id)
+    ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id, lease.root)
     changes = TurnChanges(state)
     context = TurnContext(
         world=World(

@@ -108,7 +108,10 @@ class System1:
         extractor = Extractor(specs.values(), entities, common, patterns, find_more_names)
         learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
 
-        version = key_of(specs, entities, known, patterns, extra)
+        taught = {
+            answer.name: answer.examples for answer in known.values()
+        }  # what is answered teaches nothing
+        version = key_of(specs, entities, taught, patterns, extra)
         labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
         assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
         return cls(

@@ -11,7 +11,7 @@ import orjson
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.records import PendingApproval
+from orchestrator.dialogue.records import GRANT, PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
@@ -108,9 +108,6 @@ def ask(run: Execution, candidate: Candidate, policy: Choices, *options: Option,
         metadata={**about, **named, "shown": policy.summary(run, candidate.arguments)},
     )
     return NeedsInput()
-
-
-GRANT = "granted"
 
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: Cause) -> Parked | None:

@@ -32,12 +32,26 @@ def note_effect(
         result=_needed_to_undo(run, tool, data or {}),
         fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
-    for earlier in run.context.changes.state.effects if known else ():
-        if earlier.stands and earlier.compensation == tool.spec.tool_id:
-            undone = inputs_to_undo(tool, earlier)
-            if undone and undone.items() <= arguments.items():
-                earlier.mark_undone()  # by a task of its own: "cancel my booking"
+    for earlier in _undone_by(run, tool, arguments) if known else ():
+        earlier.mark_undone()  # by a task of its own: "cancel my booking"
     run.context.changes.state.note_effect(note)
+
+
+def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None:
+    """Find the line of the ledger that a call undoes, if it undoes one."""
+    return next((note.fingerprint for note in _undone_by(run, tool, arguments) if note.fingerprint), None)
+
+
+def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:
+    """Find effects that stand and name this tool, with these arguments, as their compensation."""
+    return [
+        note
+        for note in run.context.changes.state.effects
+        if note.stands
+        and note.compensation == tool.spec.tool_id
+        and (inputs := inputs_to_undo(tool, note))
+        and inputs.items() <= arguments.items()
+    ]
 
 
 def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
@@ -63,10 +77,15 @@ ROUNDS = 3  # how often a call that was not done is made again before the user i
 
 
 async def find_out(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, unknown: UnknownOutcome
+    run: Execution,
+    policy: Choices,
+    tool: Tool,
+    arguments: JsonObject,
+    unknown: UnknownOutcome,
+    compensates: str | None = None,
 ) -> ToolAnswer | NeedsInput:
     """Find out what happened, and do it if it was not done; else ask."""
-    answer = await settle_by_query(run, run.flow.flow_id, tool, arguments, unknown)
+    answer = await settle_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
     return answer or _ask_what_to_do(run, policy, tool, arguments)
 
 

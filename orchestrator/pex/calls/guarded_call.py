@@ -16,7 +16,7 @@ from orchestrator.pex.calls.consent import (
     make_candidate,
     read_candidate,
 )
-from orchestrator.pex.calls.effects import find_out, note_effect
+from orchestrator.pex.calls.effects import find_out, find_undone, note_effect
 from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Unfed
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
 from orchestrator.tools.guardrails.apply import apply_guardrails
@@ -130,11 +130,14 @@ async def call_guarded(
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     again = confirmed is not None and confirmed.again
-    result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
+    undone = find_undone(run, tool, arguments) if run.context.changes.state.effects else None
+    result = await run.tools.call(
+        run.context, run.flow.flow_id, tool, arguments, again=again, compensates=undone
+    )
     if isinstance(result, NotBegun):
         return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
     if isinstance(result, UnknownOutcome):
-        result = await find_out(run, policy, tool, arguments, result)
+        result = await find_out(run, policy, tool, arguments, result, undone)
     if isinstance(result, ToolData):
         run.answers.append((tool, result.data))
         run.data.update(result.data)

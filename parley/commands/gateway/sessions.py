@@ -1,5 +1,6 @@
-"""`parley submit`, `sessions`, `show`, `history`, `rollback`: one turn, the sessions, stepping back."""
+"""`parley submit`, `sessions`, `show`, `history`, `rollback`, `branch`, `compare`: one turn, and journeys in time."""
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -42,19 +43,24 @@ def list_sessions(client: Client) -> Rows:
 
 
 @gateway_command(app)
-def show(client: Client, session: Session) -> Answer:
+def show(
+    client: Client,
+    session: Session,
+    at: Annotated[
+        int | None, typer.Option(min=0, help="As it was after this epoch, with what was said.")
+    ] = None,
+) -> Answer:
     """Show a session: its facts and its flow stack, top last."""
-    found = client.session(session)
-    try:
-        plan = client.plan(session)
-    except NotFound:
-        plan = None
-    facts = {name: value for name, value in found.items() if name != "state"}
+    found = client.session(session, at=at)
+    if at is None:
+        with suppress(NotFound):
+            found["plan"] = client.plan(session)
+    facts = {name: value for name, value in found.items() if name not in {"state", "plan", "history"}}
     flows = (found.get("state") or {}).get("stack", [])
     lines = [as_lines(facts), *(f"{'flow':<12} {_describe(flow)}" for flow in flows)]
-    if plan is None:
-        return Answer(found, "\n".join(lines))
-    return Answer({**found, "plan": plan}, "\n".join([*lines, *describe_plan(plan)]))
+    if "plan" in found:
+        lines += describe_plan(found["plan"])
+    return Answer(found, "\n".join([*lines, *map(line_of, found.get("history", ()))]))
 
 
 def describe_plan(plan: dict[str, Any]) -> list[str]:
@@ -71,7 +77,10 @@ def describe_plan(plan: dict[str, Any]) -> list[str]:
 
 def _describe(flow: dict[str, Any]) -> str:
     reason = f", {flow['reason']}" if flow.get("reason") else ""
-    slots = ", ".join(f"{name}={held['value']}" for name, held in flow.get("slots", {}).items())
+    slots = ", ".join(
+        f"{name}={held['value'] if isinstance(held, dict) else held}"
+        for name, held in flow.get("slots", {}).items()
+    )
     return f"{flow['dact']} ({flow['state']}{reason}) {slots}".rstrip()
 
 
@@ -91,3 +100,56 @@ def rollback(
     """Make an earlier state of a session current again. The history is kept."""
     found = client.rollback(session, epoch)
     return Answer(found, f"{session} is as it was after epoch {epoch}; that is epoch {found['epoch']} now.")
+
+
+@gateway_command(app)
+def branch(
+    client: Client,
+    session: Session,
+    at: Annotated[
+        int | None, typer.Option(min=0, help="The epoch to go on from; without it, the present one.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Identifier of the new session.")] = None,
+) -> Answer:
+    """Make a session that goes on from an epoch of another one."""
+    found = client.branch(session, epoch=at, branch_id=name)
+    return Answer(found, f"{found['session_id']} goes on from epoch {found['parent_epoch']} of {session}.")
+
+
+@gateway_command(app)
+def compare(
+    client: Client,
+    session: Session,
+    other: Annotated[str, typer.Argument(help="Identifier of the session to compare it with.")],
+) -> Answer:
+    """Lay two sessions beside each other from where they part."""
+    found = client.compare(session, other)
+    return Answer(found, "\n".join(describe_comparison(found)))
+
+
+def describe_comparison(found: dict[str, Any]) -> list[str]:
+    """Describe a comparison in lines: what is shared, each turn since on both sides, the effects of each."""
+    common = found["common"]
+    shared = f"epoch {common['epoch']} of {common['session_id']}" if common else "nothing"
+    lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]
+    for number, pair in enumerate(found["turns"], start=1):
+        differs = f"differ in {', '.join(pair['differs'])}" if pair["differs"] else "are alike"
+        lines += ["", f"The turns {number} after that {differs}:"]
+        lines += [line for side in ("left", "right") for line in _describe_doing(side, pair[side])]
+    for side, effects in found["effects"].items():
+        lines += [f"{side:<12} {_describe_call(effect)}, in its ledger alone" for effect in effects]
+    return lines
+
+
+def _describe_doing(side: str, turn: dict[str, Any] | None) -> list[str]:
+    if turn is None:
+        return [f"{side:<12} (no turn)"]
+    said = [f"{side:<12} epoch {turn['epoch']} > {turn['said']}", f"{'':<12} {turn['reply']}"]
+    flows = [f"{'flow':>12} {_describe(flow)}" for flow in turn["flows"]]
+    done = [f"{'completed':>12} {dact}" for dact in turn["completed"]]
+    return [*said, *flows, *done, *(f"{'call':>12} {_describe_call(call)}" for call in turn["tools"])]
+
+
+def _describe_call(call: dict[str, Any]) -> str:
+    arguments = ", ".join(f"{name}={value}" for name, value in call["arguments"].items())
+    return f"{call['tool_id']}({arguments}) {call['status']}"

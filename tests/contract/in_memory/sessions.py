@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import orjson
 
-from orchestrator.dialogue.storage.serialization import diff, rebuild
+from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
+from orchestrator.testing.branching import branch_session
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
 from orchestrator.turns.plan import show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord
@@ -61,10 +62,24 @@ class MemorySessions:
         return await self.get(tenant_id, session_id)
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        before: int | None = None,
+        until: Epoch | None = None,
+        limit: int = 200,
     ) -> list[JsonObject]:
         said = self._store.session(tenant_id, session_id).utterances
-        return [dict(line) for line in said if before is None or line["seq"] < before][-limit:]
+        epochs = {
+            turn: self._store.turn(tenant_id, turn)[1].epoch for turn in {line["turn_id"] for line in said}
+        }
+        return [
+            dict(line)
+            for line in said
+            if (before is None or line["seq"] < before)
+            and (until is None or (epochs[line["turn_id"]] or 0) <= until)
+        ][-limit:]
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
         plans = self._store.session(tenant_id, session_id).plans.values()
@@ -77,13 +92,7 @@ class MemorySessions:
         return show_plan(kept.record, kept.turn_id, kept.at.isoformat(), revisions)
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
-        session = self._store.sessions.get(session_id)
-        if session is None or session.tenant_id != tenant_id or epoch not in session.revisions:
-            raise NotFound("state", f"{session_id} at epoch {epoch}")
-        start = max(e for e, kept in session.revisions.items() if e <= epoch and kept.snapshot is not None)
-        state = session.revisions[start].snapshot
-        assert state is not None
-        return rebuild(state, (session.revisions[Epoch(later)].diff for later in range(start + 1, epoch + 1)))
+        return self._store.session(tenant_id, session_id).state_at(epoch)
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         session = self._store.session(tenant_id, session_id)
@@ -96,6 +105,16 @@ class MemorySessions:
         session.state, session.updated_at = orjson.dumps(wanted), self._store.clock()
         session.revisions[session.epoch] = Revision(diff(present, wanted), wanted)
         return await self.get(tenant_id, session_id)
+
+    async def branch(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        epoch: Epoch | None = None,
+        branch_id: SessionId | None = None,
+    ) -> SessionRecord:
+        return _record(branch_session(self._store, tenant_id, session_id, epoch=epoch, branch_id=branch_id))
 
 
 def _record(session: MemorySession, state: JsonObject | None = None) -> SessionRecord:

@@ -305,7 +305,6 @@ async def test_a_frozen_worker_is_fenced(crew: Fleet, on_workers: OnWorkers) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 async def test_ten_thousand_items_are_continued_after_kills(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8: progress never runs backwards, and nothing is recorded twice."""
     start(crew, 2)

@@ -50,7 +50,7 @@ def database(database_url: str) -> str:
     with psycopg.connect(database_url) as connection:
         connection.execute(EFFECTS)
         connection.execute("TRUNCATE counted_effects")
-        connection.execute("TRUNCATE sessions, turns, events, states, state_history CASCADE")
+        connection.execute("TRUNCATE sessions, turns, journal, events, utterances, state_history CASCADE")
     return database_url
 
 
@@ -61,7 +61,6 @@ async def test_no_turn_is_lost_while_workers_come_and_go(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 async def test_no_turn_is_lost_while_workers_come_and_go_for_long(
     database: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ def database(database_url: str) -> str:
     with psycopg.connect(database_url) as connection:
         connection.execute(EFFECTS)
         connection.execute("TRUNCATE counted_effects")
-        connection.execute("TRUNCATE sessions, turns, events, states, state_history CASCADE")
+        connection.execute("TRUNCATE sessions, turns, journal, events, utterances, state_history CASCADE")
     return database_url
 
 

@@ -92,7 +92,6 @@ async def test_a_plan_survives_kills_at_its_most_delicate_places(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 async def test_a_plan_survives_a_kill_after_every_step(
     database_url: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -84,7 +84,6 @@ def kill_in_turn(crew: Fleet, workers: list[tuple[Worker, str]], kills: int) -> 
         workers[place] = (following, queues)
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("kind", "kills"),
     [

@@ -200,7 +200,6 @@ def count_duplicates(database_url: str) -> int:
     return row[0]
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "points", [DECISIVE, pytest.param(POINTS, marks=pytest.mark.slow)], ids=["decisive", "all"]
 )

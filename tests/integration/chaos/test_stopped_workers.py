@@ -229,7 +229,6 @@ async def mailroom(
                 yield Setting(ports, crew, world, deadline_s)
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("times", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_done(

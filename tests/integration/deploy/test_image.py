@@ -113,7 +113,6 @@ def go_through(database_url: str, folder: Path, image: Image | None) -> None:
             stop_all(roles)
 
 
-@pytest.mark.timeout(900)
 def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(
     database_url: str, tmp_path: Path, built: Image | None
 ) -> None:

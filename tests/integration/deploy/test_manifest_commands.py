@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
 from parley.stack import answers
 from tests.integration.deploy.fixtures.containers import Container, ended
 from tests.integration.deploy.fixtures.deployment import (
@@ -74,7 +72,6 @@ def described_commands() -> set[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.timeout(900)
 def test_the_pods_come_up_in_order_are_probed_answer_and_stop(database_url: str, tmp_path: Path) -> None:
     secrets = make_secrets(tmp_path)
     with stores_for(database_url, secrets, tmp_path) as users:

@@ -57,7 +57,6 @@ def replace_database(database_url: str) -> None:
     migrate(database_url)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("redis_is_lost", [True, False])
 async def test_conversations_go_on_from_a_backup(
     redis_is_lost: bool, database_url: str, redis_url: str, tmp_path: Path

@@ -25,7 +25,6 @@ SESSIONS = 12
 
 pytestmark = [
     pytest.mark.skipif(not REDIS.exists(), reason="Debian's package redis-server is not installed"),
-    pytest.mark.timeout(240),
 ]
 
 

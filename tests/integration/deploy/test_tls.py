@@ -32,7 +32,6 @@ pytestmark = [
         not REDIS.exists() or postgres_programs() is None,
         reason="Debian's packages redis-server and postgresql are not installed",
     ),
-    pytest.mark.timeout(400),
 ]
 
 

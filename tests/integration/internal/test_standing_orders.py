@@ -27,8 +27,6 @@ ORDER = "send me a report on cars every day"
 BACK_DATE = "UPDATE records SET document = document || jsonb_build_object('made_at', %s::float)"
 REPORTS = "SELECT count(*) FROM turns WHERE session_id = %s AND kind = 'system' AND status = 'done'"
 
-pytestmark = pytest.mark.timeout(240)
-
 
 @pytest.fixture
 async def ports(database_url: str, redis_url: str) -> AsyncIterator[Ports]:

@@ -29,7 +29,6 @@ from tests.integration.noise.traffic import (
 )
 
 pytestmark = [
-    pytest.mark.timeout(600),
     pytest.mark.skipif(not REDIS.exists(), reason="Debian's package redis-server is not installed"),
 ]
 

@@ -24,8 +24,6 @@ from tests.integration.chaos.fleet import ROOT, wait_until
 from tests.integration.depot import DEPOT
 from tests.processes.forked import ForkedProcess, start
 
-pytestmark = pytest.mark.timeout(300)
-
 ROLES = (Role.GATEWAY, Role.TURNS, Role.SUBMISSIONS, Role.INTERNAL, Role.BEAT)
 STANDS_BACK = 3
 SCRAPE_TIMEOUT_S = 10

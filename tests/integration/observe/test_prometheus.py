@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.skipif(
         shutil.which("prometheus") is None, reason="Debian's package prometheus is not installed"
     ),
-    pytest.mark.timeout(400),
 ]
 
 DASHBOARD = orjson.loads((ROOT / "deploy" / "grafana" / "parley.json").read_bytes())

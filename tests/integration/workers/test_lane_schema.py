@@ -16,9 +16,11 @@ from sqlalchemy.types import TypeEngine
 
 from orchestrator.adapters.postgres.migrate import HEAD, current_revision, migrate
 from orchestrator.adapters.postgres.pool import Database, engine_url
-from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.statements import Statement, statement
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.errors import Unavailable
+from orchestrator.types import DEFAULT_TENANT, SessionId
 
 
 @pytest.fixture
@@ -101,10 +103,52 @@ def _written(kind: TypeEngine[Any]) -> str:
 )
 async def test_the_next_turn_is_found_by_indexes(database_url: str, name: str, without: str) -> None:
     """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
-    migrate(database_url)
-    query = f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {statement(name, frozenset({without})).text}"
-    async with Database(database_url) as database, database.pool.connection() as connection:
-        found = connection.pgconn.exec_(query.encode())
-    plan = [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]
+    plan = await _plan(database_url, statement(name, frozenset({without})))
     assert any("Index Scan using turns_session_id_seq_key" in line for line in plan), plan
     assert not any("Seq Scan" in line for line in plan), plan
+
+
+@pytest.mark.parametrize("name", ["submit", "last_events", "load_notes"])
+async def test_what_names_a_session_visits_no_other(empty_database_url: str, name: str) -> None:
+    """RT-19: also where it was planned before there were any, so that the tenant seemed as good a guide."""
+    plan = await _plan(empty_database_url, statement(name))
+    found = [line for line in plan if "Index Cond" in line]
+    assert found, plan
+    assert all("session_id = " in line for line in found), plan
+
+
+async def _plan(database_url: str, asked: Statement) -> list[str]:
+    """How a statement of the hot path is carried out, whatever its arguments."""
+    migrate(database_url)
+    query = f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {asked.text}"
+    async with Database(database_url) as database, database.pool.connection() as connection:
+        found = connection.pgconn.exec_(query.encode())
+    return [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]
+
+
+HURRIED = "SELECT current_setting('synchronous_commit')"
+
+
+async def test_only_what_may_be_done_again_is_not_waited_for(empty_database_url: str) -> None:
+    """RT-8, RT-9: a call that was begun is on the disk before it is made, its end before anything follows."""
+    migrate(empty_database_url)
+    names = {"session_id": "s", "tenant_id": DEFAULT_TENANT, "turn_id": "t", "token": 0, "epoch": 0}
+    step = {**names, "kind": "tool", "request_hash": "", "result": None, "duration_ms": None}
+    async with Database(empty_database_url) as database:
+
+        async def waits(name: str, **arguments: Any) -> bool:
+            async with database.hot_transaction() as transaction:
+                await transaction.fetch_all("SET LOCAL synchronous_commit = on", {})
+                assert await transaction.fetch_all(statement(name), arguments)
+                return await transaction.fetch_one(HURRIED, {}) == ("on",)
+
+        await PostgresSessions(database).create(DEFAULT_TENANT, "travel", session_id=SessionId("s"))
+        assert not await waits("record_step", **step, key="search", status="finished")
+        assert await waits("record_step", **step, key="book", status="started")
+        assert await waits("record_step", **step, key="book", status="finished")
+        note = (
+            "INSERT INTO outbox (tenant_id, session_id, kind, payload) VALUES ('default', 's', 'notes', '')"
+        )
+        await database.fetch_all(note, {})
+        assert not await waits("take_outbox", kinds=["notes"], again_after_s=10.0, limit=1)
+        assert not await waits("acknowledge_outbox", ids=[1])

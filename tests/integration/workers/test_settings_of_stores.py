@@ -30,7 +30,7 @@ WHO = "SELECT pg_backend_pid()::text || pg_sleep(0.3)::text AS pid"
 def addresses(database_url: str, redis_url: str) -> dict[str, str]:
     migrate(database_url)
     with psycopg.connect(database_url) as connection:
-        connection.execute("TRUNCATE sessions, turns CASCADE")
+        connection.execute("TRUNCATE sessions, turns, journal, events, utterances, state_history CASCADE")
     return {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
 
 

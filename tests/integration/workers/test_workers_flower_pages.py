@@ -23,8 +23,6 @@ from parley.stack import answers
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until
 from tests.integration.workers.rabbit import is_installed, rabbit
 
-pytestmark = pytest.mark.timeout(400)
-
 PASSWORD = "flower:open-sesame"
 GRACE_S = 30
 SAID = "wait 0 my-card-number-is-4111"

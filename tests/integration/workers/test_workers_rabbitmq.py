@@ -38,7 +38,6 @@ from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
-    pytest.mark.timeout(300),
 ]
 
 
@@ -279,7 +278,7 @@ async def test_it_may_be_killed_in_the_middle_of_a_load(
 ) -> None:
     migrate(database_url)
     with psycopg.connect(database_url, autocommit=True) as connection:
-        tables = "sessions, turns, events, states, state_history"
+        tables = "sessions, turns, journal, events, utterances, state_history"
         connection.execute(f"TRUNCATE {tables} CASCADE")
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
     environment = {"PARLEY_BROKER_URL": node.url, "PARLEY_RUNNER_LINGER_S": "0.2"}

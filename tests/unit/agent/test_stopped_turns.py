@@ -146,7 +146,6 @@ async def by_crash(setting: Setting, after_s: float) -> TurnId:
     return turn_id
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "moments", [MOMENTS, pytest.param(MANY_MOMENTS, marks=pytest.mark.slow)], ids=["some", "many"]
 )

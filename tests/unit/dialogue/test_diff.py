@@ -23,7 +23,7 @@ keys = st.text("ab=~-+<|@", max_size=1)
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(keys, inner, max_size=4),
-    max_leaves=25,
+    max_leaves=12,
 )
 objects = st.dictionaries(keys, values, max_size=4)
 

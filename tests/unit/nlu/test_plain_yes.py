@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.nlu.plain_yes import agrees_politely, is_plain_yes
 
-QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), tomorrow, 15:30, economy, €158. Shall I book it?"
+QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), Tuesday, 15:30, economy, €158. Shall I book it?"
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,8 @@ QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), tomorrow, 15:30, economy, �
         "jo",
         "yes, that's very kind of you",
         "that would be lovely, thank you",
+        "I'm fine with that",
+        "Tuesday is great",
     ],
 )
 def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
@@ -45,6 +47,19 @@ def test_a_yes_stays_one_when_a_question_follows(text: str) -> None:
     [
         "hmm let me think about whether I can afford this",
         "yes, but how much is it?",
+        "thanks, I'm good",
+        "I'm fine, thanks",
+        "yeah right",
+        "go away",
+        "good for you",
+        "please correct it",
+        "ok that's all, thanks",
+        "Madrid is lovely",
+        "nice, how much for two",
+        "nice, who else flies there directly",
+        "perfect, when is the next one",
+        "send it to me",
+        "ok show me the flight",
         "I'll change it to that but on Friday",
         "I'll change it to the other one",
         "yes. but how much is it?",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import psutil
 import pytest
 
 from orchestrator.errors import ProcessFailed
+from parley import processes
 from parley.processes import Child, Program, end_leftovers, has_ended, log_says
 from parley.stack import await_role
 
@@ -67,6 +69,57 @@ def test_a_child_that_is_never_ready_is_given_up(tmp_path: Path) -> None:
     with pytest.raises(ProcessFailed, match="not ready after"):
         child.await_ready(timeout_s=0.1)
     child.stop()
+
+
+class Slow(Child):
+    """On a machine so busy that it is not ready in time; it uses a second whenever it is looked at, up to `most_s`."""
+
+    used_s = 0.0
+    most_s = 59.0
+
+    def _cpu_s(self) -> float:
+        self.used_s = min(self.used_s + 1, self.most_s)
+        return self.used_s
+
+
+READY_AFTER_A_WHILE = "import time; time.sleep(0.6); " + READY + SLEEP
+
+
+def test_a_child_that_gets_somewhere_is_waited_for_longer_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_SAY_EVERY_S", 0.05)
+    monkeypatch.setattr(processes, "_MOST_WORK_S", 1e9)
+    child, said = Slow(make_program(tmp_path, READY_AFTER_A_WHILE), tmp_path / "run"), list[str]()
+    child.most_s = 1e8
+    child.start()
+    try:
+        child.await_ready(timeout_s=0.1, say=said.append)
+    finally:
+        child.stop()
+    assert said[0].startswith("sample is still starting: 0 s, ")
+
+
+@pytest.mark.parametrize("most_s", [1.0, 1e8])
+def test_a_child_that_stands_still_or_goes_in_circles_is_given_up(tmp_path: Path, most_s: float) -> None:
+    child = Slow(make_program(tmp_path, SLEEP), tmp_path / "run")
+    child.most_s = most_s
+    child.start()
+
+    with pytest.raises(ProcessFailed, match="not ready after"):
+        child.await_ready(timeout_s=0.1)
+    child.stop()
+
+
+def test_what_a_child_and_its_own_children_work_is_counted(tmp_path: Path) -> None:
+    works = "import os, time\nos.fork()\nwhile time.process_time() < 0.2: pass\n"
+    child = Child(make_program(tmp_path, works + READY + SLEEP), tmp_path / "run")
+    child.start()
+    try:
+        while child._cpu_s() < 0.35:  # one of the two alone stops short of it
+            time.sleep(0.01)
+    finally:
+        child.stop()
 
 
 def test_words_of_an_earlier_run_do_not_make_a_child_ready(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.models.trained_files import TrainedFiles
 from parley.data_folder import UpNote
 from parley.embedded import Stores
 from parley.processes import Program
-from parley.stack import Flower, StackPlan, address_of, list_programs
+from parley.stack import Flower, StackPlan, address_of, list_programs, take_prepared
 
 STORES = Stores("postgresql://parley:secret-one@127.0.0.1:1/parley", "redis://:secret-two@127.0.0.1:2/0")
 FLOWER = Flower(5555, "parley", "secret-three")
@@ -90,3 +91,15 @@ def test_all_processes_keep_what_they_train_in_one_folder(monkeypatch: pytest.Mo
     assert places(private=True, trained=Path("/mine/trained")) == {"/mine/trained"}
     monkeypatch.setenv("PARLEY_TRAINED_FOLDER", "/image/trained")
     assert places() == {"/image/trained"}
+
+
+def test_a_new_folder_begins_with_what_was_trained_as_parley_was_installed(tmp_path: Path) -> None:
+    prepared, mine = TrainedFiles(tmp_path / "prepared"), TrainedFiles(tmp_path / "data" / "trained")
+    take_prepared(tmp_path / "data" / "trained", tmp_path / "nothing")
+    assert not (tmp_path / "data").exists()
+    for key in ("one", "two"):
+        prepared.put(key, b"prepared")
+    mine.put("two", b"mine")
+
+    take_prepared(tmp_path / "data" / "trained", tmp_path / "prepared")
+    assert (mine.get("one"), mine.get("two")) == (b"prepared", b"mine")

@@ -10,6 +10,7 @@ import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
 
@@ -188,16 +189,20 @@ class Tally:
         return f"optimum in {self.found / self.problems:6.1%}, {self.share / self.problems:6.1%} of it on average"
 
 
+@cache
+def find_optimum(problem: Problem) -> float:
+    return max(map(problem.score, all_plans()))
+
+
 async def compare(
     calls: int, problems: int = PROBLEMS, seed: int = 11, noise: float = 0.0
 ) -> dict[str, Tally]:
     """Let the three search for the optimum of the same problems, with the same judge."""
     tallies = {"tree search": Tally(), "sampling": Tally(), "greedy": Tally()}
-    plans = all_plans()
     for number in range(problems):
         problem = make_problem(random.Random(f"{seed} problem {number}"))
         judge = make_judge(problem, f"{seed} judge {number}", noise)
-        optimum = max(map(problem.score, plans))
+        optimum = find_optimum(problem)
         outcome = await search_tree(problem, random.Random(f"{seed} tree {number}"), calls, judge)
         candidates = len(outcome.tree.nodes) - 1
         assert outcome.best is not None

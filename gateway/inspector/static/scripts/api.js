@@ -159,7 +159,7 @@ export class Api {
     return this.get(`/v1/documents/search?${whoseDocuments(record)}&q=${seg(words)}`);
   }
   preferences(record) {
-    return this.get(`/v1/users/${seg(record.user_id ?? `session:${record.session_id}`)}/preferences`);
+    return this.get(`/v1/users/${seg(record.user_id ?? `session:${record.root ?? record.session_id}`)}/preferences`);
   }
   evaluations(domain) {
     return this.get(`/v1/evaluations?domain=${seg(domain)}`);

@@ -20,7 +20,7 @@ from orchestrator.adapters.postgres.turns.approvals import decide_approval
 from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.errors import LaneLost
 from orchestrator.turns.approval import ApprovalRecord, Decision
-from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.effect import Effect, LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind
@@ -92,8 +92,8 @@ class PostgresLane:
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, user_id, domain, *stored, suspected = row[:10]
-        turn = row[10:]
+        tenant_id, token, epoch, user_id, domain, root, *stored, suspected = row[:11]
+        turn = row[11:]
         if suspected is not None:
             await self._leave(session_id, token, suspected)
             return None
@@ -113,6 +113,7 @@ class PostgresLane:
             tenant_id=TenantId(tenant_id),
             user_id=None if user_id is None else UserId(user_id),
             domain=domain,
+            root=None if root is None else SessionId(root),
             token=token,
             epoch=Epoch(epoch),
             state=None if version is None else state,
@@ -237,8 +238,8 @@ class PostgresLane:
         if await self._database.fetch_one(statement(name), arguments) is None:
             raise self._lost(lease)
 
-    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
-        return await find_effect(self._database, lease.session_id, fingerprint)
+    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
+        return await find_effect(self._database, lease.session_id, effect)
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId

@@ -7,7 +7,7 @@
 -- A column `bytea` holds JSON that is packed (`adapters/packing.py`): what no statement looks into.
 --
 -- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
--- that the check of them writes nothing.
+-- that the check of them writes nothing; of tables that each turn adds to, by a trigger (`65_leaving.sql`).
 
 CREATE TABLE sessions (
     session_id text PRIMARY KEY,
@@ -16,9 +16,14 @@ CREATE TABLE sessions (
     domain     text NOT NULL,
     webhook    text,
     closed_at  timestamptz,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- of a branch: whose it is, from which epoch on, and where its family begins; any of them may be gone
+    parent       text,
+    parent_epoch bigint,
+    root         text
 );
 COMMENT ON TABLE sessions IS 'Fixed facts of a session.';
+CREATE INDEX sessions_root_idx ON sessions (root) WHERE root IS NOT NULL;
 
 CREATE TABLE lanes (
     session_id  text PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
@@ -42,7 +47,9 @@ CREATE TABLE lanes (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 COMMENT ON TABLE lanes IS 'One narrow, hot row per session: order, lease, fence, counters.';
 CREATE INDEX lanes_check_at_idx ON lanes (check_at) WHERE check_at IS NOT NULL;
-CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id);
+-- With the session, or a statement that names both would visit all lanes of the tenant: it may have been planned when
+-- there were none.
+CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id, session_id);
 
 CREATE TABLE states (
     session_id   text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
@@ -58,7 +65,7 @@ CREATE TABLE states (
 COMMENT ON TABLE states IS 'The working state: whole at an epoch now and then, since when `state_history` has its diffs.';
 
 CREATE TABLE state_history (
-    session_id text REFERENCES lanes ON DELETE CASCADE,
+    session_id text,
     epoch      bigint,
     tenant_id  text NOT NULL,
     diff       bytea NOT NULL,
@@ -69,7 +76,7 @@ CREATE TABLE state_history (
 COMMENT ON TABLE state_history IS 'What each epoch changed; a full copy at the first epoch and at distances.';
 
 CREATE TABLE utterances (
-    session_id text REFERENCES lanes ON DELETE CASCADE,
+    session_id text,
     epoch      bigint,
     seq        bigint NOT NULL,
     tenant_id  text NOT NULL,

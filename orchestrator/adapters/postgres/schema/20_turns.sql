@@ -2,7 +2,7 @@
 
 CREATE TABLE turns (
     turn_id             text PRIMARY KEY,
-    session_id          text NOT NULL REFERENCES lanes ON DELETE CASCADE,
+    session_id          text NOT NULL,
     tenant_id           text NOT NULL,
     seq                 bigint NOT NULL,
     client_sequence     bigint,
@@ -40,7 +40,7 @@ CREATE INDEX turns_merged_into_idx ON turns (merged_into) WHERE merged_into IS N
 CREATE INDEX turns_quarantined_at_idx ON turns (tenant_id, quarantined_at) WHERE quarantined_at IS NOT NULL;
 
 CREATE TABLE journal (
-    turn_id      text REFERENCES turns ON DELETE CASCADE,
+    turn_id      text,
     key          text,
     tenant_id    text NOT NULL,
     session_id   text NOT NULL,
@@ -69,6 +69,7 @@ CREATE TABLE effects (
     status          text NOT NULL,
     result          json,
     at              timestamptz NOT NULL DEFAULT clock_timestamp(),
+    of_session      text, -- whose effect it is, where a branch has it from there
     PRIMARY KEY (session_id, fingerprint)
 );
 COMMENT ON TABLE effects IS 'The ledger of what tools did to the world (RT-10, RT-12).';
@@ -100,7 +101,7 @@ COMMENT ON TABLE approvals IS 'Questions for approval of one call each, and who 
 CREATE INDEX approvals_session_id_idx ON approvals (session_id);
 
 CREATE TABLE events (
-    session_id text REFERENCES lanes ON DELETE CASCADE,
+    session_id text,
     number     bigint,   -- of the last one in the row
     tenant_id  text NOT NULL,
     turn_id    text,

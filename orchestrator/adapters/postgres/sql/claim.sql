@@ -25,7 +25,7 @@ WITH lane AS (
     SELECT NULL::text AS turn_id, NULL::bigint AS client_sequence
 ),
 -- include: parts/next_turn.sql
-SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain,
+SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain, sessions.root,
        CASE WHEN seen.lease_token + 1 = lane.lease_token THEN states.epoch END AS state_epoch, state.version,
        CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN states.body END,
        CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN

@@ -5,6 +5,8 @@
 -- Effect:    one row when the lease is still this one; none otherwise, and nothing was written.
 -- The lane's row is locked against a takeover until the step is committed: whoever takes over reads the
 -- journal after that.
+-- What is finished when it is first written may be done again: nobody waits until the disk has it. What matters is
+-- written after it, and never found on the disk without it.
 WITH lane AS (
     SELECT session_id FROM lanes
     WHERE session_id = %(session_id)s AND lease_token = %(token)s AND epoch = %(epoch)s
@@ -17,4 +19,4 @@ FROM lane
 ON CONFLICT (turn_id, key) DO UPDATE
 SET status = excluded.status, result = excluded.result, request_hash = excluded.request_hash,
     duration_ms = excluded.duration_ms, token = excluded.token
-RETURNING key
+RETURNING key, CASE WHEN status = 'finished' AND xmax = 0 THEN set_config('synchronous_commit', 'off', true) END

@@ -2,7 +2,8 @@
 --
 -- Arguments: kinds (array), again_after_s, limit
 -- Effect:    one row per message never sent, or sent `again_after_s` seconds ago and not acknowledged; it is
---            marked as sent now, so that no other process takes it at the same time.
+--            marked as sent now, so that no other process takes it at the same time. Nobody waits until the disk
+--            has that: what is lost is sent once more.
 WITH due AS (
     SELECT id
     FROM outbox
@@ -14,6 +15,6 @@ WITH due AS (
 )
 UPDATE outbox
 SET sent_at = clock_timestamp()
-FROM due
+FROM due, (SELECT set_config('synchronous_commit', 'off', true)) AS unhurried
 WHERE outbox.id = due.id
 RETURNING outbox.id, tenant_id, session_id, turn_id, kind, payload

@@ -3,14 +3,15 @@
 Writing it together with the journal is `lane`'s, in `sql/record_effect.sql`.
 """
 
-from sqlalchemy import exists, select, update
+import orjson
+from sqlalchemy import exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, effects, lanes, record_of, sessions
 from orchestrator.errors import LaneLost, NotFound
-from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
 from orchestrator.types import FlowId, SessionId, TenantId, TurnId
 
@@ -35,8 +36,14 @@ class PostgresEffects:
             return [record_of(LedgerEntry, row) for row in await connection.execute(query)]
 
 
-async def find_effect(database: Database, session_id: SessionId, fingerprint: str) -> LedgerEntry | None:
-    named = {"session_id": session_id, "fingerprint": fingerprint}
+async def find_effect(database: Database, session_id: SessionId, effect: Effect) -> LedgerEntry | None:
+    fingerprint, arguments = effect.fingerprint, orjson.dumps(effect.arguments).decode()
+    named = {
+        "session_id": session_id,
+        "fingerprint": fingerprint,
+        "tool_id": effect.tool_id,
+        "arguments": arguments,
+    }
     row = await database.fetch_one(statement("find_effect"), named)
     if row is None:
         return None
@@ -68,12 +75,19 @@ async def adopt_effect(
 
 
 async def mark_compensated(database: Database, lease: Lease, fingerprint: str) -> None:
-    """Raises LaneLost."""
+    """Mark it in each ledger of the family that has the line. Raises LaneLost."""
+    own, root = sessions.c.session_id == lease.session_id, lease.root or lease.session_id
+    key = select(effects.c.idempotency_key).where(
+        effects.c.session_id == lease.session_id, effects.c.fingerprint == fingerprint
+    )
+    family = select(sessions.c.session_id).where(
+        or_(own, sessions.c.session_id == root, sessions.c.root == root)
+    )
     async with database.transaction() as connection:
         await _hold(connection, lease)
         await connection.execute(
             update(effects)
-            .where(effects.c.session_id == lease.session_id, effects.c.fingerprint == fingerprint)
+            .where(effects.c.idempotency_key == key.scalar_subquery(), effects.c.session_id.in_(family))
             .values(status=LedgerStatus.COMPENSATED.value, at=NOW)
         )
 

@@ -328,7 +328,7 @@ async def test_a_wrong_understanding_books_nothing_unasked(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_planted: bool
 ) -> None:
     """PX-18: and it would, if a model could name what nobody has said."""
-    several = [{**REFERRING, "dialogue_id": f"{place}_{place}"} for place in range(16)]
+    several = [{**REFERRING, "dialogue_id": f"{place}_{place}"} for place in range(6)]
     (data / "dialogues.jsonl").write_bytes(b"\n".join(orjson.dumps(one) for one in several))
     if is_planted:
         monkeypatch.setattr(Grounding, "is_founded", lambda *_given: True)

@@ -284,19 +284,29 @@ def test_the_sample_is_understood_better_than_by_chance() -> None:
     assert figures["average_goal_accuracy"] > 0.5
 
 
+def reach(by: By, dialogues: int, *marks: pytest.MarkDecorator, **least: float) -> object:
+    return pytest.param(by, dialogues, least, marks=marks, id=f"{by}-{dialogues}")
+
+
+FOUNDED = {"exact_ever": 0.98, "made_annotated": 0.98, "reached": 0.95}
+GUESSED = {"exact_ever": 0.84, "made_annotated": 0.9, "reached": 0.7}
+
+
 @needs_data
 @pytest.mark.parametrize(
-    ("by", "least"),
+    ("by", "dialogues", "least"),
     [
-        (By.ANNOTATIONS, {"exact_ever": 0.98, "made_annotated": 0.98, "reached": 0.95}),
-        (By.AUTO, {"exact_ever": 0.84, "made_annotated": 0.9, "reached": 0.7}),
+        reach(By.ANNOTATIONS, 8, **FOUNDED),
+        reach(By.AUTO, 8, **GUESSED),
+        reach(By.ANNOTATIONS, 24, pytest.mark.slow, **FOUNDED),
+        reach(By.AUTO, 24, pytest.mark.slow, **GUESSED),
     ],
 )
 async def test_the_runtime_makes_the_calls_of_the_sample(
-    by: By, least: dict[str, float], tmp_path: Path
+    by: By, dialogues: int, least: dict[str, float], tmp_path: Path
 ) -> None:
     """Of some dialogues, with a model that makes no mistake; under `auto` it is asked for fewer turns."""
-    some = (DATA / "dialogues.jsonl").read_bytes().splitlines()[:24]
+    some = (DATA / "dialogues.jsonl").read_bytes().splitlines()[:dialogues]
     (tmp_path / "dialogues.jsonl").write_bytes(b"\n".join(some))
     figures, _ = await drive(
         DATA / "schema.json",

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from functools import cache
 
 import pytest
-import yaml
 from pydantic.fields import FieldInfo
 
 from orchestrator.settings import Settings
 from orchestrator.settings.fields import ReadBy
 from parley.roles import Role
 from parley.settings_page import describe_fields, make_page
+from tests.shape.sources import REPOSITORY
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "settings.md"
+PAGE = REPOSITORY / "docs" / "settings.md"
 FIELDS = Settings.model_fields
 READS = {
     "gateway": "gateway/**/*.py",
@@ -35,11 +32,12 @@ def roles_of(field: FieldInfo) -> set[str]:
     return set(declared.roles)
 
 
+@cache
 def read_in(*places: str) -> set[str]:
     """Settings that are read as `settings.…` in these files."""
     found: set[str] = set()
     for place in places:
-        for path in ROOT.glob(place):
+        for path in REPOSITORY.glob(place):
             for node in ast.walk(ast.parse(path.read_text())):
                 if not isinstance(node, ast.Attribute) or node.attr not in FIELDS or node.attr in found:
                     continue
@@ -48,51 +46,13 @@ def read_in(*places: str) -> set[str]:
     return found
 
 
+@cache
 def own(role: str) -> set[str]:
     before, braces, after = READS[role].partition("{")
     names, _, ending = after.partition("}")
     return (
         read_in(*(f"{before}{name}{ending}" for name in names.split(","))) if braces else read_in(READS[role])
     )
-
-
-def keys_of(value: Any) -> Iterator[str]:
-    """Every key of a document of YAML."""
-    if isinstance(value, dict):
-        yield from (str(key) for key in value)
-        value = list(value.values())
-    if isinstance(value, list):
-        yield from (key for each in value for key in keys_of(each))
-
-
-def keys_in_code(text: str) -> Iterator[str]:
-    """Names of arguments, strings that are a name, and what stands before a colon or `=` in other strings."""
-    tree = ast.parse(text)
-    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg is not None:
-            yield node.arg
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in remarks:
-            yield from re.findall(r"\A\w+\Z|\w+(?=[\"']?[:=])", node.value)
-
-
-def keys_in_tests() -> set[str]:
-    """Every name that is given a value in a test, in its domains, or in a conversation that is replayed."""
-    found: set[str] = set()
-    for path in (ROOT / "tests").rglob("*.*"):
-        if path.suffix == ".py" and path != Path(__file__):
-            found.update(keys_in_code(path.read_text(encoding="utf-8")))
-        elif path.suffix == ".yaml":
-            for document in yaml.load_all(path.read_bytes(), yaml.CSafeLoader):
-                found.update(keys_of(document))
-    return found
-
-
-def test_each_setting_is_turned_by_a_test() -> None:
-    known = keys_in_tests()
-    environment = {field.alias or "" for name, field in FIELDS.items() if not {name, field.alias} & known}
-    keys = set(re.findall(r"^\| `([a-z_]+)` \|", PAGE.read_text(), re.MULTILINE))
-    assert environment | (keys - known) == set()
 
 
 def test_the_page_is_what_the_code_makes() -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 from functools import cache
-from pathlib import Path
 
 from pydantic import BaseModel
 
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.settings import Settings
 from parley.settings_page import make_page
+from tests.shape.sources import REPOSITORY, Facts, facts_of, files, name_of, python_files
 
-ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("orchestrator", "internal_flows", "workers", "gateway", "parley", "domains")
 DECLARED_IN = {"orchestrator/settings/__init__.py", "orchestrator/domain/configuration.py"}
 OWN_FILES = {"PARLEY_HEARTBEAT_FILE"}
@@ -34,7 +32,7 @@ def turning() -> list[tuple[str, frozenset[str]]]:
     A name in quotes counts: it may be one of several that a test goes through.
     """
     given = re.compile(r"\b(\w+)[\"']?\s*[=:]|[\"'](\w+)[\"']")
-    paths = [path for path in (ROOT / "tests").rglob("*") if path.suffix in {".py", ".yaml"}]
+    paths = [path for path in files("tests") if path.suffix in {".py", ".yaml"}]
     texts = [path.read_text() for path in paths if path.name not in OF_SETTINGS]
     return [
         (text.lower(), frozenset(name for pair in given.findall(text) for name in pair)) for text in texts
@@ -47,37 +45,20 @@ def is_turned(*names: str, section: str = "") -> bool:
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    paths = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in paths}
+def facts() -> list[Facts]:
+    """What the code holds, elsewhere than where settings are declared."""
+    return [facts_of(path) for path in python_files(*PACKAGES) if name_of(path) not in DECLARED_IN]
 
 
-@cache
 def attributes_read() -> frozenset[str]:
-    """Names of attributes that are read, by code or a template, elsewhere than where settings are declared."""
-    by_code = {
-        node.attr
-        for name, tree in trees().items()
-        if name not in DECLARED_IN
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    }
-    return frozenset(by_code)
+    return frozenset[str]().union(*(each.read for each in facts()))
 
 
 @cache
 def names_together() -> list[tuple[set[str], set[str]]]:
     """By file: what has a name there, in lower case as sections are, and which attributes are read."""
-    found: list[tuple[set[str], set[str]]] = []
-    for name, tree in trees().items():
-        nodes = list(ast.walk(tree)) if name not in DECLARED_IN else []
-        read = {
-            node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-        }
-        named = read | {node.id for node in nodes if isinstance(node, ast.Name)}
-        named |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-        found.append(({one.lower() for one in named}, read))
-    templates = (path.read_text() for name in PACKAGES for path in (ROOT / name).rglob("*.j2"))
+    found = [({one.lower() for one in each.read | each.named}, {*each.read}) for each in facts()]
+    templates = (path.read_text() for path in files(*PACKAGES) if path.suffix == ".j2")
     found += [({"persona"}, set(re.findall(r"persona\.(\w+)", text))) for text in templates]
     return found
 
@@ -118,20 +99,19 @@ def test_every_setting_of_a_domain_is_turned_by_a_test() -> None:
 
 
 def test_every_variable_that_the_code_names_is_on_the_page() -> None:
+    texts = frozenset[str]().union(*(facts_of(path).texts for path in python_files(*PACKAGES)))
     named = {
-        node.value.removesuffix("_FILE") if node.value not in OWN_FILES else node.value
-        for tree in trees().values()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and re.fullmatch(r"(PARLEY|OPENAI|OTEL|FLOWER)_[A-Z_]+|DATABASE_URL|REDIS_URL", node.value)
+        text if text in OWN_FILES else text.removesuffix("_FILE")
+        for text in texts
+        if re.fullmatch(r"(PARLEY|OPENAI|OTEL|FLOWER)_[A-Z_]+|DATABASE_URL|REDIS_URL", text)
     }
+    assert len(named) > 20
     page = make_page()
     assert {name for name in named if f"| `{name}` |" not in page} == set()
 
 
 def test_every_variable_that_compose_gives_is_on_the_page() -> None:
-    page, text = make_page(), (ROOT / "docker-compose.yml").read_text()
+    page, text = make_page(), (REPOSITORY / "docker-compose.yml").read_text()
     given = set(re.findall(r"^\s+(PARLEY_[A-Z_]+?)(?:_FILE)?:", text, re.MULTILINE))
     given |= set(re.findall(r"\$\{(PARLEY_[A-Z_]+)", text)) - FOREIGN
     assert len(given) > 10

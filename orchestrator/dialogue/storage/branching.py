@@ -1,0 +1,44 @@
+"""The stored state as another session goes on from it (ST-4)."""
+
+from collections.abc import Collection
+from typing import cast
+
+from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, INTERRUPTED
+from orchestrator.dialogue.records import GRANT
+from orchestrator.types import JsonObject, SessionId
+
+_WAITING = {"state": AWAITING_APPROVAL.state.value, "reason": AWAITING_APPROVAL.reason}
+
+
+def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
+    """Make the first state of a branch of the state that its parent had: no consent goes with it (PX-17).
+
+    What waited for an approval, or was granted one, asks for its own. Offers need no change here: they are made anew,
+    for the branch's first epoch is not the one that the state names (`DialogueState.follow`).
+    """
+    stack = cast("list[JsonObject]", state.get("stack", []))
+    waiting = {flow["flow_id"] for flow in stack if flow.items() >= _WAITING.items()}
+    top = stack[-1]["flow_id"] if stack else None
+    flows = [_go_on(flow, waiting, top) for flow in stack]
+    return {**state, "session": session_id, "stack": flows, "approvals": []}
+
+
+def _go_on(flow: JsonObject, waiting: Collection[str], top: str | None) -> JsonObject:
+    """The flow without what was granted; one that waited, and the step that it carries out, may be worked on."""
+    made = {**flow}
+    if GRANT in flow.get("notes", {}):
+        made["notes"] = {name: note for name, note in flow["notes"].items() if name != GRANT}
+    if flow["flow_id"] in waiting:
+        made |= _as_written(flow["flow_id"] == top)
+        made["interrupted_at"] = None if flow["flow_id"] == top else flow.get("interrupted_at")
+    if "steps" in flow:
+        made["steps"] = [
+            {**step, **_as_written(step["flow_id"] == top)} if step["flow_id"] in waiting else step
+            for step in flow["steps"]
+        ]
+    return made
+
+
+def _as_written(on_top: bool) -> JsonObject:
+    status = ACTIVE if on_top else INTERRUPTED
+    return {"state": status.state.value, "reason": status.reason.value if status.reason else None}
