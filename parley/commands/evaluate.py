@@ -124,20 +124,17 @@ def evaluate_domain_or_dialogues(
         else:
             _evaluate_dialogues(files, examples, folds, as_json=json)
         return
-    domain, files = found
-    folder = data_dir / EVALUATIONS / Path(domain).resolve().name
     if faults:
-        _try_faults(domain, files, folder / "faults", seed, budget, as_json=json)
+        _try_faults(*found, data_dir, seed, budget, as_json=json)
         return
     report = asyncio.run(
         evaluate_domain(
-            domain,
-            files,
+            *found,
             variants=_list_variants(model, prompts, curve=curve),
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
-            folder=folder,
+            folder=data_dir / EVALUATIONS / Path(found[0]).resolve().name,
             notice=say,
         )
     )
@@ -158,11 +155,12 @@ def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> lis
 
 
 def _try_faults(
-    domain: str, files: Conversations, folder: Path, seed: int, budget: int, *, as_json: bool
+    domain: str, files: Conversations, data_dir: Path, seed: int, budget: int, *, as_json: bool
 ) -> None:
     """Print what faults do to a domain, each in its shortest case; anything found makes the command fail."""
     from parley.evaluation.faults.cases import try_faults  # noqa: PLC0415  # slow to import
 
+    folder = data_dir / EVALUATIONS / Path(domain).resolve().name / "faults"
     report, page = try_faults(domain, files, folder, seed=seed, budget=budget)
     if as_json:
         print_json({**report, "report": str(page)})
