@@ -43,6 +43,8 @@ from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, Ten
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """When simulations begin unless they say otherwise: a Friday noon."""
 
+_STORES = ("store", "records", "live", "scratchpad", "preferences", "documents")
+
 
 @dataclass(slots=True)
 class Simulator:
@@ -77,6 +79,7 @@ class Simulator:
         transport: ToolTransport | None = None,
         gather: ContextGathering | None = None,
         at: datetime = START,
+        beside: Simulator | None = None,
     ) -> Simulator:
         """Load a domain and get it ready.
 
@@ -89,6 +92,7 @@ class Simulator:
             transport: stands in for HTTP endpoints and MCP servers, which are called otherwise.
             gather: looks for context; None leaves that rung of recovery out.
             at: the moment at which conversations begin.
+            beside: another worker, whose stores this one shares.
 
         Raises:
             ConfigurationError: the domain, or what is laid over it, is wrong.
@@ -97,6 +101,8 @@ class Simulator:
         if sections:
             loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
         simulator = cls(loaded, at.timestamp())
+        for store in _STORES if beside is not None else ():
+            setattr(simulator, store, getattr(beside, store))
         if transport is None:
             transport = simulator.transports = Transports(loaded.domain)
         simulator.agent = build_agent(

@@ -1,6 +1,7 @@
 """The shape of a domain's `evaluations/*.yaml`: conversations with what must come of them."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PositiveInt
@@ -51,12 +52,38 @@ class ExpectEntry(Entry):
     rubric: tuple[Criterion, ...] = ()
 
 
+class FaultKind(StrEnum):
+    """What may go wrong in a turn. PLACE: a tool, ``collection.create`` of the records, ``journal`` or ``commit``;
+    with its number where it is not the turn's first (``journal 2``).
+    """
+
+    WORKER_DEATH = "worker_death"
+    """``before PLACE`` or ``after PLACE``: the process ends there, and another takes the turn over."""
+    OTHER_WORKER = "other_worker"
+    """Another process has the session from this turn on."""
+    TIME_OUT = "time_out"
+    """PLACE, or ``every PLACE``: nothing is done, and no answer comes."""
+    LOST_ANSWER = "lost_answer"
+    """PLACE: it is done, and no answer comes."""
+    DOUBLED = "doubled"
+    """``by its key``: sent twice as one message; ``as it is``: said or clicked twice."""
+    STALE_CLICK = "stale_click"
+    """``NAME of turn N``: after this turn, what an earlier answer offered is clicked."""
+    NONSENSE = "nonsense"
+    """``a yes``, ``no JSON`` or a flow: what a model makes of the message."""
+    INTERRUPTED = "interrupted"
+    """``before PLACE`` or ``after PLACE``: the user breaks in while the turn is at work."""
+    ASIDE = "aside"
+    """Words that the user says before this turn."""
+
+
 class TurnEntry(Entry):
-    """One turn: what the `user` says, or the `action` they take."""
+    """One turn: what the `user` says, or the `action` they take. `faults`: what goes wrong meanwhile, and where."""
 
     user: str | None = None
     action: JsonObject | None = None
     expect: ExpectEntry = ExpectEntry()
+    faults: Mapping[FaultKind, str] = Field(default_factory=dict[FaultKind, str])
 
 
 class ConversationEntry(Entry):

@@ -162,6 +162,8 @@ class Journal:
                 if not idempotent:
                     failure = {"code": error.code, "message": str(error)}
                     await self._record(step, StepStatus.FAILED, failure, began)
+                else:
+                    self._journal.pop(key, None)
                 raise
             await self._record(step, StepStatus.FINISHED, result, began)
         finally:
@@ -173,6 +175,8 @@ class Journal:
         """Record the start of a call that changes something, as soon as all that was said before is read."""
         if step.idempotent:
             await self._listen(self)
+            # a stop leaves open whether it was had; after a crash it is safe to call again
+            self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
             return
         started, heard = {"idempotency_key": step.idempotency_key}, 0
         while not await self._record(step, StepStatus.STARTED, started, heard=heard):

@@ -17,7 +17,7 @@ from parley.output import print_json, print_prompts, print_table, say
 from parley.terminal.drawing import WIDTH, bar
 
 if TYPE_CHECKING:
-    from parley.evaluation.domains import DomainReport, Variant
+    from parley.evaluation.domains import Conversations, DomainReport, Variant
 
 app = typer.Typer()
 
@@ -64,6 +64,11 @@ Judge = Annotated[
 Curve = Annotated[
     bool, typer.Option("--curve", help="Learn from 1, 2, 4, … examples a flow as well: do more of them help?")
 ]
+Faults = Annotated[
+    bool, typer.Option("--faults", help="Let something go wrong at every step, and judge what comes of it.")
+]
+Budget = Annotated[int, typer.Option(help="How many conversations `--faults` takes.", min=1)]
+Seed = Annotated[int, typer.Option(help="What gives their order, and the choice of several faults at once.")]
 AsWhat = Annotated[
     Measured,
     typer.Option("--as", help="Measure what of annotated dialogues: System 1, or the whole runtime."),
@@ -86,6 +91,9 @@ def evaluate_domain_or_dialogues(
     prompts: PromptFolders = None,
     judge: Judge = None,
     curve: Curve = False,
+    faults: Faults = False,
+    budget: Budget = 1500,
+    seed: Seed = 0,
     fail_under: FailUnder = None,
     against: Against = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
@@ -116,16 +124,17 @@ def evaluate_domain_or_dialogues(
         else:
             _evaluate_dialogues(files, examples, folds, as_json=json)
         return
-    domain, files = found
+    if faults:
+        _try_faults(*found, data_dir, seed, budget, as_json=json)
+        return
     report = asyncio.run(
         evaluate_domain(
-            domain,
-            files,
+            *found,
             variants=_list_variants(model, prompts, curve=curve),
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
-            folder=data_dir / EVALUATIONS / Path(domain).resolve().name,
+            folder=data_dir / EVALUATIONS / Path(found[0]).resolve().name,
             notice=say,
         )
     )
@@ -143,6 +152,28 @@ def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> lis
         raise InvalidInput("The curve is of System 1 alone: measure models without it.", field="curve")
     learnt = [Variant(examples=count) for count in CURVE] if curve else []
     return [*learnt, *(Variant(one, tried) for one in model or [None] for tried in (None, *(prompts or ())))]
+
+
+def _try_faults(
+    domain: str, files: Conversations, data_dir: Path, seed: int, budget: int, *, as_json: bool
+) -> None:
+    """Print what faults do to a domain, each in its shortest case; anything found makes the command fail."""
+    from parley.evaluation.faults.cases import try_faults  # noqa: PLC0415  # slow to import
+
+    folder = data_dir / EVALUATIONS / Path(domain).resolve().name / "faults"
+    report, page = try_faults(domain, files, folder, seed=seed, budget=budget)
+    if as_json:
+        print_json({**report, "report": str(page)})
+    else:
+        rows = [[name.replace("_", " "), count] for name, count in report["faults"].items()]
+        print_table(("fault", "times"), rows)
+        for one in report["found"]:
+            print(f"! {one['why']}\n{one['case']}")
+        for sentence in report["kept_cases"]:
+            print(f"! {sentence}")
+        say(f"{report['taken']} conversations; the report is {page}")
+    if report["found"] or report["kept_cases"]:
+        raise typer.Exit(1)
 
 
 def _end(report: DomainReport, *, as_json: bool) -> None:

@@ -15,6 +15,8 @@ from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.types import JsonObject
 from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file
 from parley.evaluation.explain import explain
+from parley.evaluation.faults.cases import part_cases, take_kept
+from parley.evaluation.faults.running import Workers
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import Judge
 from parley.evaluation.runs import (
@@ -92,7 +94,8 @@ async def evaluate_domain(
     edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
     sections = [_read_sections(variant) for variant in variants]
     runs: list[JsonObject] = []
-    findings: list[str] = []
+    files, kept = part_cases(files)
+    findings = await take_kept(Workers(domain, system1), kept) if kept else []
     async with open_model(judge) as judging:
         config = loaded.domain.config
         asked = judging.engineer(config) if judging is not None else None

@@ -1,0 +1,313 @@
+"""The ports at which faults happen: tools, records, the lane, the model. None of our own code is touched."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+
+import orjson
+
+from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.domain.configuration import DomainConfig
+from orchestrator.domain.evaluations import FaultKind
+from orchestrator.domain.model import Implementation, ToolSpec
+from orchestrator.domain.services import Records, ServiceContext, ToolCall
+from orchestrator.errors import ModelUnavailable, Unavailable
+from orchestrator.models.breaker import BreakerBoard, BreakerPolicy
+from orchestrator.models.config import ModelChoice, read_model_config
+from orchestrator.models.engineer import PromptEngineer
+from orchestrator.models.templates import load_prompts
+from orchestrator.nlu.model_calls import THINK
+from orchestrator.ports.language_model import ChatDelta, ChatReply, ChatRequest, FinishReason
+from orchestrator.ports.tools import ToolTransport
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.lease import Committed, Lease, TurnCommit
+from orchestrator.turns.step import Step
+from orchestrator.types import Json, JsonObject, TurnId
+
+T = TypeVar("T")
+YES, NO_JSON, EVERY = "a yes", "no JSON", "every "
+
+
+class WorkerDied(BaseException):
+    """The process of a worker ends here; nothing that it was about to do is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`turn`: from 1. `at`: where in it, as the kind wants it said."""
+
+    kind: FaultKind
+    turn: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that did something. `turn`: 0 after the script; `has_effect`: the manifest says so; `wrote`: records.
+
+    `is_whole`: it came to its end, whether or not its answer arrived.
+    """
+
+    turn: int
+    tool: str
+    arguments: JsonObject
+    has_effect: bool
+    wrote: bool
+    is_whole: bool = True
+
+    @property
+    def lasting(self) -> bool:
+        return self.has_effect or self.wrote
+
+
+async def _nobody() -> None:
+    return None
+
+
+@dataclass(slots=True)
+class Outside:
+    """What is outside of the runtime in one run: counts what is reached, and does there what the faults say.
+
+    `places`: what was reached, by turn, each tool with whether it writes. `done`: the calls that were carried out.
+    """
+
+    faults: Sequence[Fault] = ()
+    turn: int = 0
+    places: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    done: list[Call] = field(default_factory=list[Call])
+    break_in: Callable[[], Awaitable[None]] = _nobody
+    written: int = 0
+    _fired: set[Fault] = field(default_factory=set[Fault])
+
+    def happens(self, kind: FaultKind, at: str) -> bool:
+        """Say whether a fault happens here; each happens once."""
+        for fault in self.faults:
+            if (fault.kind, fault.turn, fault.at) == (kind, self.turn, at) and fault not in self._fired:
+                self._fired.add(fault)
+                return True
+        return False
+
+    async def reach(self, place: str, do: Callable[[], Awaitable[T]], silence: type[Exception]) -> T:
+        """Do what is done at a place; `silence` is raised where no answer comes."""
+        reached = self.places.setdefault(self.turn, [])
+        number = 1 + sum(one.split(" ")[0] == place for one in reached)
+        name = place if number == 1 else f"{place} {number}"
+        reached.append(name)
+        every = any(
+            (one.kind, one.turn, one.at) == (FaultKind.TIME_OUT, self.turn, EVERY + place)
+            for one in self.faults
+        )
+        await self._pass(f"before {name}")
+        if every or self.happens(FaultKind.TIME_OUT, name):
+            raise silence("No answer came.")
+        result = await do()
+        await self._pass(f"after {name}")
+        if self.happens(FaultKind.LOST_ANSWER, name):
+            raise silence("The answer was lost.")
+        return result
+
+    async def _pass(self, moment: str) -> None:
+        if self.happens(FaultKind.WORKER_DEATH, moment):
+            raise WorkerDied
+        if self.happens(FaultKind.INTERRUPTED, moment):
+            await self.break_in()
+            for _ in range(3):  # until the turn has heard that it is stopped, and we with it
+                await asyncio.sleep(0)
+
+    async def call(
+        self, tool: str, arguments: JsonObject, do: Callable[[], Awaitable[T]], *, has_effect: bool
+    ) -> T:
+        """Carry out a call of a tool, and note it where it came to its end."""
+
+        async def carry_out() -> T:
+            turn, before, is_whole = self.turn, self.written, False
+            try:
+                result = await do()
+                is_whole = True
+            finally:
+                wrote = self.written > before
+                if is_whole or wrote:
+                    self.done.append(Call(turn, tool, arguments, has_effect, wrote, is_whole))
+            return result
+
+        return await self.reach(tool, carry_out, TimeoutError)
+
+
+@dataclass(slots=True)
+class Ports:
+    """Where the workers of a domain reach the outside of the run at hand."""
+
+    outside: Outside = field(default_factory=Outside)
+
+    def wrap(self, loaded: LoadedDomain) -> LoadedDomain:
+        """Give a domain whose services are reached through here."""
+        tools = {
+            tool.target: tool
+            for tool in loaded.domain.tools.values()
+            if tool.implementation is Implementation.SERVICE
+        }
+        classes = {target.partition(".")[0] for target in tools}
+        services = {
+            name: cast("type", functools.partial(_Service, self, service, name, tools))
+            if name in classes
+            else service
+            for name, service in loaded.services.items()
+        }
+        return replace(loaded, services=services)
+
+
+class _Service:
+    """A service whose methods are reached as tools, and which reaches its records likewise."""
+
+    def __init__(
+        self, ports: Ports, service: type, name: str, tools: Mapping[str, ToolSpec], context: ServiceContext
+    ) -> None:
+        self._ports, self._name, self._tools = ports, name, tools
+        self._inner = service(replace(context, records=_Records(ports, context.records)))
+
+    def __getattr__(self, attribute: str) -> object:
+        found = getattr(self._inner, attribute)
+        tool = self._tools.get(f"{self._name}.{attribute}")
+        if tool is None:
+            return found
+        ports = self._ports
+
+        @functools.wraps(found)
+        async def carry_out(**given: Any) -> Json:
+            async def run() -> Json:
+                answer = found(**given)
+                return await answer if hasattr(answer, "__await__") else answer
+
+            arguments = {name: value for name, value in given.items() if name != "call"}
+            return await ports.outside.call(tool.tool_id, arguments, run, has_effect=tool.has_effect)
+
+        return carry_out
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """The records of a service: a store that may be silent."""
+
+    ports: Ports
+    inner: Records
+
+    async def get(self, collection: str, key: str) -> JsonObject | None:
+        return await self.inner.get(collection, key)
+
+    async def find(
+        self, collection: str, where: JsonObject | None = None, *, limit: int = 100
+    ) -> list[JsonObject]:
+        return await self.inner.find(collection, where, limit=limit)
+
+    async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
+        return await self._write(f"{collection}.create", lambda: self.inner.create(collection, key, document))
+
+    async def update(
+        self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
+    ) -> JsonObject | None:
+        return await self._write(
+            f"{collection}.update", lambda: self.inner.update(collection, key, changes, where=where)
+        )
+
+    async def _write(self, place: str, write: Callable[[], Awaitable[T]]) -> T:
+        outside = self.ports.outside
+
+        async def note() -> T:
+            outside.written += 1
+            return await write()
+
+        return await outside.reach(place, note, Unavailable)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyTransport:
+    """HTTP endpoints and MCP servers, reached through here."""
+
+    ports: Ports
+    inner: ToolTransport
+
+    async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
+        return await self.ports.outside.call(
+            tool.tool_id,
+            arguments,
+            lambda: self.inner.send(tool, arguments, call),
+            has_effect=tool.has_effect,
+        )
+
+
+class MortalLane(MemoryLane):
+    """The lane of a worker that may die at each of its writes; a dead one writes nothing."""
+
+    ports: Ports
+    is_dead = False
+
+    def die(self) -> None:
+        self.is_dead = True
+        super().die()
+
+    async def record(
+        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
+    ) -> None:
+        write = super().record
+        await self._write("journal", lambda: write(lease, turn_id, step, entry))
+
+    async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
+        write = super().commit
+        return await self._write("commit", lambda: write(lease, commit))
+
+    async def _write(self, place: str, write: Callable[[], Awaitable[T]]) -> T:
+        if self.is_dead:
+            raise WorkerDied
+        return await self.ports.outside.reach(place, write, Unavailable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Babbler:
+    """A model that is away, but for the turns in which it talks nonsense."""
+
+    ports: Ports
+    endpoint: str = "nonsense"
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        outside = self.ports.outside
+        said = next(
+            (one.at for one in outside.faults if (one.kind, one.turn) == (FaultKind.NONSENSE, outside.turn)),
+            None,
+        )
+        if said is None or request.metadata.prompt_id != THINK:
+            raise ModelUnavailable("The model is away.")
+        meant = {
+            "kind": "confirmation" if said == YES else "task",
+            "intent": None,
+            "flows": [] if said == YES else [{"dact": said, "score": 0.95}],
+            "slots": {},
+            "target": None,
+            "digression": None,
+        }
+        text = "Certainly! {{" if said == NO_JSON else orjson.dumps(meant).decode()
+        return ChatReply(text, FinishReason.STOP, request.model)
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
+        raise ModelUnavailable("The model is away.")
+        yield ChatDelta()
+
+
+class NonsensePool(ModelPool):
+    """Gives out who asks the model that talks nonsense."""
+
+    def __init__(self, ports: Ports) -> None:
+        super().__init__({}, model="nonsense")
+        self._ports = ports
+
+    def engineer(self, config: DomainConfig) -> PromptEngineer | None:
+        wanted = read_model_config(config, ModelChoice("nonsense"), None)
+        board = BreakerBoard(BreakerPolicy(threshold=1_000_000), lambda: 0.0, lambda _view: None)
+        return PromptEngineer(
+            {"default": _Babbler(self._ports)}, load_prompts(config.prompts), wanted, board=board
+        )

@@ -1,0 +1,314 @@
+"""Look for the faults that a domain does not bear: every place of every conversation, then several at once.
+
+What is found is shrunk: fewer faults, then fewer turns, as long as the same is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from random import Random
+
+from orchestrator.domain.evaluations import ConversationEntry, FaultKind
+from orchestrator.domain.model import Domain
+from parley.evaluation.faults.judge import Finding, Sound, judge, take_soundly
+from parley.evaluation.faults.ports import EVERY, NO_JSON, YES, Fault
+from parley.evaluation.faults.running import BY_ITS_KEY, NEVER_MIND, Heard, Workers
+from parley.output import progress
+
+AS_IT_IS = "as it is"
+_SHRINKINGS = 80
+"""Shorter cases that are tried of each finding."""
+_OWN = frozenset({"journal", "commit"})
+"""Places of the runtime itself, where nothing but the worker's end happens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A conversation with what goes wrong in it."""
+
+    name: str
+    conversation: ConversationEntry
+    faults: tuple[Fault, ...]
+
+    @property
+    def needs_model(self) -> bool:
+        return any(fault.kind is FaultKind.NONSENSE for fault in self.faults)
+
+
+@dataclass(slots=True)
+class Found:
+    """What is wrong, in the shortest case of it. `times`: how many cases show the like."""
+
+    finding: Finding
+    case: Case
+    transcript: list[str]
+    times: int = 1
+
+    @property
+    def likeness(self) -> tuple[str, ...]:
+        """What makes two findings the same one: what is wrong with what, after which faults."""
+        about = self.finding.why.split(" ")[0]
+        return (
+            self.finding.breach,
+            "" if about.startswith("“") else about,
+            *(one.kind for one in self.case.faults),
+        )
+
+
+@dataclass(slots=True)
+class Share:
+    """What one process has looked at."""
+
+    taken: int = 0
+    by_kind: dict[str, int] = field(default_factory=dict[str, int])
+    found: dict[tuple[str, ...], Found] = field(default_factory=dict[tuple[str, ...], Found])
+
+    def add(self, found: Found) -> None:
+        """Note a finding; of those alike the shortest case stays."""
+        known = self.found.get(found.likeness)
+        if known is None:
+            self.found[found.likeness] = found
+            return
+        known.times += found.times
+        if len(found.case.conversation.turns) < len(known.case.conversation.turns):
+            known.finding, known.case, known.transcript = found.finding, found.case, found.transcript
+
+    def join(self, other: Share) -> None:
+        """Take in what another process has looked at."""
+        self.taken += other.taken
+        for kind, count in other.by_kind.items():
+            self.by_kind[kind] = self.by_kind.get(kind, 0) + count
+        for found in other.found.values():
+            self.add(found)
+
+
+async def try_case(
+    workers: Workers, case: Case, sound: Sound | None = None
+) -> tuple[list[Finding], list[Heard]]:
+    """Take a case and judge it; also gives what was heard."""
+    if sound is None:
+        sound = await take_soundly(workers, case.conversation, with_model=case.needs_model)
+    talk = await workers.take(
+        case.conversation, case.faults, with_model=case.needs_model, goes_on=sound.is_as_planned
+    )
+    findings = await judge(talk, sound, case.faults)
+    return findings, talk.course.heard
+
+
+def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Random) -> Iterator[Fault]:
+    """List each fault that can happen in a conversation. `others`: what may be said besides."""
+    script = sound.course.script
+    flows = sorted(flow.spec.dact for flow in domain.flows.values() if flow.spec.confirm)
+    for heard in script:
+        turn = heard.at
+        for place in sound.course.places.get(turn, ()):
+            yield from _list_at(place, turn, domain)
+        yield Fault(FaultKind.OTHER_WORKER, turn, "")
+        yield Fault(FaultKind.DOUBLED, turn, BY_ITS_KEY)
+        before = script[turn - 2] if turn > 1 else None
+        if before is not None and (before.is_open or heard.said.startswith("[")):
+            yield Fault(FaultKind.DOUBLED, turn, AS_IT_IS)
+        if before is not None:
+            for words in (NEVER_MIND, *others):
+                yield Fault(FaultKind.ASIDE, turn, words)
+        for earlier in script[: turn - 1]:
+            yield from _list_stale(earlier, heard)
+        if not heard.said.startswith("["):
+            yield Fault(FaultKind.NONSENSE, turn, NO_JSON)
+            yield Fault(FaultKind.NONSENSE, turn, YES)
+            for dact in chance.sample(flows, min(2, len(flows))):
+                yield Fault(FaultKind.NONSENSE, turn, dact)
+
+
+def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
+    """List what may happen at one place of a turn."""
+    name = place.split(" ", maxsplit=1)[0]
+    yield Fault(FaultKind.WORKER_DEATH, turn, f"after {place}")
+    if name in domain.tools or name == "commit":
+        yield Fault(FaultKind.WORKER_DEATH, turn, f"before {place}")
+    if name in _OWN:
+        return
+    yield Fault(FaultKind.TIME_OUT, turn, place)
+    yield Fault(FaultKind.LOST_ANSWER, turn, place)
+    if place == name:
+        yield Fault(FaultKind.TIME_OUT, turn, EVERY + place)
+    if name in domain.tools:
+        yield Fault(FaultKind.INTERRUPTED, turn, f"before {place}")
+        yield Fault(FaultKind.INTERRUPTED, turn, f"after {place}")
+
+
+def _list_stale(earlier: Heard, heard: Heard) -> Iterator[Fault]:
+    """List what an earlier answer offered for that moment, and this one offers no more."""
+    for action in earlier.actions:
+        if "flow_id" in action["payload"] and action not in heard.actions:
+            yield Fault(FaultKind.STALE_CLICK, heard.at, f"{action['name']} of turn {earlier.at}")
+
+
+def list_cases(
+    conversations: Mapping[str, ConversationEntry],
+    sounds: Mapping[str, Sound],
+    domain: Domain,
+    *,
+    seed: int,
+    budget: int,
+    kinds: Collection[FaultKind],
+) -> list[Case]:
+    """List what is taken: each fault by itself, in an order that the seed gives, then several at once."""
+    chance = Random(seed)
+    asides = [
+        conversation.turns[0].user
+        for name, conversation in conversations.items()
+        if conversation.turns
+        and conversation.turns[0].user
+        and not (sounds[name].course.script[0].is_open or sounds[name].effects & sounds[name].done_in(1))
+    ]
+    by_name = {
+        name: [
+            fault
+            for fault in list_faults(sound, domain, chance.sample(asides, min(1, len(asides))), chance)
+            if fault.kind in kinds
+        ]
+        for name, sound in sounds.items()
+    }
+    cases = [
+        Case(name, conversations[name], (fault,)) for name, faults in by_name.items() for fault in faults
+    ]
+    chance.shuffle(cases)
+    names = [name for name, faults in by_name.items() if len(faults) > 1]
+    while names and len(cases) < budget:
+        name = chance.choice(names)
+        faults = chance.sample(by_name[name], chance.choice((2, 2, 3)))
+        if len({(fault.kind, fault.turn) for fault in faults}) == len(faults):
+            cases.append(Case(name, conversations[name], tuple(sorted(faults, key=lambda one: one.turn))))
+    return cases[:budget]
+
+
+async def shrink(workers: Workers, case: Case, finding: Finding) -> tuple[Case, Finding, list[Heard]]:
+    """Find a shorter case of the same breach: fewer faults, then fewer turns; what does not come again stays."""
+    breach = finding.breach
+    findings, heard = await try_case(workers, case)
+    best = case, next((one for one in findings if one.breach is breach), finding), heard
+    tries = 0
+    is_shorter = True
+    while is_shorter and tries < _SHRINKINGS:
+        is_shorter = False
+        for shorter in _shorten(best[0]):
+            tries += 1
+            findings, heard = await try_case(workers, shorter)
+            same = next((one for one in findings if one.breach is breach), None)
+            if same is not None:
+                best, is_shorter = (shorter, same, heard), True
+                break
+    return best
+
+
+def _shorten(case: Case) -> Iterator[Case]:
+    """List cases that lack one thing each."""
+    if len(case.faults) > 1:
+        for fault in case.faults:
+            yield Case(case.name, case.conversation, tuple(one for one in case.faults if one != fault))
+    turns = case.conversation.turns
+    for at in range(len(turns), 0, -1):
+        if len(turns) > 1 and all(fault.turn != at for fault in case.faults):
+            faults = [_move(fault, at) for fault in case.faults]
+            if None not in faults:
+                left = case.conversation.model_copy(update={"turns": (*turns[: at - 1], *turns[at:])})
+                yield Case(case.name, left, tuple(fault for fault in faults if fault is not None))
+    if case.conversation.now is not None:
+        yield Case(case.name, case.conversation.model_copy(update={"now": None}), case.faults)
+
+
+def _move(fault: Fault, gone: int) -> Fault | None:
+    """Let a fault stay with its turn when an earlier one goes; None where it speaks of the one that goes."""
+    at = fault.at
+    if fault.kind is FaultKind.STALE_CLICK:
+        name, _, number = at.partition(" of turn ")
+        if int(number) == gone:
+            return None
+        at = f"{name} of turn {int(number) - (int(number) > gone)}"
+    return Fault(fault.kind, fault.turn - (fault.turn > gone), at)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is looked at: some conversations, by name, in as many cases as `budget` says.
+
+    `seed` gives their order. `kinds`: the faults that happen.
+    """
+
+    workers: Workers
+    conversations: Mapping[str, ConversationEntry]
+    seed: int = 0
+    budget: int = 1500
+    kinds: Collection[FaultKind] = tuple(FaultKind)
+
+    async def look(self, part: slice = slice(None)) -> Share:
+        """Take a part of all cases."""
+        with progress("faults") as counted:
+            return await self._look(part, counted)
+
+    async def _look(self, part: slice, counted: Callable[[int, int], None]) -> Share:
+        workers, share = self.workers, Share()
+        sounds = {name: await take_soundly(workers, one) for name, one in self.conversations.items()}
+        by_model: dict[str, Sound] = {}
+        cases = list_cases(
+            self.conversations,
+            sounds,
+            workers.loaded.domain,
+            seed=self.seed,
+            budget=self.budget,
+            kinds=self.kinds,
+        )[part]
+        for case in cases:
+            sound = sounds[case.name]
+            if case.needs_model:
+                if case.name not in by_model:
+                    by_model[case.name] = await take_soundly(workers, case.conversation, with_model=True)
+                sound = by_model[case.name]
+            findings, _ = await try_case(workers, case, sound)
+            share.taken += 1
+            for fault in case.faults:
+                share.by_kind[fault.kind] = share.by_kind.get(fault.kind, 0) + 1
+            if findings:
+                await _keep(workers, share, case, findings[0])
+            counted(share.taken, len(cases))
+        await workers.close()
+        return share
+
+
+async def _keep(workers: Workers, share: Share, case: Case, finding: Finding) -> None:
+    """Keep a finding in its shortest case; one like it that is known already is only counted."""
+    rough = Found(finding, case, [])
+    if rough.likeness in share.found:
+        share.found[rough.likeness].times += 1
+        return
+    shortest, same, heard = await shrink(workers, case, finding)
+    share.add(Found(same, shortest, [line for one in heard for line in (f"> {one.said}", one.reply)]))
+
+
+_given: list[Search] = []
+"""What this process has inherited from the one that forked it."""
+
+
+def look_everywhere(search: Search, processes: int | None = None) -> Share:
+    """Take all cases, with a process for each core; what System 1 has learnt, they inherit."""
+    count = processes or os.cpu_count() or 1
+    parts = [slice(first, None, count) for first in range(count)]
+    whole = Share()
+    with ProcessPoolExecutor(
+        count, multiprocessing.get_context("fork"), initializer=_given.append, initargs=(search,)
+    ) as pool:
+        for share in pool.map(_look_at, parts):
+            whole.join(share)
+    return whole
+
+
+def _look_at(part: slice) -> Share:
+    logging.disable()  # what breaks here is meant to
+    return asyncio.run(_given[0].look(part))

@@ -1,0 +1,9 @@
+"""How the flows that change something are carried out."""
+
+from __future__ import annotations
+
+from orchestrator import BasePolicy
+
+
+class BorrowThing(BasePolicy):
+    dact = "borrow_thing"
