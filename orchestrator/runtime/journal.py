@@ -173,9 +173,8 @@ class Journal:
 
     async def _begin(self, step: _Call) -> None:
         """Record the start of a call that changes something, as soon as all that was said before is read."""
-        if step.idempotent:
+        if step.idempotent:  # a stop leaves open whether it was had; after a crash it is safe to call again
             await self._listen(self)
-            # a stop leaves open whether it was had; after a crash it is safe to call again
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
             return
         started, heard = {"idempotency_key": step.idempotency_key}, 0
