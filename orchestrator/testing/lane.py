@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import orjson
 
 from orchestrator.errors import LaneLost
 from orchestrator.testing.lookups import find_effect, said_meanwhile
-from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
+from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_plans
 from orchestrator.turns.approval import (
     APPROVAL_TRANSITIONS,
     ApprovalRecord,
@@ -161,7 +160,7 @@ class MemoryLane:
             session.framed[frame.flow_id] = (turn.turn_id, now)
         if commit.approvals or commit.closed_approvals:
             keep_approvals(self._store, lease.tenant_id, commit)
-        _keep_plans(session, turn.turn_id, commit, now)
+        keep_plans(session, turn.turn_id, commit, now)
         if commit.outbox:
             self._store.leave(session, turn.turn_id, commit.outbox)
         events = session.append(turn.turn_id, *commit.events)
@@ -240,17 +239,17 @@ class MemoryLane:
         return None
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        self._change_effect(lease, fingerprint, status=LedgerStatus.COMPENSATED)
+        self._fenced(lease)
+        known = self._store.effects.get((lease.session_id, fingerprint))
+        if known is not None:
+            await self.settle_effect(lease, replace(known, status=LedgerStatus.COMPENSATED))
 
     async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
-        self._change_effect(lease, entry.fingerprint, status=entry.status, result=entry.result)
-
-    def _change_effect(self, lease: Lease, fingerprint: str, **changes: Any) -> None:
         self._fenced(lease)
-        own, at = self._store.effects.get((lease.session_id, fingerprint)), self._store.clock()
-        for key, entry in list(self._store.effects.items()):
-            if own is not None and entry.idempotency_key == own.idempotency_key:
-                self._store.effects[key] = replace(entry, **changes, at=at)
+        changes = {"status": entry.status, "result": entry.result, "at": self._store.clock()}
+        for key, one in list(self._store.effects.items()):
+            if one.idempotency_key == entry.idempotency_key:
+                self._store.effects[key] = replace(one, **changes)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
@@ -314,14 +313,6 @@ def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonO
     of_turn = {"turn_id": turn.turn_id, "seq": turn.seq, "at": now.isoformat()}
     lines = ({"role": line.role, "form": line.form, "content": line.content} for line in commit.utterances)
     return [of_turn | line for line in lines]
-
-
-def _keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
-    for record in commit.plans:
-        kept = session.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
-        kept.record, kept.turn_id, kept.at = record, turn_id, now
-    for revision in commit.plan_revisions:
-        session.plans[revision.plan_id].revisions.append((revision, turn_id, now))
 
 
 def decide_approval(

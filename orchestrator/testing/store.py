@@ -14,7 +14,7 @@ from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.turns.approval import ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
+from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import (
@@ -302,3 +302,12 @@ class MemoryStore:
             payload: JsonObject = {"seq": row.seq, "status": status.value, "reply": result["reply"]}
             session.append(row.turn_id, Event(row.session_id, "failed", payload=payload))
         session.updated_at = self.clock()
+
+
+def keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
+    """Keep what a commit says about plans and their revisions."""
+    for record in commit.plans:
+        kept = session.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
+        kept.record, kept.turn_id, kept.at = record, turn_id, now
+    for revision in commit.plan_revisions:
+        session.plans[revision.plan_id].revisions.append((revision, turn_id, now))
