@@ -30,6 +30,8 @@ def find_effect(store: MemoryStore, lease: Lease, effect: Effect) -> LedgerEntry
     ledger, own_root = store.effects, lease.root or lease.session_id
     if (lease.session_id, effect.fingerprint) in ledger:
         return ledger[lease.session_id, effect.fingerprint]
+    if not store.has_branches:
+        return None
     known = {entry.idempotency_key for (owner, _), entry in ledger.items() if owner == lease.session_id}
     for (owner, _), entry in ledger.items():
         same = (entry.tool_id, entry.arguments) == (effect.tool_id, effect.arguments)

@@ -214,6 +214,7 @@ class MemoryStore:
     approvals: dict[str, tuple[TenantId, ApprovalRecord]] = field(
         default_factory=dict[str, tuple[TenantId, ApprovalRecord]]
     )
+    has_branches: bool = False
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0
     _turns: dict[TurnId, tuple[MemorySession, MemoryTurn]] = field(

@@ -26,7 +26,7 @@ export function render({ data: replays, session, page, redraw }) {
   };
   return [
     section("Replays", h("ol", { class: "entries" }, replays.map((one) => h("li", { class: "entry" },
-      h("header", {}, h("h4", {}, one.differing === 0 ? "Nothing came out otherwise" : `${one.differing} turns came out otherwise`), h("span", { class: "when" }, showTime(one.made_at))),
+      h("header", {}, h("h4", {}, one.differing === 0 ? "Nothing came out otherwise" : `${one.differing} of ${one.turns} turns came out otherwise`), h("span", { class: "when" }, showTime(one.made_at))),
       h("p", { class: "quote" }, `${one.sessions} sessions, ${one.turns} turns${describe(one.by)}`),
       showCounts({ ...one.changed, ...one.left_out }),
       one.differing === 0 ? null : h("div", { class: "line-buttons" }, button("Show the turns", () => choose(one), { class: "small", "aria-label": `Show the turns of ${one.replay}`, "aria-pressed": String(chosen.name === one.replay), "data-key": `replay:${one.replay}` })))))),
@@ -49,7 +49,7 @@ function showTurns(replay) {
     h("header", {}, h("h4", {}, turn.said), turn.allowed ? chip("allowed") : null, h("span", { class: "when" }, `${turn.session}, epoch ${turn.epoch}`)),
     turn.remembers ? h("p", { class: "quote" }, "Reads what is remembered now, which may have changed since.") : null,
     h("ul", { class: "changes" }, Object.entries(turn.changes).flatMap(([aspect, places]) => places.map((place) => h("li", {},
-      h("span", { class: "path" }, [aspect, place.at].filter(Boolean).join(" ")), h("del", {}, show(place.then)), h("ins", {}, show(place.now)))))))));
+      h("span", { class: "path" }, [aspect, place.at].filter(Boolean).join(" ")), h("del", {}, show(place.then)), h("ins", {}, show(place.now))))))))));
 }
 
 function show(value) {
