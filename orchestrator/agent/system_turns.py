@@ -31,11 +31,12 @@ from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.runtime.journal import Journal
 from orchestrator.tools.trifecta import join_labels
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import AGENT, OPERATOR, ArchivedFlow, Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.repair import GONE_ON, REPAIRED, Mark, SignedOrder
 from orchestrator.turns.turn import TurnStatus
-from orchestrator.types import JsonObject, is_list, is_object
+from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
 """The action of a system turn that brings one."""
@@ -137,7 +138,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
-    ledger = {one.fingerprint: one for name in named if (one := await journal.find_line(name)) is not None}
+    ledger = {one.fingerprint: one for name in named if (one := await _find_line(lease, journal, name))}
     now = modules.ports.clock()
     place = Place(lease.session_id, modules.domain, before, lease.epoch, ledger, order.by, now)
     made = make_repairs(place, order.repairs)
@@ -147,7 +148,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     if not refused:
         state = made.after
         for entry in made.marked:
-            await journal.settle_effect(entry)
+            await journal.lane.settle_effect(lease, entry)
         record |= {"decision": Decision.APPLIED.value, "done": made.done}
     event = Event(lease.session_id, REPAIRED, work.turn_id, record)
     if refused:
@@ -168,6 +169,12 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
         closed_approvals=tuple(made.closed),
         plans=tuple(map(keep_plan, plans)),
     )
+
+
+async def _find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
+    """Find a line of the session's own ledger: a tool without a name is no other branch's."""
+    own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
+    return await journal.lane.find_effect(lease, own)
 
 
 def _name_end(flow: BaseFlow) -> JsonObject:

@@ -32,7 +32,7 @@ from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
-from orchestrator.types import FlowId, Json, JsonObject, ToolId, hash_json
+from orchestrator.types import Json, JsonObject, hash_json
 
 TOOL = "tool"
 """The kind of a tool's step; the others are of models."""
@@ -202,15 +202,6 @@ class Journal:
         """Record what an unknown outcome turned out to be."""
         step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
         await self._record(step, StepStatus.FINISHED, result)
-
-    async def find_line(self, fingerprint: str) -> LedgerEntry | None:
-        """The line of the session's own ledger with this fingerprint: a tool without a name is no other branch's."""
-        own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
-        return await self.lane.find_effect(self.lease, own)
-
-    async def settle_effect(self, entry: LedgerEntry) -> None:
-        """Write what an operator says became of an effect. Raises LaneLost."""
-        await self.lane.settle_effect(self.lease, entry)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
         """Decide a pending approval, once; a later attempt finds what the first one decided."""

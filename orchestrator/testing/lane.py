@@ -3,20 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import orjson
 
 from orchestrator.errors import LaneLost
 from orchestrator.testing.lookups import find_effect, said_meanwhile
-from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision
-from orchestrator.turns.approval import (
-    APPROVAL_TRANSITIONS,
-    ApprovalRecord,
-    ApprovalStatus,
-    Decision,
-    from_unix,
-)
+from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
@@ -241,17 +234,17 @@ class MemoryLane:
         return None
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        self._change_effect(lease, fingerprint, status=LedgerStatus.COMPENSATED)
+        self._fenced(lease)
+        known = self._store.effects.get((lease.session_id, fingerprint))
+        if known is not None:
+            await self.settle_effect(lease, replace(known, status=LedgerStatus.COMPENSATED))
 
     async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
-        self._change_effect(lease, entry.fingerprint, status=entry.status, result=entry.result)
-
-    def _change_effect(self, lease: Lease, fingerprint: str, **changes: Any) -> None:
         self._fenced(lease)
-        own, at = self._store.effects.get((lease.session_id, fingerprint)), self._store.clock()
-        for key, entry in list(self._store.effects.items()):
-            if own is not None and entry.idempotency_key == own.idempotency_key:
-                self._store.effects[key] = replace(entry, **changes, at=at)
+        changes = {"status": entry.status, "result": entry.result, "at": self._store.clock()}
+        for key, one in list(self._store.effects.items()):
+            if one.idempotency_key == entry.idempotency_key:
+                self._store.effects[key] = replace(one, **changes)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
@@ -336,15 +329,3 @@ def decide_approval(
         )
         store.approvals[approval_id] = (tenant_id, record)
     return record
-
-
-def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
-    """Keep what a commit says about approvals: those asked for, and what became of others."""
-    now = store.clock()
-    for record in commit.approvals:
-        store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))
-    for closed in commit.closed_approvals:
-        tenant, record = store.approvals.get(closed.approval_id, (None, None))
-        if tenant == tenant_id and record and closed.status in APPROVAL_TRANSITIONS[record.status]:
-            changed = replace(record, status=closed.status, closed_at=now)
-            store.approvals[closed.approval_id] = (tenant_id, changed)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
-from orchestrator.turns.approval import ApprovalRecord
+from orchestrator.turns.approval import APPROVAL_TRANSITIONS, ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit
@@ -310,3 +310,15 @@ class MemoryStore:
             payload: JsonObject = {"seq": row.seq, "status": status.value, "reply": result["reply"]}
             session.append(row.turn_id, Event(row.session_id, "failed", payload=payload))
         session.updated_at = self.clock()
+
+
+def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
+    """Keep what a commit says about approvals: those asked for, and what became of others."""
+    now = store.clock()
+    for record in commit.approvals:
+        store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))
+    for closed in commit.closed_approvals:
+        tenant, record = store.approvals.get(closed.approval_id, (None, None))
+        if tenant == tenant_id and record and closed.status in APPROVAL_TRANSITIONS[record.status]:
+            changed = replace(record, status=closed.status, closed_at=now)
+            store.approvals[closed.approval_id] = (tenant_id, changed)
