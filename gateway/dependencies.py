@@ -102,7 +102,7 @@ class Operations:
 
     `probe` names what is not ready, and why; empty when all is well. `circuits` lists models that workers
     do not ask at present, `off` says why Internal flows or jobs are off. `flower_url` is where people find
-    Flower, for a link. `evaluations` is the folder in which `parley eval` keeps its runs.
+    Flower, for a link. `evaluations` is the folder in which `parley eval` and `parley replay` keep their runs.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]

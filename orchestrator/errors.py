@@ -26,6 +26,7 @@
     ├── BudgetExceeded          tokens or cost of a call, turn, session or day are used up
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
+    │   └── Overtaken           what was said meanwhile changes the task, or gives it up
     ├── DeadlineExceeded
     ├── StepMismatch            a repeated turn asks for something else than its journal says
     ├── StepFailed              a journaled step failed in an earlier attempt; raised again
@@ -76,8 +77,7 @@ class NotFound(ParleyError):
 
     def __init__(self, kind: str, identifier: str) -> None:
         super().__init__(f"There is no {kind} {identifier!r}.")
-        self.kind = kind
-        self.identifier = identifier
+        self.kind, self.identifier = kind, identifier
 
 
 class Refused(ParleyError):
@@ -169,6 +169,16 @@ class LaneLost(ParleyError):
 
 class TurnCancelled(ParleyError):
     code = "turn_cancelled"
+
+
+class Overtaken(TurnCancelled):
+    """What was said meanwhile changes its task or gives it up. `takes_back`: it is as if it had not been said."""
+
+    code = "overtaken"
+
+    def __init__(self, message: str, *, takes_back: bool = False) -> None:
+        super().__init__(message)
+        self.takes_back = takes_back
 
 
 class DeadlineExceeded(ParleyError):
@@ -315,8 +325,7 @@ class ModelOutputInvalid(ParleyError):
 
     def __init__(self, prompt_id: str, reason: str) -> None:
         super().__init__(f"The model's answer to {prompt_id} cannot be used: {reason}")
-        self.prompt_id = prompt_id
-        self.reason = reason
+        self.prompt_id, self.reason = prompt_id, reason
 
 
 class BudgetExceeded(ParleyError):
@@ -326,10 +335,8 @@ class BudgetExceeded(ParleyError):
 
     def __init__(self, scope: str, unit: str, *, limit: int, wanted: int) -> None:
         super().__init__(f"The model budget of this {scope} is used up: {wanted} {unit} of {limit}.")
-        self.scope = scope
-        self.unit = unit
-        self.limit = limit
-        self.wanted = wanted
+        self.scope, self.unit = scope, unit
+        self.limit, self.wanted = limit, wanted
 
 
 class SchemaTooNew(ParleyError):
@@ -338,9 +345,6 @@ class SchemaTooNew(ParleyError):
     code = "schema_too_new"
 
     def __init__(self, found: int, known: int) -> None:
-        super().__init__(
-            f"The stored state has version {found}, and this release reads up to {known}; "
-            "use the release that wrote it, or a later one."
-        )
-        self.found = found
-        self.known = known
+        what = f"The stored state has version {found}, and this release reads up to {known}"
+        super().__init__(f"{what}; use the release that wrote it, or a later one.")
+        self.found, self.known = found, known

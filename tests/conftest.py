@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
+import shutil
+import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -17,6 +20,8 @@ from xdist.remote import Producer
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.nlu.classifier import LinearModel
+from orchestrator.nlu.linear import TrainedModels
 from orchestrator.nlu.readers import system1
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
@@ -40,7 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Reporting())
     config.add_cleanup(gc.unfreeze)
     if _TRAINED not in os.environ:
-        os.environ[_TRAINED] = str(config.rootpath / ".tmp" / "trained")
+        folder = config.rootpath / ".tmp" / "trained"
+        made = next(each for each in (folder, *folder.parents) if each.exists())
+        if not os.access(made, os.W_OK):  # another account's clone, or one that it has run its tests in
+            folder = Path(tempfile.mkdtemp(prefix="parley-trained-"))
+            config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        os.environ[_TRAINED] = str(folder)
         config.add_cleanup(lambda: os.environ.pop(_TRAINED, None))
 
 
@@ -81,10 +91,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _trained_once() -> Iterator[None]:
     """Let System 1 of a domain take what another test has trained from just the same."""
     with pytest.MonkeyPatch.context() as patch:
-        once, files = system1.train_once, TrainedFiles(Path(os.environ[_TRAINED]))
-        patch.setattr(
-            system1, "train_once", lambda kept, key, train: once(files if kept is None else kept, key, train)
-        )
+        once, folder = system1.train_once, Path(os.environ[_TRAINED])
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def train_alone(
+            kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]
+        ) -> LinearModel:
+            if kept is not None:
+                return once(kept, key, train)
+            with (folder / f"{key}.lock").open("w") as lock:  # who comes second takes over
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                return once(TrainedFiles(folder), key, train)
+
+        patch.setattr(system1, "train_once", train_alone)
         yield
 
 

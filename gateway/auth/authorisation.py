@@ -31,6 +31,8 @@ OPERATORS_ONLY: Final = frozenset(
         ("POST", "/v1/webhooks/{webhook_id}/retry"),
         ("GET", "/v1/evaluations"),
         ("GET", "/v1/evaluations/{domain}/{run}"),
+        ("GET", "/v1/replays"),
+        ("GET", "/v1/replays/{domain}/{replay}"),
         ("GET", "/metrics"),
     }
 )

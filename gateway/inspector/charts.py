@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from orchestrator.errors import Unavailable
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 300.0
 _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 

@@ -17,7 +17,7 @@ from orchestrator.types import JsonObject
 
 MOST = 50
 """Runs that are listed: the latest."""
-DETAILS = frozenset({"confusion", "outcomes"})
+DETAILS = frozenset({"confusion", "outcomes", "different"})
 
 router = APIRouter(prefix="/v1/evaluations", tags=["operate"])
 
@@ -31,26 +31,28 @@ Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][
 @router.get("", responses=documented(list[Evaluation]))
 async def list_evaluations(operations: TheOperations, domain: Name | None = None) -> list[JsonObject]:
     """List the latest runs, of one domain or of all, the newest first; none where this gateway knows no folder."""
-    return await asyncio.to_thread(_list_runs, operations.evaluations, domain or "*")
+    return await asyncio.to_thread(list_kept, operations.evaluations, domain or "*")
 
 
 @router.get("/{domain}/{run}", responses=documented(WholeEvaluation))
 async def show_evaluation(domain: Name, run: Name, operations: TheOperations) -> JsonObject:
     """Show a run with every turn: what was said, who read it, what was answered, and what was wrong with that."""
-    found = await asyncio.to_thread(_read_run, operations.evaluations, domain, run)
+    found = await asyncio.to_thread(read_kept, operations.evaluations, domain, run)
     if found is None:
         raise NotFound("evaluation", f"{domain}/{run}")
     return found
 
 
-def _list_runs(folder: Path | None, domain: str) -> list[JsonObject]:
-    kept = () if folder is None else folder.glob(f"{domain}/*.json")
+def list_kept(folder: Path | None, place: str) -> list[JsonObject]:
+    """List what is kept at some place within the folder, the newest first, without its details."""
+    kept = () if folder is None else folder.glob(f"{place}/*.json")
     files = (file for file in kept if _OF_A_RUN.match(file.stem))
     latest = sorted(files, key=lambda file: file.stem, reverse=True)[:MOST]
     runs = [orjson.loads(file.read_bytes()) for file in latest]
     return [{name: one for name, one in run.items() if name not in DETAILS} for run in runs]
 
 
-def _read_run(folder: Path | None, domain: str, run: str) -> JsonObject | None:
-    file = None if folder is None else folder / domain / f"{run}.json"
+def read_kept(folder: Path | None, place: str, name: str) -> JsonObject | None:
+    """Read one of them; None: it is not there."""
+    file = None if folder is None else folder / place / f"{name}.json"
     return None if file is None or not file.is_file() else orjson.loads(file.read_bytes())

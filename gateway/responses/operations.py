@@ -55,6 +55,30 @@ class WholeEvaluation(Evaluation):
     outcomes: list[JsonMap] = Field(description="Conversations, with the faults of each turn.")
 
 
+class Replay(ResponseModel):
+    """A run of `parley replay`, with its counts."""
+
+    replay: str
+    domain: str
+    by: dict[str, str | None] = Field(
+        description="What decided now: domain, prompt, model; null: as recorded."
+    )
+    made_at: str
+    sessions: int
+    turns: int
+    differing: int = Field(description="Turns that came out otherwise.")
+    changed: dict[str, int] = Field(description="How many of them in each aspect.", examples=[{"calls": 2}])
+    not_made: dict[str, int] = Field(description="Calls that no recording answers, by tool.")
+    left_out: dict[str, int] = Field(description="Turns that cannot be replayed, by why.")
+    remembering: int = Field(description="Turns that read what is remembered now beyond their session.")
+    seconds: float
+    turns_a_second: float
+
+
+class WholeReplay(Replay):
+    different: list[JsonMap] = Field(description="The turns that came out otherwise, with each change.")
+
+
 class Whoami(ResponseModel):
     """The caller as the gateway knows them."""
 

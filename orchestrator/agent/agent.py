@@ -7,6 +7,7 @@ becomes a safe answer, a full record, and an intact state (AG-4).
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestrator.agent.interjections import weigh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps import STEPS
@@ -18,7 +19,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
 from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.redaction import hide_secrets
-from orchestrator.runtime.journal import Journal
+from orchestrator.runtime.journal import Journal, Meaning
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import Phases, note_failure
 from orchestrator.turns.lease import Lease, TurnCommit, Work
@@ -50,12 +51,16 @@ class Agent:
             if action == PROPOSAL:
                 return decide_proposal(lease, work, modules)
             turn = load(lease, work, journal, modules, phases)
+            journal.at_work = self._hear, turn
             steps = await take_up_findings(turn, modules) if action == CONTEXT_READY else STEPS
             if isinstance(steps, TurnCommit):
                 return steps
             await _take_steps(steps, turn, modules)
             phases.enter("record")
             return record(turn, modules)
+
+    async def _hear(self, turn: RunningTurn, said: Work) -> Meaning | TurnCommit:
+        return await weigh(turn, said, self._modules)
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:

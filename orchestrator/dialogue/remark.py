@@ -70,7 +70,7 @@ class RemarkKind(StrEnum):
     FAILED = "failed"
     """A task could not be done; `category` and `message` say why."""
     STOPPED = "stopped"
-    """The turn was stopped; `done`: what its tools had done by then."""
+    """The turn was stopped; `done`: what its tools had done by then; `overtaken`: by what was said meanwhile."""
     UNKNOWN_OUTCOME = "unknown_outcome"
     ESCALATED = "escalated"
     """The same question was asked too often."""

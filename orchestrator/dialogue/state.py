@@ -292,6 +292,12 @@ class DialogueState:
         raw = orjson.dumps({**body, **{name: one.bytes for name, one in written.items()}})
         return {**body, **{name: one.body for name, one in written.items()}}, raw
 
+    def peek(self) -> bytes:
+        """As its bytes in the midst of a turn; what is written in the end is written as if this had not been."""
+        kept, (_, raw) = self.written, self.write()
+        self.written = kept
+        return raw
+
     def _has_changed(self, flow: BaseFlow) -> bool:
         """Say whether a completed flow was written otherwise; only notes still change, and the steps of plans."""
         written = self.written.get(flow.flow_id)

@@ -157,7 +157,7 @@ class Thresholds(Section):
 class Session(Section):
     deadline_s: PositiveFloat
     """The longest that one attempt at a turn may take; `PARLEY_TURN_DEADLINE_S` bounds all of them together."""
-    if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge"]
+    if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge", "understand"]
     """Of sessions that are made without a rule of their own: what a turn does while another is unfinished."""
     timezone: TimeZone
     """Where the users are, by its name in the IANA database: whose day “today” is."""

@@ -60,11 +60,18 @@ class NLU:
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
 
     async def think(
-        self, text: str, state: DialogueState, turn: TurnContext, call: CallContext | None = None
+        self,
+        text: str,
+        state: DialogueState,
+        turn: TurnContext,
+        call: CallContext | None = None,
+        *,
+        only_sure: bool = False,
     ) -> Understanding:
         """Ask the readers in their order, until one has the last word.
 
-        `call`: for whom a model may be asked; without it none is.
+        `call`: for whom a model may be asked; without it none is. `only_sure`: what would be left to a model, if one
+        could be asked, is unknown.
         """
         context = read_nlu_context(state, turn.local_now)
         recall = partial(recall_for_prompt, turn)
@@ -78,6 +85,9 @@ class NLU:
                 break
         assert reading is not None, "System 1 reads every message"
         understanding = reading.understanding
+        unsure = not reading.is_final and reading.confidence < self._domain.config.thresholds.confident
+        if only_sure and self.has_model and unsure:
+            understanding = Understanding(MessageKind.UNKNOWN, understanding.source, understanding.text)
         if message.text == understanding.text != message.english:
             understanding = replace(understanding, text=message.english)
         if understanding.rejection is not None:

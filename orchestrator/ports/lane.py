@@ -4,7 +4,7 @@ from typing import Protocol
 
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry
-from orchestrator.turns.lease import Committed, Lease, TurnCommit
+from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit
 from orchestrator.turns.step import Step
 from orchestrator.types import FlowId, SessionId, TurnId
 
@@ -38,11 +38,29 @@ class Lane(Protocol):
         ...
 
     async def record(
-        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
-    ) -> None:
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
         """Insert or finish one journal step under the fence, with its line of the ledger if it has one.
 
-        Raises LaneLost; then neither was written.
+        False: neither was written, for a turn with a higher `seq` than `heard` was sent by `understand` meanwhile.
+        Without `heard`, and without an entry, that is not looked at. Raises LaneLost; then neither was written.
+        """
+        ...
+
+    async def said_meanwhile(self, lease: Lease) -> Said:
+        """What was said to the turn at work (RT-5): of the turns after it those sent by `understand`, in order, up to
+        the first that was sent otherwise or whose predecessor is missing.
+        """
+        ...
+
+    async def answer_beside(self, lease: Lease, turn_id: TurnId, commit: TurnCommit) -> bool:
+        """End a waiting turn with its answer while an earlier one is at work: result, utterances and events, and
+        nothing of the state. False: it does not wait any more, or the lane is lost; nothing was written.
         """
         ...
 
@@ -70,7 +88,7 @@ class Lane(Protocol):
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         """Prolong every lease this worker holds, in one statement; returns the turns among them
-        that somebody asked to cancel.
+        that somebody asked to cancel, or said something to.
         """
         ...
 

@@ -8,10 +8,12 @@ same events are in the turn's commit, with their numbers.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from enum import Enum, auto
+from typing import Any, TypeAlias
 
 from orchestrator.errors import (
     DeadlineExceeded,
@@ -28,7 +30,7 @@ from orchestrator.ports.turns import LiveEvents
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import Lease, Work
+from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
 from orchestrator.types import Json, JsonObject, TurnId, hash_json
 
@@ -49,19 +51,56 @@ def tell_nobody(kind: str, payload: JsonObject) -> None:
     """For turns that nobody listens to."""
 
 
+Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
+"""Reads what was said to the turn at work; gives the `seq` up to which. Raises TurnCancelled where it is to stop."""
+
+
+async def hear_nothing(_: Journal) -> int:
+    """For turns that run without a lane."""
+    return sys.maxsize
+
+
+class Meaning(Enum):
+    """What a message means for the turn at work."""
+
+    STOPS = auto()
+    """Its task changes, or is given up: it is not to go on."""
+    TAKES_BACK = auto()
+    """It is to be as if it had not been said."""
+    NOTHING = auto()
+    """It is only talk; what was said after it may mean more."""
+    WAITS = auto()
+    """It is for later, and so is what was said after it."""
+
+
+Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning | TurnCommit]]
+"""Reads a waiting turn's message against the turn at work, of which it takes what `Journal.at_work` has.
+
+Changes nothing and calls nothing. A commit is the answer to a question, to be given at once.
+"""
+
+
 class Journal:
     """The journal of one attempt of one turn. Cheap to make; belongs to one coroutine at a time."""
 
-    def __init__(self, lane: Lane, lease: Lease, work: Work, tell: Tell = tell_nobody) -> None:
-        self._lane = lane
+    def __init__(
+        self, lane: Lane, lease: Lease, work: Work, tell: Tell = tell_nobody, listen: Listen = hear_nothing
+    ) -> None:
+        self.lane = lane
         self._tell = tell
-        self._lease = lease
+        self._listen = listen
+        self.lease = lease
         self._turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
         self.stopped = False
         """The turn was stopped: calls are answered from here, and none is made any more."""
+        self.overtaken = False
         self.effects: set[str] = set()
         """Steps of this turn that had an effect, or may have had one."""
+        self.acting = False
+        """A call with an effect is at work: it is waited for."""
+        self.at_work: tuple[Hear, object] | None = None
+        """Who can say what a message means for this turn, and what of it that takes; None before it has begun."""
 
     @property
     def has_calls(self) -> bool:
@@ -113,28 +152,39 @@ class Journal:
             if kind == TOOL:
                 return NotBegun()
             raise ModelUnavailable("The turn was stopped; no model is asked any more.")
-        if not idempotent:
-            await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
-        elif (
-            effect is not None
-        ):  # a stop leaves open whether it was had; after a crash it is safe to call again
-            self._journal[key] = Step(key, kind, StepStatus.STARTED, step.request_hash)
-        self._tell_tool("tool_started", kind, request)
-        began = time.perf_counter()
+        self.acting = effect is not None
         try:
-            result = await run(step.idempotency_key)
-        except UNDECIDED:
-            raise
-        except ParleyError as error:
-            if not idempotent:
-                failure = {"code": error.code, "message": str(error)}
-                await self._record(step, StepStatus.FAILED, failure, began)
-            else:
-                self._journal.pop(key, None)
-            raise
-        await self._record(step, StepStatus.FINISHED, result, began)
+            if self.acting or not idempotent:
+                await self._begin(step)
+            self._tell_tool("tool_started", kind, request)
+            began = time.perf_counter()
+            try:
+                result = await run(step.idempotency_key)
+            except UNDECIDED:
+                raise
+            except ParleyError as error:
+                if not idempotent:
+                    failure = {"code": error.code, "message": str(error)}
+                    await self._record(step, StepStatus.FAILED, failure, began)
+                else:
+                    self._journal.pop(key, None)
+                raise
+            await self._record(step, StepStatus.FINISHED, result, began)
+        finally:
+            self.acting = False
         self._tell_tool("tool_finished", kind, request)
         return result
+
+    async def _begin(self, step: _Call) -> None:
+        """Record the start of a call that changes something, as soon as all that was said before is read."""
+        if step.idempotent:
+            await self._listen(self)
+            # A stop leaves open whether it was done; after a crash it may be called again, so no store need know.
+            self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
+            return
+        started, heard = {"idempotency_key": step.idempotency_key}, 0
+        while not await self._record(step, StepStatus.STARTED, started, heard=heard):
+            heard = await self._listen(self)
 
     def _tell_tool(self, event: str, kind: str, request: Json) -> None:
         if kind == TOOL:
@@ -142,7 +192,7 @@ class Journal:
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
-        earlier = await self._lane.find_effect(self._lease, effect)
+        earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
             return earlier.result
         if earlier is not None and earlier.status in OPEN:
@@ -165,15 +215,15 @@ class Journal:
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
         """Decide a pending approval, once; a later attempt finds what the first one decided."""
-        return await self._lane.decide_approval(self._lease, approval_id, decision)
+        return await self.lane.decide_approval(self.lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
         effect, entry = step.effect, None
         if effect is not None:
             if known.status is not StepStatus.FAILED:
                 self.effects.add(known.key)
-            entry = await self._lane.adopt_effect(
-                self._lease,
+            entry = await self.lane.adopt_effect(
+                self.lease,
                 self._turn_id,
                 known.key,
                 fingerprint=effect.fingerprint,
@@ -199,7 +249,7 @@ class Journal:
         if effect is None or effect.compensates is None:
             return
         if effect.judge(result) is LedgerStatus.DONE:
-            await self._lane.mark_compensated(self._lease, effect.compensates)
+            await self.lane.mark_compensated(self.lease, effect.compensates)
 
     def _check_same(self, known: Step, request_hash: str) -> None:
         if known.request_hash != request_hash:
@@ -208,14 +258,23 @@ class Journal:
             )
 
     async def _record(
-        self, step: _Call, status: StepStatus, result: Json = None, began: float | None = None
-    ) -> None:
+        self,
+        step: _Call,
+        status: StepStatus,
+        result: Json = None,
+        began: float | None = None,
+        heard: int | None = None,
+    ) -> bool:
+        """Give False where more was said than is heard, and nothing was written."""
         lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
         written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
-        await self._lane.record(self._lease, self._turn_id, written, self._enter(step, status, result))
+        entry = self._enter(step, status, result)
+        if not await self.lane.record(self.lease, self._turn_id, written, entry, heard):
+            return False
         self._journal[step.key] = written
         if status is StepStatus.FINISHED:
             await self._mark_compensated(step.effect, result)
+        return True
 
     def _enter(self, step: _Call, status: StepStatus, result: Json) -> LedgerEntry | None:
         """The step's line of the ledger."""
@@ -230,7 +289,7 @@ class Journal:
             case StepStatus.FINISHED:
                 known = effect.judge(result)
         return LedgerEntry(
-            session_id=self._lease.session_id,
+            session_id=self.lease.session_id,
             fingerprint=effect.fingerprint,
             turn_id=self._turn_id,
             step_key=step.key,

@@ -8,11 +8,20 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import structlog
 
-from orchestrator.errors import DeadlineExceeded, GaveUp, InvalidInput, LaneLost, ParleyError, TurnCancelled
+from orchestrator.errors import (
+    DeadlineExceeded,
+    GaveUp,
+    InvalidInput,
+    LaneLost,
+    Overtaken,
+    ParleyError,
+    TurnCancelled,
+)
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.ports.wakeup import Wakeup
@@ -27,6 +36,7 @@ from orchestrator.runtime.endings import (
     as_stopped,
     commit_without_effects,
 )
+from orchestrator.runtime.interjections import listen
 from orchestrator.runtime.journal import Journal, TurnHints
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
@@ -81,9 +91,10 @@ class LaneRunner:
         self._live = live
         self._wakeup = wakeup
         self._agents = agents
+        self._listen = partial(listen, lane, live)
         self._outbox_filled = outbox_filled
-        self._thinking: dict[TurnId, asyncio.Task[None]] = {}
-        self._cancelled: set[TurnId] = set()
+        self._thinking: dict[TurnId, tuple[asyncio.Task[None], Journal]] = {}
+        self._cancelled: dict[TurnId, TurnCancelled] = {}
         self._owed: dict[SessionId, tuple[Lease, str | None]] = {}
         self._retries: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -114,7 +125,7 @@ class LaneRunner:
         for lease, error in list(self._owed.values()):
             await self._abandon(lease, error)
         for _, turn_id in await self._lane.renew():
-            self._cancel(turn_id)
+            await self._attend(turn_id)
 
     # The steps of a turn, in their order.
 
@@ -122,7 +133,7 @@ class LaneRunner:
         """Find out how this attempt ends."""
         work = lease.work
         hints = TurnHints(self._live, lease)
-        journal = Journal(self._lane, lease, work, hints.tell)
+        journal = Journal(self._lane, lease, work, hints.tell, self._listen)
         try:
             return Answered(await self._decide(lease, journal))
         except LaneLost as error:
@@ -144,7 +155,7 @@ class LaneRunner:
         cause = _find_stop(lease.work)
         if cause is None:
             try:
-                async with self._interruptible(lease) as deadline:
+                async with self._interruptible(lease, journal) as deadline:
                     agent = await self._agents(lease.domain)
                     work = lease.work
                     if agent.deadline_s < work.deadline_s:
@@ -160,15 +171,17 @@ class LaneRunner:
         """End a stopped turn through the ledger (RT-25).
 
         The Agent goes over the turn once more: what was done is taken from the journal and told, what is unknown
-        becomes a question, and nothing is called. So a task that was begun stays open, and does nothing twice.
+        becomes a question, and nothing is called. So a task that was begun stays open, and does nothing twice. One that
+        was overtaken stays open in any case: what was said meanwhile is about it.
         """
-        if journal.has_calls:
-            journal.stopped = True
+        overtaken = isinstance(cause, Overtaken) and not cause.takes_back
+        if journal.has_calls or overtaken:
+            journal.stopped, journal.overtaken = True, overtaken
             agent = await self._agents(lease.domain)
             async with asyncio.timeout(STOPPED_WITHIN_S):
                 work = replace(lease.work, deadline_s=STOPPED_WITHIN_S)
                 commit = await agent.run_turn(lease, work, journal)
-            if journal.effects:
+            if journal.effects or overtaken:
                 return as_stopped(lease, commit, cause)
         return commit_without_effects(lease, cause)
 
@@ -261,7 +274,7 @@ class LaneRunner:
     # Deadline and cancellation.
 
     @asynccontextmanager
-    async def _interruptible(self, lease: Lease) -> AsyncGenerator[asyncio.Timeout]:
+    async def _interruptible(self, lease: Lease, journal: Journal) -> AsyncGenerator[asyncio.Timeout]:
         """Bound what the agent may take; gives the bound.
 
         Raises TurnCancelled, DeadlineExceeded: it was stopped.
@@ -269,7 +282,7 @@ class LaneRunner:
         work = lease.work
         task = asyncio.current_task()
         assert task is not None
-        self._thinking[work.turn_id] = task
+        self._thinking[work.turn_id] = task, journal
         deadline = asyncio.timeout(work.deadline_s)
         try:
             async with deadline:
@@ -282,17 +295,26 @@ class LaneRunner:
             if work.turn_id not in self._cancelled:
                 raise
             task.uncancel()
-            raise TurnCancelled("The turn was cancelled.") from error
+            raise self._cancelled[work.turn_id] from error
         finally:
             del self._thinking[work.turn_id]
-            self._cancelled.discard(work.turn_id)
+            self._cancelled.pop(work.turn_id, None)
 
-    def _cancel(self, turn_id: TurnId) -> None:
-        """Stop a turn that is being thought about; one that is past that will end by itself."""
-        task = self._thinking.get(turn_id)
-        if task is not None and turn_id not in self._cancelled:
-            self._cancelled.add(turn_id)
-            task.cancel()
+    async def _attend(self, turn_id: TurnId) -> None:
+        """Read what was said to a turn that is being thought about, and stop it if that is meant.
+
+        One that is past that will end by itself. A call with an effect is waited for, unless the turn was cancelled.
+        """
+        if turn_id not in self._thinking or turn_id in self._cancelled:
+            return
+        task, journal = self._thinking[turn_id]
+        try:
+            await self._listen(journal)
+        except TurnCancelled as stop:
+            may_stop = not (journal.acting and isinstance(stop, Overtaken))
+            if may_stop and turn_id in self._thinking and turn_id not in self._cancelled:
+                self._cancelled[turn_id] = stop
+                task.cancel()
 
 
 def _find_stop(work: Work) -> StopCause | None:

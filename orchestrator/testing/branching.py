@@ -38,6 +38,7 @@ def branch_session(
         return ended is not None and ended <= since
 
     branch.parent, branch.parent_epoch, branch.root = session_id, since, parent.root or session_id
+    store.has_branches = True
     branch.epoch, branch.state = Epoch(since + 1), orjson.dumps(made)
     branch.revisions = {at: kept for at, kept in parent.revisions.items() if at <= since}
     branch.revisions[branch.epoch] = Revision(diff(state, made), made)

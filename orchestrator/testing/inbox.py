@@ -55,6 +55,8 @@ class MemoryInbox:
         turn = self._accept(
             session, submission, None if target is None else waiting[-1], waiting=len(waiting)
         )
+        if rule is IfBusy.UNDERSTAND and of_users:
+            turn.interjects, session.said_seq = True, turn.seq
         return Receipt(turn.turn_id, session.session_id, turn.seq, turn.status, len(waiting))
 
     def _session(self, submission: Submission) -> MemorySession:
@@ -136,7 +138,7 @@ class MemoryInbox:
             session.ready_at = now
         turn.seq, turn.status, turn.attempts = session.next_seq, TurnStatus.QUEUED, 0
         turn.error = turn.result = turn.deadline_at = turn.finished_at = None
-        turn.cancel_requested = False
+        turn.cancel_requested = turn.interjects = False
         self._store.enter(session, turn, now)
         return turn.record()
 

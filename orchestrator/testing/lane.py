@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
+from orchestrator.testing.lookups import find_effect, said_meanwhile
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import (
     APPROVAL_TRANSITIONS,
@@ -16,10 +17,10 @@ from orchestrator.turns.approval import (
     from_unix,
 )
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
-from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
+from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
-from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId
+from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, TenantId, TurnId
 
 SUSPECTED_AFTER = 2
 """So many crashes beside others, and a turn is run only beside other suspects."""
@@ -151,17 +152,7 @@ class MemoryLane:
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
         session.revisions[session.epoch] = Revision(orjson.loads(commit.diff), snapshot)
         if not (turn.forget and commit.status is TurnStatus.CANCELLED) or self._had_effects(turn):
-            session.utterances.extend(
-                {
-                    "turn_id": turn.turn_id,
-                    "seq": turn.seq,
-                    "role": line.role,
-                    "form": line.form,
-                    "content": line.content,
-                    "at": now.isoformat(),
-                }
-                for line in commit.utterances
-            )
+            session.utterances.extend(_lines_of(turn, commit, now))
         session.archived.update({flow.flow_id: flow for flow in commit.archived})
         for frame in commit.frames:
             session.frames.pop(frame.flow_id, None)
@@ -203,26 +194,37 @@ class MemoryLane:
             turn.error = error or turn.error
 
     async def record(
-        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
-    ) -> None:
-        self._fenced(lease)
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
+        session = self._fenced(lease)
+        if entry is not None and heard is not None and session.said_seq > heard:
+            return False
         turn, at = self._store.turn(lease.tenant_id, turn_id)[1], self._store.clock()
         turn.steps[step.key], turn.stepped[step.key] = step, at
         if entry is not None:
             self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)
+        return True
+
+    async def said_meanwhile(self, lease: Lease) -> Said:
+        return said_meanwhile(self._store, lease)
+
+    async def answer_beside(self, lease: Lease, turn_id: TurnId, commit: TurnCommit) -> bool:
+        session, turn = self._store.turn(lease.tenant_id, turn_id)
+        waits = turn.status is TurnStatus.QUEUED and not session.merged(turn)
+        if not waits or (session.lease_token, session.epoch) != (lease.token, lease.epoch):
+            return False
+        self._finish(session, turn, commit, now := self._store.clock())
+        session.utterances.extend(_lines_of(turn, commit, now))
+        session.append(turn_id, *commit.events)
+        return True
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
-        ledger, own_root = self._store.effects, lease.root or lease.session_id
-        if (lease.session_id, effect.fingerprint) in ledger:
-            return ledger[lease.session_id, effect.fingerprint]
-        known = {entry.idempotency_key for (owner, _), entry in ledger.items() if owner == lease.session_id}
-        for (owner, _), entry in ledger.items():
-            same = (entry.tool_id, entry.arguments) == (effect.tool_id, effect.arguments)
-            family = (self._store.sessions[owner].root or owner) == own_root
-            undone = entry.status in {LedgerStatus.FAILED, LedgerStatus.COMPENSATED}
-            if family and same and not undone and entry.idempotency_key not in known:
-                return replace(entry, status=LedgerStatus.UNKNOWN, result=None, of_session=owner)
-        return None
+        return find_effect(self._store, lease, effect)
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
@@ -257,7 +259,7 @@ class MemoryLane:
                 del self._held[session_id]
                 continue
             session.lease_owner, session.lease_until = self._worker, self._store.clock() + self._ttl
-            if turn.cancel_requested:
+            if turn.cancel_requested or session.said_seq > turn.seq:
                 cancelled.append((session_id, turn.turn_id))
         return cancelled
 
@@ -299,6 +301,12 @@ class MemoryLane:
                 f"{sequence} was not run"
             )
             self._store.end(session, turn, TurnStatus.FAILED, error)
+
+
+def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonObject]:
+    of_turn = {"turn_id": turn.turn_id, "seq": turn.seq, "at": now.isoformat()}
+    lines = ({"role": line.role, "form": line.form, "content": line.content} for line in commit.utterances)
+    return [of_turn | line for line in lines]
 
 
 def _keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:

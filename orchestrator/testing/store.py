@@ -89,6 +89,7 @@ class MemoryTurn:
     merged_into: TurnId | None = None
     forget: bool = False
     cancel_requested: bool = False
+    interjects: bool = False
     deadline_at: datetime | None = None
     finished_at: datetime | None = None
     started_at: datetime | None = None
@@ -129,6 +130,7 @@ class MemorySession:
     epoch: Epoch = _BEGINNING
     state: bytes | None = None
     next_seq: int = 1
+    said_seq: int = 0
     lease_owner: int | None = None
     lease_token: int = 0
     lease_until: datetime | None = None
@@ -212,6 +214,7 @@ class MemoryStore:
     approvals: dict[str, tuple[TenantId, ApprovalRecord]] = field(
         default_factory=dict[str, tuple[TenantId, ApprovalRecord]]
     )
+    has_branches: bool = False
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0
     _turns: dict[TurnId, tuple[MemorySession, MemoryTurn]] = field(

@@ -33,6 +33,18 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What was said since the turn at work was accepted, as far as it is to be read now (RT-5).
+
+    `upto`: the session's last `seq` when it was looked at. `cancelled`: the turn at work is to be cancelled.
+    """
+
+    upto: int
+    cancelled: bool = False
+    turns: tuple[Work, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 

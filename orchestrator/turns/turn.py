@@ -10,13 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from orchestrator.errors import (
-    IllegalTransition,
-    InboxFull,
-    Refused,
-    SessionBusy,
-    SessionClosed,
-)
+from orchestrator.errors import IllegalTransition, InboxFull, Refused, SessionBusy, SessionClosed
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
 
 
@@ -92,6 +86,8 @@ class IfBusy(StrEnum):
     INTERRUPT = "interrupt"
     ROLLBACK = "rollback"
     MERGE = "merge"
+    UNDERSTAND = "understand"
+    """Read against what the unfinished turn does; that one stops, goes on, or is answered beside."""
 
 
 class TurnKind(StrEnum):

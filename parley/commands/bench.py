@@ -17,6 +17,7 @@ BENCHMARKS = {
     "turns": "turns per second and CPU per turn, beside a hand-written task",
     "length": "cost and size of a session at turn 1,000 against turn 10",
     "graphs": "graphs of Internal flows beside their critical path",
+    "replay": "finished turns decided anew per second",
     "workers": "turns per second of one, two and three worker processes",
 }
 

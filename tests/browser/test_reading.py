@@ -129,6 +129,29 @@ def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit]
     expect(panel.get_by_role("region", name="Turns with faults")).to_contain_text("the flow is another")
 
 
+def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
+    visit: Callable[..., Visit], folder: Path
+) -> None:
+    place = {"at": "1.arguments.origin", "then": "OSL", "now": "MAD"}
+    turn = {"session": "one", "epoch": 3, "said": "book it", "allowed": False, "remembers": False}
+    report = {"replay": "20260103-100000", "domain": "travel", "made_at": "2026-01-03T10:00:00"}
+    report |= {"by": {"domain": "next", "prompt": None, "model": None}, "sessions": 9, "turns": 30}
+    report |= {"differing": 1, "changed": {"calls": 1}, "left_out": {"whose journal is gone": 2}}
+    path = folder / "evaluations" / "travel" / "replays" / "20260103-100000.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report | {"different": [turn | {"changes": {"calls": [place]}}]}))
+    panel = visit().new_session("travel").panel("Replays")
+
+    listed = panel.get_by_role("region", name="Replays").locator("li.entry").first
+    expect(listed).to_contain_text("9 sessions, 30 turns, by domain next")
+    expect(listed).to_contain_text("Whose journal is gone")
+    listed.get_by_role("button").click()
+    shown = panel.get_by_role("region", name="Turns that came out otherwise")
+    expect(shown).to_contain_text("book it")
+    expect(shown.locator("del")).to_have_text("OSL")
+    expect(shown.locator("ins")).to_have_text("MAD")
+
+
 def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
     turn = {"said": "book it", "read_by": "system1", "answer": "Which one?", "faults": faults}
     run = {
@@ -202,6 +225,32 @@ def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit
     slots = here.panel("Stack").locator(".flow .pairs")
     expect(slots).to_contain_text("MAD")
     expect(slots).not_to_contain_text("OSL")
+
+
+def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: Callable[..., Visit]) -> None:
+    """ST-4"""
+    here = visit().new_session("travel")
+    here.seed("I want to fly to Madrid", "from Oslo")
+    here.page.reload()
+    epochs, parent = here.panel("Epochs"), here.session_id
+    epochs.get_by_role("button", name="Earlier").click()
+    epochs.get_by_role("button", name="Branch from epoch 1").click()
+
+    expect(here.page.locator("#session-facts")).to_contain_text(f"branch of {parent}")
+    expect(here.turns).to_have_count(1)
+    expect(here.turns).to_contain_text("I want to fly to Madrid")
+    here.say("from Rome", "day")
+    expect(here.turns).to_have_count(2)
+    branches = here.panel("Epochs").get_by_role("region", name="Branches")
+    branches.get_by_role("button", name="Compare").click()
+    expect(branches).to_contain_text(f"the same up to epoch 1 of {parent}")
+    expect(branches.locator(".entry")).to_have_count(1)
+    expect(branches.locator(".entry")).to_contain_text(
+        re.compile("said, flows.*from Rome.*from Oslo", re.DOTALL)
+    )
+    branches.get_by_role("button", name="Open it").click()
+    expect(here.page.locator("#app")).to_have_attribute("data-session", parent)
+    expect(here.turns).to_have_count(2)
 
 
 def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None:

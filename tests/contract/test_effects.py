@@ -10,11 +10,12 @@ import pytest
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
-from orchestrator.turns.lease import Lease
+from orchestrator.turns.lease import AGENT, Lease, Utterance
 from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.turn import IfBusy, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, ToolId
 from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.factories import commit_for, commit_of, new_session_id, submission
 
 KEY = "tool:flight_book:1"
 
@@ -68,6 +69,54 @@ async def test_an_effect_is_in_the_ledger_before_it_is_had(ports: Ports, tenant:
     assert found.at is not None
     assert replace(found, at=None) == entry
     assert await lane.find_effect(lease, effect_of("f2")) is None
+
+
+async def test_no_effect_begins_before_what_was_said_is_heard(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: the start is on record only by who knows of the last turn sent by `understand`; the end in any case."""
+    lane, lease = await begin(ports, tenant)
+    await ports.inbox.submit(submission(tenant, lease.session_id, "no", if_busy=IfBusy.UNDERSTAND))
+    turn_id, entry = lease.work.turn_id, entry_of(lease)
+
+    assert not await lane.record(lease, turn_id, step(), entry, heard=0)
+    assert await lane.find_effect(lease, effect_of("f1")) is None
+    assert await lane.record(lease, turn_id, step(), entry, heard=(await lane.said_meanwhile(lease)).upto)
+    assert await lane.find_effect(lease, effect_of("f1")) is not None
+    await ports.inbox.submit(submission(tenant, lease.session_id, "stop", if_busy=IfBusy.UNDERSTAND))
+    assert await lane.record(lease, turn_id, step(StepStatus.FINISHED), entry)
+
+
+async def test_a_waiting_turn_is_answered_beside_the_one_at_work(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: it ends for good, and the turn at work commits after it as if nothing had been."""
+    lane, lease = await begin(ports, tenant)
+    session = lease.session_id
+    await ports.inbox.submit(submission(tenant, session, "why?", if_busy=IfBusy.UNDERSTAND))
+    asked = (await lane.said_meanwhile(lease)).turns[0]
+    said = (Utterance("user", "text", "why?"), Utterance(AGENT, "text", "because"))
+    answer = commit_of(asked, session, utterances=said)
+
+    assert await lane.answer_beside(lease, asked.turn_id, answer)
+    assert not await lane.answer_beside(lease, asked.turn_id, answer), "it is answered once"
+
+    ended = await ports.inbox.turn(tenant, asked.turn_id)
+    assert (ended.status, ended.epoch) == (TurnStatus.DONE, lease.epoch)
+    committed = await lane.commit(lease, commit_of(lease.work, session))
+    assert (committed.epoch, committed.next) == (lease.epoch + 1, None)
+    kept = await ports.sessions.get(tenant, session)
+    assert (kept.pending, kept.epoch) == (0, 1)
+    history = await ports.sessions.history(tenant, session)
+    assert [line["content"] for line in history][:2] == ["why?", "because"]
+    assert (await ports.inbox.submit(submission(tenant, session))).position == 0
+
+
+async def test_who_has_lost_the_lane_answers_nothing(ports: Ports, tenant: TenantId) -> None:
+    lane, lease = await begin(ports, tenant)
+    await ports.inbox.submit(submission(tenant, lease.session_id, "why?", if_busy=IfBusy.UNDERSTAND))
+    asked = (await lane.said_meanwhile(lease)).turns[0]
+    await lane.abandon(lease)
+    assert await (await ports.make_lane()).claim(lease.session_id) is not None
+
+    assert not await lane.answer_beside(lease, asked.turn_id, commit_of(asked, lease.session_id))
+    assert (await ports.inbox.turn(tenant, asked.turn_id)).status is TurnStatus.QUEUED
 
 
 async def test_its_end_is_written_to_the_same_line(ports: Ports, tenant: TenantId) -> None:

@@ -210,6 +210,42 @@ async def test_an_interrupted_turn_that_had_not_begun_is_handed_over_as_cancelle
     assert (await _claimed(ports, session)).work.cancelled
 
 
+async def test_what_is_sent_to_be_understood_is_heard_by_the_turn_at_work(
+    ports: Ports, tenant: TenantId
+) -> None:
+    """RT-5: in order, up to what was sent by another rule; one that is alone in its session waits for nobody."""
+    session = await _session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
+    first = await ports.inbox.submit(submission(tenant, session, "first"))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    assert await lane.renew() == []
+    assert (await lane.said_meanwhile(lease)).turns == ()
+
+    for text, rule in (("second", None), ("third", None), ("fourth", IfBusy.ENQUEUE), ("fifth", None)):
+        await ports.inbox.submit(submission(tenant, session, text, if_busy=rule))
+
+    said = await lane.said_meanwhile(lease)
+    assert [(turn.seq, turn.input.text) for turn in said.turns] == [(2, "second"), (3, "third")]
+    assert (said.upto, said.cancelled) == (5, False)
+    assert await lane.renew() == [(session, first.turn_id)]
+    following = (await lane.commit(lease, commit_for(lease))).next
+    assert following is not None
+    assert following.input.text == "second"
+
+
+async def test_what_waits_for_a_missing_predecessor_is_not_heard(ports: Ports, tenant: TenantId) -> None:
+    session = await _session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
+    await ports.inbox.submit(submission(tenant, session, "first", sequence=1))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    await ports.inbox.submit(submission(tenant, session, "third", sequence=3))
+    assert (await lane.said_meanwhile(lease)).turns == ()
+    await ports.inbox.submit(submission(tenant, session, "second", sequence=2))
+    assert [turn.input.text for turn in (await lane.said_meanwhile(lease)).turns] == ["third", "second"]
+
+
 async def test_waiting_texts_are_merged(ports: Ports, tenant: TenantId) -> None:
     """RT-5: the waiting turn gets the joined text, and both end with its answer."""
     session = await _session(ports, tenant, if_busy=IfBusy.MERGE)

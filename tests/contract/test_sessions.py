@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import orjson
 import pytest
 
 from orchestrator.errors import NotFound, Refused, SessionBusy
-from orchestrator.turns.turn import IfBusy
+from orchestrator.ports.lane import Lane
+from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.step import StepStatus
+from orchestrator.turns.turn import IfBusy, SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.test_effects import effect_of, entry_of, write
 
 STATES: list[JsonObject] = [
     {"messages": ["hi"], "slots": {"city": "Oslo", "day": None}},
@@ -17,6 +24,14 @@ STATES: list[JsonObject] = [
     {"messages": ["more"], "slots": {"day": None}, "flag": None},
     {"messages": ["more", {"role": "user"}], "slots": {}},
 ]
+
+
+async def write_effect(lane: Lane, lease: Lease, status: LedgerStatus = LedgerStatus.DONE) -> LedgerEntry:
+    """A line of the ledger that differs from epoch to epoch."""
+    number = str(lease.epoch)
+    entry = entry_of(lease, fingerprint=number, arguments={"number": number}, status=status)
+    await write(lane, lease, StepStatus.STARTED, entry)
+    return entry
 
 
 async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
@@ -222,3 +237,64 @@ async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tena
     assert found["stack"][0]["notes"] == {"kept": 1}
     assert found["stack"][1]["steps"] == [{"flow_id": "f2", "state": "Active", "reason": None}]
     assert (await ports.sessions.get(tenant, session)).state == state
+
+
+async def test_a_branch_is_whole_while_its_parent_goes_on(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: state, history and ledger are those of one epoch, whatever is committed meanwhile."""
+    session = (await ports.sessions.create(tenant, "travel")).session_id
+    made = list[SessionRecord]()
+
+    async def talk() -> None:
+        lane = await ports.make_lane()
+        before: JsonObject = {}
+        for number in range(12):
+            await ports.inbox.submit(submission(tenant, session, f"turn {number}"))
+            lease = await lane.claim(session)
+            assert lease is not None
+            await write_effect(lane, lease)
+            after = {"turn": number + 1}
+            await lane.commit(lease, commit_for(lease, before=before, after=after))
+            before = after
+
+    async def branch_off() -> None:
+        while len(made) < 12:
+            if (await ports.sessions.get(tenant, session)).epoch:
+                made.append(await ports.sessions.branch(tenant, session))
+            await asyncio.sleep(0)
+
+    await asyncio.gather(talk(), branch_off())
+
+    for branch in made:
+        state = (await ports.sessions.get(tenant, branch.session_id)).state
+        assert state is not None
+        assert branch.parent_epoch == state["turn"]
+        said = await ports.sessions.history(tenant, branch.session_id)
+        assert len(said) == 2 * state["turn"]
+        assert len(await ports.effects.list(tenant, branch.session_id)) == state["turn"]
+
+
+async def test_a_turn_that_is_at_work_or_whose_worker_died_is_no_part_of_a_branch(
+    ports: Ports, tenant: TenantId
+) -> None:
+    """ST-4, RT-9: what it has begun is looked into before the branch does the same."""
+    session = await _lived(ports, tenant)
+    lane = await ports.make_lane()
+    await ports.inbox.submit(submission(tenant, session))
+    lease = await lane.claim(session)
+    assert lease is not None
+    begun = await write_effect(lane, lease, LedgerStatus.STARTED)
+    await ports.kill(lane)
+
+    branch = (await ports.sessions.branch(tenant, session)).session_id
+
+    assert await ports.effects.list(tenant, branch) == []
+    assert len(await ports.sessions.history(tenant, branch)) == 8
+    await ports.inbox.submit(submission(tenant, branch))
+    other = await ports.make_lane()
+    own = await other.claim(branch)
+    assert own is not None
+    found = await other.find_effect(own, effect_of("anything", number=str(lease.epoch)))
+    assert found is not None
+    assert (found.status, found.idempotency_key) == (LedgerStatus.UNKNOWN, begun.idempotency_key)
+    await other.commit(own, commit_for(own))
+    assert (await ports.sessions.get(tenant, session)).pending == 1

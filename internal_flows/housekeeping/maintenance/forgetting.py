@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from internal_flows.housekeeping.maintenance.retention import PRUNE_WITHIN_S
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.memory.forgetting import Unwanted, collect_unwanted
-from orchestrator.memory.user_memory import SESSION_OWNER
 from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, SessionId, TenantId, UserId
 
@@ -44,9 +43,10 @@ class Forget(InternalFlow):
 
     async def work(self, run: RunContext, item: Forgotten, data: Json) -> int:
         store, tenant_id = run.tools["housekeeping"], run.tenant_id
-        names = (
-            [item.session_id] if item.user_id is None else await store.sessions_of(tenant_id, item.user_id)
-        )
+        if item.session_id is None:
+            names = await store.sessions_of(tenant_id, item.user_id)
+        else:  # what was said in it is in its branches too; it goes last, and leads to them until then
+            names = [*await store.branches_of(tenant_id, item.session_id), item.session_id]
         for session_id in names:
             await run.tools["scratchpad"].forget(tenant_id, session_id)
             await store.delete_session(tenant_id, session_id)
@@ -91,18 +91,12 @@ class EraseForgotten(InternalFlow):
         store, tenant_id, until = run.tools["forgetting"], item.tenant_id, run.data["until"]
         forgotten = await store.forgotten(tenant_id, item.owner, until)
         unwanted = collect_unwanted(forgotten)
-        theirs = await self._sessions_of(run, tenant_id, item.owner)
+        theirs = await run.tools["housekeeping"].sessions_of(tenant_id, item.owner)
         await store.drop_documents(tenant_id, item.owner, theirs, unwanted)
         done = [await self._erase(run, tenant_id, session_id, unwanted) for session_id in theirs]
         if all(done):
             await store.finish(tenant_id, item.owner, forgotten, until)
         return all(done)
-
-    async def _sessions_of(self, run: RunContext, tenant_id: TenantId, owner: UserId) -> list[SessionId]:
-        """List the sessions of a user, or the one that a memory without a user belongs to."""
-        if owner.startswith(SESSION_OWNER):
-            return [SessionId(owner.removeprefix(SESSION_OWNER))]
-        return await run.tools["housekeeping"].sessions_of(tenant_id, owner)
 
     async def _erase(
         self, run: RunContext, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted

@@ -9,10 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS
-from orchestrator.adapters.postgres.statements import parse, statement
+from orchestrator.adapters.postgres.statements import parse, run_named, statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
 from orchestrator.dialogue.storage.serialization import rebuild
-from orchestrator.memory.user_memory import owner_of
+from orchestrator.memory.user_memory import SESSION_OWNER, owner_of
 from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
@@ -88,17 +88,27 @@ class PostgresHousekeeping:
         return await self._names(query)
 
     async def sessions_of(self, tenant_id: TenantId, user_id: UserId) -> list[SessionId]:
-        """Every session of a user, closed or not."""
-        query = select(sessions.c.session_id).where(
-            sessions.c.tenant_id == tenant_id, sessions.c.user_id == user_id
-        )
+        """Every session of a user, closed or not; of the memory of a conversation without one, all its branches."""
+        query = select(sessions.c.session_id).where(sessions.c.tenant_id == tenant_id)
+        if user_id.startswith(SESSION_OWNER):
+            root = user_id.removeprefix(SESSION_OWNER)
+            query = query.where(or_(sessions.c.session_id == root, sessions.c.root == root))
+        else:
+            query = query.where(sessions.c.user_id == user_id)
         return [SessionId(row.session_id) for row in await self._database.read_all(query)]
+
+    async def branches_of(self, tenant_id: TenantId, session_id: SessionId) -> list[SessionId]:
+        """Every session that goes on from this one, at any remove, the nearest last."""
+        named = {"session_id": session_id, "tenant_id": tenant_id}
+        async with self._database.transaction() as connection:
+            rows = await run_named(connection, "branches_of", **named)
+        return [SessionId(name) for (name,) in rows]
 
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
         """Remove a session with everything it left; a turn that is at work there will not be committed."""
         names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
-            for table in ("internal_runs", "sessions"):  # all else leaves with them
+            for table in ("internal_runs", "sessions"):  # all else follows by its foreign key
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)
             # What was remembered of a user whom nobody knew was to last as long as the session.

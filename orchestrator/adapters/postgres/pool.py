@@ -38,6 +38,7 @@ LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transactio
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
 _NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(name)s, true)"
 _TAKE_ROLE: LiteralString = "SELECT set_config('role', %(name)s, true)"
+_READ_ONLY: LiteralString = "SELECT set_config('transaction_read_only', %(name)s, true)"
 _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
     " -c enable_hashjoin=off -c enable_mergejoin=off"
@@ -74,6 +75,7 @@ class Database:
         timeout_s: float = 10.0,
         tenant_bound: bool = False,
         role: str | None = None,
+        read_only: bool = False,
     ) -> None:
         """Describe the connections; nothing is opened yet.
 
@@ -87,6 +89,7 @@ class Database:
             tenant_bound: every transaction says for which tenant it is (see `acting_tenant`), which the
                 policies of the gateway's role ask for.
             role: every transaction has the rights of this role only. Nothing is opened before it is used.
+            read_only: no transaction may change anything.
         """
         self.url = database_url
         options = pooled_options(application) if pooled else connection_options(application)
@@ -96,6 +99,8 @@ class Database:
             self._opening = _TAKE_ROLE, lambda: role
         elif tenant_bound:
             self._opening = _NAME_TENANT, acting_tenant.get
+        elif read_only:
+            self._opening = _READ_ONLY, lambda: "on"
         self.pool: psycopg_pool.AsyncConnectionPool[Connection] = psycopg_pool.AsyncConnectionPool(
             database_url,
             open=False,

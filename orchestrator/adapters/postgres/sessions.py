@@ -131,7 +131,7 @@ class PostgresSessions:
         newest = (
             select(utterances)
             .where(line.session_id == session_id, line.tenant_id == tenant_id)
-            .order_by(desc(line.epoch))
+            .order_by(desc(line.epoch), desc(line.seq))
             .limit(limit)
         )
         if before is not None:

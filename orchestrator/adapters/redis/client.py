@@ -1,7 +1,8 @@
 """Makes Redis clients that fail soon and never repeat a command by themselves."""
 
 import asyncio
-from collections.abc import Generator, Iterable
+import time
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import resources
 from typing import Any
@@ -43,6 +44,47 @@ class _Sending(AbstractConnection):
         if self._writer is None or self._writer.transport.is_closing():
             raise ConnectionError("The connection was closed before the command was sent.")
         await super()._send_packed_command(command)
+
+
+class KeptConnection:
+    """A connection for short commands, one after the other; now and then the pool has a look at it.
+
+    The way through the pool costs more CPU than a small command. Belongs to one borrower at a time.
+    """
+
+    def __init__(self, client: Redis) -> None:
+        self._pool: Any = client.connection_pool
+        self._connection: Any = None
+        self._kept_until = 0.0
+
+    async def run(self, commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:
+        """Send commands in one go; gives their replies. Raises the driver's errors."""
+        connection = await self._take()
+        try:
+            await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+            return [await connection.read_response() for _ in commands]
+        except BaseException:
+            await connection.disconnect(nowait=True)  # whatever else was answered is nobody's any more
+            raise
+
+    async def give_back(self) -> None:
+        """Leave the connection to the pool."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await self._pool.release(connection)
+
+    async def _take(self) -> Any:
+        kept = self._connection
+        if (
+            kept is None
+            or time.monotonic() > self._kept_until
+            or not kept.is_connected
+            or await kept.can_read()
+        ):
+            await self.give_back()
+            self._connection = await self._pool.get_connection()
+            self._kept_until = time.monotonic() + HEALTH_CHECK_EVERY_S
+        return self._connection
 
 
 class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import read_script, translated
+from orchestrator.adapters.redis.client import KeptConnection, read_script, translated
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.subscription import Streamed, Subscription
@@ -68,6 +68,7 @@ class RedisEvents:
         self._end_text = redis.register_script(read_script("end_text"))
         self._batch = _Batch()
         self._one_batch = asyncio.Lock()
+        self._line = KeptConnection(redis)
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
         self._writing = set[asyncio.Task[None]]()
@@ -112,10 +113,7 @@ class RedisEvents:
         """Publish what was gathered while the batch before was on its way: one round trip for many turns."""
         async with self._one_batch:
             self._batch = _Batch()
-            pipeline = self._redis.pipeline(transaction=False)
-            for channel, message in batch.messages:
-                pipeline.execute_command("PUBLISH", channel, message)
-            await pipeline.execute()
+            await self._line.run([("PUBLISH", *message) for message in batch.messages])
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
         """The text so far of the session's running turn; None when there is none, or Redis is away."""
@@ -148,12 +146,14 @@ class RedisEvents:
             await self._leave(name, channel, subscription)
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening and publishing."""
         if self._reader is not None:
             self._reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._reader
         await self._disconnect()
+        async with self._one_batch:
+            await self._line.give_back()
 
     async def _confirm(self, channel: _Channel) -> None:
         """Wait until messages of the channel are heard."""

@@ -37,14 +37,14 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
     everything = _EVERYTHING.search(understood.text) is not None
     if everything:
         turn.changes.state.forget_later()
-    for flow in live if everything else [_find_meant(turn, understood.target)]:
+    for flow in live if everything else [find_meant(turn, understood.target)]:
         if not flow.is_finished:
             cancel(turn, flow)
     if understood.flows and understood.flows[0].score == 1.0:
         start_task(turn, understood.flows[0].dact, understood.slots)
 
 
-def _find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
+def find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
     """Find the live flow that the words describe, or that has this identifier; else the whole task on top."""
     stack = turn.changes.state.stack
     live = stack.live()

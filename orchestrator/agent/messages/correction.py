@@ -282,7 +282,7 @@ def _reopen(turn: RunningTurn, flow: BaseFlow) -> BaseFlow:
 
 def take_correction(turn: RunningTurn, understood: Understanding) -> None:
     """Of the active flow, or of a completed one that `target` names; without values it is asked what changes."""
-    flow = _find_corrected(turn, understood)
+    flow = find_corrected(turn, understood)
     if flow is None:
         be_unsure(turn, understood)
         return
@@ -311,7 +311,7 @@ def _takes_a_no_back(turn: RunningTurn, understood: Understanding) -> bool:
     return asked and not understood.is_click and is_plain(turn, understood)
 
 
-def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
+def find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
     active = turn.changes.state.stack.active
     top = turn.changes.state.stack.top
     if active is None and top is not None and top.status in PARKED and understood.slots:

@@ -15,6 +15,7 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.nlu.leftovers import name_later, name_next
+from orchestrator.pex.calls.consent import drop_candidate
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
 from orchestrator.plans.edits import ABOUT_DONE
 from orchestrator.plans.replanning import begin_step, look_after_plan
@@ -46,7 +47,10 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     state.keep_going(going=False)
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
-        turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
+        names = [note.summary or note.tool_id for note in done]
+        turn.changes.remark(RemarkKind.STOPPED, done=names, overtaken=context.journal.overtaken)
+        for flow in state.stack.flows if context.journal.overtaken else ():
+            drop_candidate(flow)  # it is not displayed now, so no yes may count for it
     elif state.later and (due := state.take_due()):
         await _take_up(turn, modules, *due)
         await carry_out(turn, modules)

@@ -9,12 +9,11 @@ from datetime import date, timedelta
 from functools import lru_cache
 from itertools import pairwise
 
-from rapidfuzz.distance import OSA
-
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.extract.dates import DAY, MONTH, ORDINALS, WEEKDAYS, find_dates
 from orchestrator.nlu.extract.found import DATE, Found, Reading
+from orchestrator.nlu.extract.misspelling import SHORTEST_MISSPELT, spell
 from orchestrator.nlu.extract.numbers import read_words
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
@@ -37,9 +36,6 @@ _SPELT = word_set(
     "january february august september october november december"
 )
 """Names of days and months so long that what is nearly one of them is hardly anything else."""
-_SHORTEST_MISSPELT = 6
-_LONG = 8
-"""From so many letters on, a name may be misspelt in two places."""
 _SHIFT = re.compile(
     r"\b(?P<count>an?|one|two|three|four|five|six|seven|\d{1,2}) (?P<unit>day|night|week)s? "
     r"(?P<way>later|earlier|sooner|longer|shorter)\b"
@@ -60,7 +56,7 @@ def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) ->
     misspelt = [
         (place, meant)
         for place, word in enumerate(utterance.words)
-        if len(word) >= _SHORTEST_MISSPELT and word not in known and (meant := _spell(word))
+        if len(word) >= SHORTEST_MISSPELT and word not in known and (meant := _spell(word))
     ]
     if not misspelt:
         return _find_together(utterance, today)
@@ -89,12 +85,7 @@ def _either(alike: list[Found]) -> Reading:
 @lru_cache(maxsize=4096)
 def _spell(word: str) -> tuple[str, ...]:
     """Name the months or weekdays that a word may be misspelt for; none for one that is spelt well."""
-    if word in _SPELT or word.removesuffix("s") in _SPELT:
-        return ()
-    most = 2 if len(word) >= _LONG else 1
-    near = {name: OSA.distance(word, name, score_cutoff=most) for name in sorted(_SPELT)}
-    least = min(near.values())
-    return tuple(name for name, distance in near.items() if distance == least <= most)
+    return spell(word, _SPELT)
 
 
 def _find_together(utterance: Utterance, today: date) -> list[Found]:

@@ -24,7 +24,7 @@ from orchestrator.nlu.extract.found import (
     Candidate,
     Found,
 )
-from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities, entity_kind
+from orchestrator.nlu.extract.gazetteer import LISTED, Gazetteer, add_entities, entity_kind
 from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers, find_ranges
 from orchestrator.nlu.extract.times import find_times
@@ -55,12 +55,12 @@ def type_name(slot: SlotSpec) -> str:
 
 def value_kind(slot: str) -> str:
     """Name the kind of span that names one of a slot's own allowed values."""
-    return f"value:{slot}"
+    return f"{LISTED}{slot}"
 
 
 def is_listed(kind: str) -> bool:
     """Recognise a kind that one slot's own values have."""
-    return kind.startswith("value:")
+    return kind.startswith(LISTED)
 
 
 def pattern_kind(type_or_slot: str) -> str:
@@ -187,7 +187,7 @@ class Extractor:
         typed = find_days(utterance, today, self.common) if self._dates else []
         for find in self._units:
             typed += find(utterance)
-        found = self.gazetteer.find(utterance) + typed
+        found = self.gazetteer.find(utterance) + self.gazetteer.find_misspelt(utterance, self.common) + typed
         for find in self._forms:
             found += find(utterance)
         if find_times not in self._units:  # "after 6 pm" counts nothing, although no slot takes the time

@@ -6,13 +6,15 @@ only where a name is expected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from rapidfuzz import fuzz, process
 
 from orchestrator.domain.model import Entity, EntityValue
+from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.extract.found import Found, Reading
+from orchestrator.nlu.extract.misspelling import SHORTEST_MISSPELT, spell
 from orchestrator.nlu.text import Utterance, key_of
 from orchestrator.types import Json
 
@@ -24,6 +26,8 @@ FUZZY_LIMIT_MAIN = 82
 FUZZY_SURE = 90
 """From here on other values are taken without asking, too."""
 LONGEST_CODE = 4
+LISTED = "value:"
+"""Begins the kinds that name one of a slot's own values."""
 
 
 class Gazetteer:
@@ -35,6 +39,7 @@ class Gazetteer:
         self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._canonical: dict[str, set[Json]] = {}
         self._codes: set[str] = set()
+        self._listed: dict[str, Hits] = {}
         self._main: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
@@ -51,6 +56,8 @@ class Gazetteer:
         known[key] = merged
         self._canonical.setdefault(kind, set()).update(values)
         self._names.setdefault(key, {})[kind] = merged
+        if kind.startswith(LISTED) and len(key) >= SHORTEST_MISSPELT and key.isalpha():
+            self._listed.setdefault(key, {})[kind] = merged
         if len(key) <= LONGEST_CODE and all(is_code(value) and key == value.lower() for value in merged):
             self._codes.add(key)
         else:
@@ -74,6 +81,22 @@ class Gazetteer:
                     found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
                     until = last
                     break
+        return found
+
+    def find_misspelt(self, utterance: Utterance, known: Collection[str]) -> list[Found]:
+        """Find words that are nearly one of a slot's own values, as "bussiness" is. `known`: words spelt as meant."""
+        found, was_strange = list[Found](), False
+        for place, word in enumerate(utterance.words):
+            after_strange, was_strange = was_strange, False
+            if not word.isalpha() or word in known or word in self._longest or word in STOP_WORDS:
+                continue
+            was_strange, start, end = True, utterance.starts[place], utterance.ends[place]
+            if after_strange or len(word) < SHORTEST_MISSPELT or not utterance.text[start].islower():
+                continue  # a name may be spelt as it likes: "anna morling"
+            near = spell(word, self._listed)
+            if len(near) == 1:
+                hits = self._listed[near[0]]
+                found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
         return found
 
     def lookup(self, kind: str, text: str) -> tuple[Json, ...]:

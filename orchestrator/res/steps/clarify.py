@@ -75,12 +75,14 @@ class Asking(NamedTuple):
 
 
 async def clarify(response: Response) -> None:
-    """Add the open question, last, and the replies that could answer it.
+    """Add the open question, last, and the replies that could answer it; not where the next turn is about that already.
 
     A question that was asked too often is followed by ways out instead of being asked alone (AM-4).
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.changes.state.ambiguity
+    if context.journal.stopped and context.journal.overtaken:
+        return
     entry = handler.current
     limit = context.world.domain.config.ambiguity.escalation_turns
     question = handler.ask(limit=limit, again=context.changes.asks_again)

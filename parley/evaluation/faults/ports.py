@@ -252,10 +252,15 @@ class MortalLane(MemoryLane):
         super().die()
 
     async def record(
-        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
-    ) -> None:
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
         write = super().record
-        await self._write("journal", lambda: write(lease, turn_id, step, entry))
+        return await self._write("journal", lambda: write(lease, turn_id, step, entry, heard))
 
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         write = super().commit

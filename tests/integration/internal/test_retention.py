@@ -10,7 +10,6 @@ import pytest
 from redis.asyncio import Redis
 
 from orchestrator.adapters.packing import unpack
-from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
@@ -60,35 +59,13 @@ LEFT_OUT = """
     ORDER BY 1"""
 
 
-CLEARED = ("events", "journal", "state_history", "turns", "utterances")
-"""Tables that are cleared by a trigger: each turn adds rows to them, and the check of a key would cost it much."""
-
-
 async def test_every_table_of_a_session_goes_with_it(house: House) -> None:
     """A table that is added without a foreign key would keep what its session left."""
-    left_out = {name for (name,) in await house.execute(LEFT_OUT)}
-    assert left_out - {
-        "internal_claims",  # who is at work, for seconds
-        "internal_runs",  # its sessions need not be there; they are removed by name
-        "sessions",
-    } == set(CLEARED)
-
-    talk, bystander = [await house.session(spoken(1)) for _ in range(2)]
-    for session_id in (talk, bystander):
-        await house.ports.stores.inbox.submit(Submission(session_id, TurnInput(text="hello"), DEFAULT_TENANT))
-    await house.execute(f"""
-        WITH said AS (
-            INSERT INTO utterances (session_id, epoch, seq, tenant_id, turn_id, reply)
-            SELECT session_id, seq + 100, seq, tenant_id, turn_id, 'hello' FROM turns
-            WHERE session_id IN ('{talk}', '{bystander}'))
-        INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, token)
-        SELECT turn_id, 'k', tenant_id, session_id, 'tool', 'done', '', 0 FROM turns
-        WHERE session_id IN ('{talk}', '{bystander}')""")
-    await PostgresHousekeeping(house.ports.stores.database).delete_session(DEFAULT_TENANT, talk)
-    for table in CLEARED:
-        kept = {name for (name,) in await house.execute(f"SELECT session_id FROM {table}")}
-        assert bystander in kept, table
-        assert talk not in kept, table
+    assert await house.execute(LEFT_OUT) == [
+        ("internal_claims",),  # who is at work, for seconds
+        ("internal_runs",),  # its sessions need not be there; they are removed by name
+        ("sessions",),
+    ]
 
 
 async def everything(house: House) -> dict[str, bytes]:
@@ -131,6 +108,27 @@ async def test_a_user_who_is_forgotten_is_nowhere_any_more(house: House) -> None
         for trace in (SECRET, "ann", *sessions):
             assert trace.encode() not in content, f"{trace} is in {name}"
     assert (await house.ports.stores.sessions.get(DEFAULT_TENANT, bystander)).epoch == 1
+
+
+async def test_what_is_forgotten_is_forgotten_in_branches_too(house: House) -> None:
+    """RT-28, ST-4: of a user in all of theirs; of one session in those that go on from it, and in no other."""
+    branch, secret = house.ports.stores.sessions.branch, {"text": SECRET}
+    root = await house.session({**spoken(1), "notes": secret}, user="xavier")
+    first = (await branch(DEFAULT_TENANT, root)).session_id
+    beside = (await branch(DEFAULT_TENANT, root)).session_id
+    deeper = (await branch(DEFAULT_TENANT, first)).session_id
+
+    [record] = await house.run("forget", inputs=({"session_id": first},))
+
+    assert record.closing == {"sessions": 2}
+    left = await house.execute("SELECT session_id FROM sessions WHERE user_id = 'xavier'")
+    assert {name for (name,) in left} == {root, beside}
+    assert not [name for name, content in (await everything(house)).items() if deeper.encode() in content]
+    [record] = await house.run("forget", inputs=({"user_id": "xavier"},))
+    assert record.closing == {"sessions": 2}
+    for name, content in (await everything(house)).items():
+        for trace in (SECRET, "xavier", root, beside):
+            assert trace.encode() not in content, f"{trace} is in {name}"
 
 
 @pytest.mark.timeout(3600)

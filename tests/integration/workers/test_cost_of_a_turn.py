@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded import Stores
 
 BOUNDS = {
-    CALLS: 2_850,
+    CALLS: 2_600,
     "JSON decoded": 5,
     "JSON encoded": 30,
     "statements": 5.5,

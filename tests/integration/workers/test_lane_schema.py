@@ -143,6 +143,11 @@ async def test_only_what_may_be_done_again_is_not_waited_for(empty_database_url:
                 return await transaction.fetch_one(HURRIED, {}) == ("on",)
 
         await PostgresSessions(database).create(DEFAULT_TENANT, "travel", session_id=SessionId("s"))
+        turn = (
+            "INSERT INTO turns (turn_id, session_id, tenant_id, seq, kind, form) "
+            "VALUES ('t', 's', 'default', 1, 'user', 'text')"
+        )
+        await database.fetch_all(turn, {})
         assert not await waits("record_step", **step, key="search", status="finished")
         assert await waits("record_step", **step, key="book", status="started")
         assert await waits("record_step", **step, key="book", status="finished")

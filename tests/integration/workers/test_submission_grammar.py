@@ -71,6 +71,7 @@ CASES: dict[str, tuple[Fields, Verdict]] = {
     "deep enough": ({"action": {"name": "choose", "payload": nested(60)}}, ACCEPTED),
     "key": ({"text": "Hello", "idempotency_key": "k" * 255}, ACCEPTED),
     "sequence and rule": ({"text": "Hello", "sequence": 1, "if_busy": "reject"}, ACCEPTED),
+    "to be understood": ({"text": "Hello", "if_busy": "understand"}, ACCEPTED),
     "spoken": ({"text": "Hello", "form": "speech"}, ACCEPTED),
     "nothing": ({}, wrong("body", "give either text or action")),
     "both": ({"text": "a", "action": {"name": "b"}}, wrong("body", "give either text or action")),
@@ -110,7 +111,9 @@ CASES: dict[str, tuple[Fields, Verdict]] = {
     ),
     "rule": (
         {"text": "a", "if_busy": "hurry"},
-        wrong("if_busy", "Input should be 'enqueue', 'reject', 'interrupt', 'rollback' or 'merge'"),
+        wrong(
+            "if_busy", "Input should be 'enqueue', 'reject', 'interrupt', 'rollback', 'merge' or 'understand'"
+        ),
     ),
     "form": (
         {"text": "a", "form": "smoke"},

@@ -201,6 +201,19 @@ async def test_a_session_joins_after_a_quiet_time(redis_url: str, monkeypatch: p
     await redis.aclose()
 
 
+async def test_publishing_goes_on_where_its_connection_was_closed(redis: Redis, redis_url: str) -> None:
+    """The one that is kept for it is looked at before it is used: nothing is lost with it."""
+    live = RedisEvents(redis)
+    async with live.listen(A) as events, connect(redis_url) as other:
+        await live.publish(A, (_answer(A, 1),))
+        await other.execute_command("CLIENT", "KILL", "TYPE", "normal")
+        await asyncio.sleep(0.1)
+        await live.publish(A, (_answer(A, 2),))
+        assert [await anext(events), await anext(events)] == [_answer(A, 1), _answer(A, 2)]
+    await live.close()
+    assert live.failures == 0
+
+
 async def test_publishing_without_redis_is_counted_and_goes_on() -> None:
     async with connect(NOBODY) as nowhere:
         live = RedisEvents(nowhere)

@@ -185,12 +185,18 @@ class LastToKnow(MemoryLane):
         self.recorded = asyncio.Event()
 
     async def record(
-        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
-    ) -> None:
-        await super().record(lease, turn_id, step, entry)
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
+        written = await super().record(lease, turn_id, step, entry, heard)
         if step.status is StepStatus.FINISHED and entry is not None and not self.recorded.is_set():
             self.recorded.set()
             await asyncio.Event().wait()
+        return written
 
 
 async def test_what_the_ledger_knows_is_not_in_doubt_when_a_turn_is_stopped() -> None:

@@ -106,6 +106,28 @@ async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path:
             )
 
 
+async def test_only_operators_read_replays(tmp_path: Path) -> None:
+    report = {"replay": "20260102-100000", "domain": "travel", "differing": 1, "different": [{"said": "yes"}]}
+    place = tmp_path / "travel" / "replays"
+    place.mkdir(parents=True)
+    (place / "20260102-100000.json").write_text(json.dumps(report))
+    async with guarded_house() as house:
+        operator = await house.key(operator=True)
+        house.app.state.dependencies = replace(
+            house.app.state.dependencies,
+            operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path),
+        )
+        path = "/v1/replays/travel/20260102-100000"
+        assert (await house.ask(None, "GET", path)).status_code == 401
+        assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
+        listed = (await house.ask(operator, "GET", "/v1/replays?domain=travel")).json()
+        assert listed == [{name: one for name, one in report.items() if name != "different"}]
+        assert (await house.ask(operator, "GET", "/v1/replays?domain=analytics")).json() == []
+        assert (await house.ask(operator, "GET", path)).json() == report
+        assert (await house.ask(operator, "GET", "/v1/replays/travel/20990101-000000")).status_code == 404
+        assert (await house.ask(operator, "GET", "/v1/evaluations")).json() == []
+
+
 async def test_the_folder_of_evaluations_is_a_setting(tmp_path: Path) -> None:
     settings = read_settings(**NO_STORES, PARLEY_EVALUATIONS_FOLDER=str(tmp_path))
     async with open_dependencies(settings) as dependencies:

@@ -59,6 +59,32 @@ def test_a_misspelt_name_is_repaired() -> None:
     assert values(understand("book a flight from Oslo to Lisbn"))["destination"] == "LIS"
 
 
+@pytest.mark.parametrize(
+    ("said", "kinds"),
+    [
+        ("in bussiness class", ["value:cabin"]),
+        ("in the mornig or economi", ["value:part", "value:cabin"]),
+        ("for my businessman", []),  # three letters away
+        ("the Mornig show", []),  # a name may be spelt as it likes
+        ("for anna morling", []),  # and in small letters is known by its first part
+        ("with windows", []),  # more of one is no slip
+        ("a moaning child", []),  # the examples have that word
+        ("an aislle", []),  # too short to be told from other words
+        ("the rivery", []),  # as near to one value as to another
+    ],
+)
+def test_what_is_nearly_a_slots_own_value_is_that_value(said: str, kinds: list[str]) -> None:
+    """IR-6: it was passed over, and the default taken."""
+    own = {
+        "cabin": SlotSpec("cabin", "category", values=("business", "economy")),
+        "part": SlotSpec("part", "category", values=("morning", "evening")),
+        "seat": SlotSpec("seat", "category", values=("window", "aisle", "rivers", "rivert")),
+    }
+    fly = FlowSpec(Dact("fly"), "02B", "Fly", Family.TRANSFORM, slots=own)
+    found = Extractor([fly], {}, frozenset({"moaning"})).find(tokenize(said), TODAY)
+    assert [one.kind for one in found if one.kind.startswith("value:")] == kinds
+
+
 def test_accents_do_not_matter() -> None:
     assert values(understand("book a flight from Oslo to Sao Paulo"))["destination"] == "GRU"
 

@@ -127,6 +127,12 @@ export class Api {
   rollBack(id, epoch) {
     return this.post(`/v1/sessions/${seg(id)}/rollback`, { epoch });
   }
+  branch(id, epoch, name) {
+    return this.post(`/v1/sessions/${seg(id)}/branch`, { epoch, session_id: name });
+  }
+  compare(id, other) {
+    return this.get(`/v1/sessions/${seg(id)}/compare?with=${seg(other)}`);
+  }
   plan(id) {
     return this.get(`/v1/sessions/${seg(id)}/plan`);
   }
@@ -166,6 +172,12 @@ export class Api {
   }
   evaluation(domain, run) {
     return this.get(`/v1/evaluations/${seg(domain)}/${seg(run)}`);
+  }
+  replays(domain) {
+    return this.get(`/v1/replays?domain=${seg(domain)}`);
+  }
+  replayReport(domain, replay) {
+    return this.get(`/v1/replays/${seg(domain)}/${seg(replay)}`);
   }
   runs(id) {
     return this.get(`/v1/runs?session_id=${seg(id)}&limit=200`);

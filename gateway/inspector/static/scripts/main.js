@@ -1,7 +1,7 @@
 // Puts the page together: which session is open, what keys do, what is asked of the gateway.
 
 import "./trusted.js";
-import { Api } from "./api.js";
+import { Api, makeKey } from "./api.js";
 import { Chat } from "./chat.js";
 import { Composer } from "./composer.js";
 import { askForKey, askForSession, confirm, notify, showHelp } from "./dialogs.js";
@@ -140,7 +140,7 @@ class Page {
     byId("app").dataset.session = session?.id ?? "";
     document.title = title === undefined ? "Parley" : `${title} · Parley`;
     byId("session-title").textContent = title ?? "No session";
-    byId("session-facts").textContent = record ? [record.title ? session.id : null, humanize(record.domain), `epoch ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null].filter(Boolean).join(" · ") : "";
+    byId("session-facts").textContent = record ? [record.title ? session.id : null, humanize(record.domain), `epoch ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null, record.parent ? `branch of ${record.parent}` : null].filter(Boolean).join(" · ") : "";
     byId("session-actions").hidden = session === null;
     byId("close-session").disabled = record?.status === "closed";
     byId("empty").hidden = !empty;
@@ -243,6 +243,16 @@ class Page {
     await this.showEpoch(null);
     session.refreshSoon();
     notify(`The session is as it was after epoch ${epoch}; that is epoch ${record.epoch} now.`);
+  }
+
+  /** Make a session that goes on from an epoch of this one, and open it. */
+  async branch(epoch) {
+    const { session } = this;
+    const made = await this.attempt(() => this.api.branch(session.id, epoch, `session_${makeKey()}`));
+    if (made === undefined) return;
+    this.go(made.session_id);
+    this.sidebar.renew();
+    notify(`This session goes on from epoch ${epoch} of the other one.`);
   }
 
   refresh(panel) {

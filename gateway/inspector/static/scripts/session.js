@@ -48,7 +48,8 @@ export class Session extends EventTarget {
 
   /** Every turn of the session with what was said in it. */
   async readTurns() {
-    const [turns, history, ratings] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id)]);
+    const [own, history, ratings, inherited] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id), this.inherit(this.record)]);
+    const turns = [...inherited, ...own];
     for (const turn of turns.sort((one, other) => one.seq - other.seq)) {
       const entry = this.ensure(turn.turn_id);
       entry.turn = turn;
@@ -63,6 +64,18 @@ export class Session extends EventTarget {
       if (entry !== undefined) entry.feedback = one.rating;
     }
     this.tell("turns");
+  }
+
+  /** The turns of those that a branch goes on from, as far as they are still there. */
+  async inherit({ parent, parent_epoch: until }) {
+    if (!parent) return [];
+    try {
+      const [record, turns] = await Promise.all([this.api.session(parent), this.api.turns(parent)]);
+      return [...(await this.inherit(record)), ...turns].filter((turn) => turn.epoch !== null && turn.epoch <= until);
+    } catch (problem) {
+      if (problem.status !== 404) throw problem;
+      return [];
+    }
   }
 
   /** Take from the history when turns came, and what was chosen where nothing was written. */

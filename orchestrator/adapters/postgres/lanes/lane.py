@@ -18,10 +18,11 @@ from orchestrator.adapters.postgres.rows.states import KnownStates, write_whole
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
 from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
+from orchestrator.adapters.postgres.turns.interjections import answer_beside, said_meanwhile
 from orchestrator.errors import LaneLost
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry
-from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
+from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
@@ -207,8 +208,13 @@ class PostgresLane:
         await self._database.fetch_all(statement("release_lane"), arguments)
 
     async def record(
-        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
-    ) -> None:
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
         arguments = {
             "session_id": lease.session_id,
             "tenant_id": lease.tenant_id,
@@ -234,9 +240,18 @@ class PostgresLane:
                 "slots": orjson.dumps(entry.slots).decode(),
                 "effect_status": entry.status.value,
                 "effect_result": orjson.dumps(entry.result).decode(),
+                "heard": heard,
             }
-        if await self._database.fetch_one(statement(name), arguments) is None:
+        row = await self._database.fetch_one(statement(name), arguments)
+        if row is None:
             raise self._lost(lease)
+        return row[0] is not False
+
+    async def said_meanwhile(self, lease: Lease) -> Said:
+        return await said_meanwhile(self._database, lease)
+
+    async def answer_beside(self, lease: Lease, turn_id: TurnId, commit: TurnCommit) -> bool:
+        return await answer_beside(self._database, lease, turn_id, commit)
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
         return await find_effect(self._database, lease.session_id, effect)
@@ -258,7 +273,7 @@ class PostgresLane:
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         rows, _ = await self._held.renew()
-        return [(session_id, turn_id) for session_id, turn_id, cancelled in rows if cancelled]
+        return [(session_id, turn_id) for session_id, turn_id, called in rows if called]
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
         named = await reap_dead(self._database)

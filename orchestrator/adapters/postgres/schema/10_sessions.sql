@@ -7,7 +7,7 @@
 -- A column `bytea` holds JSON that is packed (`adapters/packing.py`): what no statement looks into.
 --
 -- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
--- that the check of them writes nothing; of tables that each turn adds to, by a trigger (`65_leaving.sql`).
+-- that the check of them writes no more than the server's note of a lock.
 
 CREATE TABLE sessions (
     session_id text PRIMARY KEY,
@@ -30,6 +30,7 @@ CREATE TABLE lanes (
     tenant_id   text NOT NULL,
     if_busy     text NOT NULL DEFAULT 'enqueue',
     closed      boolean NOT NULL DEFAULT false,
+    said_seq    bigint,                         -- the last turn that was sent by `understand` while another was unfinished
     has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that lanes without one pay nothing
     check_at    timestamptz,                    -- when the sweep visits it next; null: nothing to look for.
                                                 -- Cleared lazily, so that updates of a busy lane touch no index
@@ -65,7 +66,7 @@ CREATE TABLE states (
 COMMENT ON TABLE states IS 'The working state: whole at an epoch now and then, since when `state_history` has its diffs.';
 
 CREATE TABLE state_history (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     tenant_id  text NOT NULL,
     diff       bytea NOT NULL,
@@ -76,7 +77,7 @@ CREATE TABLE state_history (
 COMMENT ON TABLE state_history IS 'What each epoch changed; a full copy at the first epoch and at distances.';
 
 CREATE TABLE utterances (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     seq        bigint NOT NULL,
     tenant_id  text NOT NULL,
@@ -86,7 +87,7 @@ CREATE TABLE utterances (
     content    text,
     reply      text NOT NULL, -- what the assistant said to it
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (session_id, epoch)
+    PRIMARY KEY (session_id, epoch, seq) -- what is answered beside a turn has the epoch before it
 );
 COMMENT ON TABLE utterances IS 'What the user and the assistant said, a row a turn.';
 

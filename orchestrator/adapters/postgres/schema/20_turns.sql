@@ -2,7 +2,7 @@
 
 CREATE TABLE turns (
     turn_id             text PRIMARY KEY,
-    session_id          text NOT NULL,
+    session_id          text NOT NULL REFERENCES lanes ON DELETE CASCADE,
     tenant_id           text NOT NULL,
     seq                 bigint NOT NULL,
     client_sequence     bigint,
@@ -13,6 +13,7 @@ CREATE TABLE turns (
     action              json,
     merged_into         text,
     merges              integer NOT NULL DEFAULT 0,
+    interjects          boolean,                        -- it was sent by `understand` while another was unfinished
     forget              boolean NOT NULL DEFAULT false, -- leave no trace if it ends cancelled and without effects (`rollback`)
     cancel_requested_at timestamptz,
     accepted_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -40,7 +41,7 @@ CREATE INDEX turns_merged_into_idx ON turns (merged_into) WHERE merged_into IS N
 CREATE INDEX turns_quarantined_at_idx ON turns (tenant_id, quarantined_at) WHERE quarantined_at IS NOT NULL;
 
 CREATE TABLE journal (
-    turn_id      text,
+    turn_id      text REFERENCES turns ON DELETE CASCADE,
     key          text,
     tenant_id    text NOT NULL,
     session_id   text NOT NULL,
@@ -101,7 +102,7 @@ COMMENT ON TABLE approvals IS 'Questions for approval of one call each, and who 
 CREATE INDEX approvals_session_id_idx ON approvals (session_id);
 
 CREATE TABLE events (
-    session_id text,
+    session_id text REFERENCES lanes ON DELETE CASCADE,
     number     bigint,   -- of the last one in the row
     tenant_id  text NOT NULL,
     turn_id    text,

@@ -3,11 +3,15 @@
 -- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result, duration_ms, as in
 --            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
 --            effect_status, effect_result
--- Effect:    one row when the lease is still this one; none otherwise, and nothing was written.
-WITH lane AS (
-    SELECT session_id FROM lanes
+--            heard: of the last turn whose words this one knows; null: it needs to know none
+-- Effect:    one row when the lease is still this one, false where more was said meanwhile: then nothing was written,
+--            nor where there is no row.
+WITH held AS (
+    SELECT session_id, coalesce(said_seq <= %(heard)s::bigint, true) AS is_heard FROM lanes
     WHERE session_id = %(session_id)s AND lease_token = %(token)s AND epoch = %(epoch)s
     FOR SHARE
+), lane AS (
+    SELECT session_id FROM held WHERE is_heard
 ), step AS (
     INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, result, duration_ms, token)
     SELECT %(turn_id)s, %(key)s, %(tenant_id)s, session_id, %(kind)s, %(status)s, %(request_hash)s,
@@ -16,14 +20,15 @@ WITH lane AS (
     ON CONFLICT (turn_id, key) DO UPDATE
     SET status = excluded.status, result = excluded.result, request_hash = excluded.request_hash,
         duration_ms = excluded.duration_ms, token = excluded.token
+), entry AS (
+    INSERT INTO effects (session_id, fingerprint, tenant_id, turn_id, step_key, idempotency_key, flow_id, tool_id,
+                         arguments, slots, status, result)
+    SELECT session_id, %(fingerprint)s, %(tenant_id)s, %(turn_id)s, %(key)s, %(idempotency_key)s, %(flow_id)s,
+           %(tool_id)s, %(arguments)s::jsonb, %(slots)s::jsonb, %(effect_status)s, %(effect_result)s::json
+    FROM lane
+    ON CONFLICT (session_id, fingerprint) DO UPDATE
+    SET turn_id = excluded.turn_id, step_key = excluded.step_key, idempotency_key = excluded.idempotency_key,
+        flow_id = excluded.flow_id, arguments = excluded.arguments, slots = excluded.slots,
+        status = excluded.status, result = excluded.result, at = clock_timestamp(), of_session = NULL
 )
-INSERT INTO effects (session_id, fingerprint, tenant_id, turn_id, step_key, idempotency_key, flow_id, tool_id,
-                     arguments, slots, status, result)
-SELECT session_id, %(fingerprint)s, %(tenant_id)s, %(turn_id)s, %(key)s, %(idempotency_key)s, %(flow_id)s,
-       %(tool_id)s, %(arguments)s::jsonb, %(slots)s::jsonb, %(effect_status)s, %(effect_result)s::json
-FROM lane
-ON CONFLICT (session_id, fingerprint) DO UPDATE
-SET turn_id = excluded.turn_id, step_key = excluded.step_key, idempotency_key = excluded.idempotency_key,
-    flow_id = excluded.flow_id, arguments = excluded.arguments, slots = excluded.slots,
-    status = excluded.status, result = excluded.result, at = clock_timestamp(), of_session = NULL
-RETURNING fingerprint
+SELECT is_heard FROM held

@@ -15,7 +15,7 @@ SELECT
     (SELECT coalesce(json_agg(content), '[]')
      FROM (SELECT content FROM utterances
            WHERE session_id = %(session_id)s AND tenant_id = %(tenant_id)s AND role = 'user' AND form = 'text'
-           ORDER BY epoch DESC LIMIT %(most)s) AS said),
+           ORDER BY epoch DESC, seq DESC LIMIT %(most)s) AS said),
     ARRAY(SELECT body FROM frames
           WHERE session_id = %(session_id)s AND tenant_id = %(tenant_id)s
           ORDER BY at DESC LIMIT %(most)s)

@@ -141,7 +141,8 @@ class PostgresInbox:
         target = find_mergeable(waiting, submission) if rule is IfBusy.MERGE else None
         if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
             await _ask_to_stop(connection, of_users[0].turn_id, forget=rule is IfBusy.ROLLBACK)
-        await _insert_turn(connection, lane, submission, turn_id, target)
+        interjects = rule is IfBusy.UNDERSTAND and bool(of_users)
+        await _insert_turn(connection, lane, submission, turn_id, target, interjects=interjects)
         note_accepted(turn_id, submission.session_id)
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 
@@ -256,8 +257,10 @@ async def _insert_turn(
     submission: Submission,
     turn_id: TurnId,
     target: TurnRecord | None,
+    *,
+    interjects: bool,
 ) -> None:
-    """Insert at the end of the queue, or as merged into the last waiting turn."""
+    """Insert at the end of the queue, or as merged into the last waiting turn; `interjects`: it is to be heard."""
     given = submission.input
     await connection.execute(
         insert(turns).values(
@@ -272,8 +275,12 @@ async def _insert_turn(
             text=given.text,
             action=given.action,
             merged_into=None if target is None else target.turn_id,
+            interjects=interjects or None,
         )
     )
+    if interjects:
+        said = update(lanes).where(lanes.c.session_id == lane.session_id).values(said_seq=lane.next_seq)
+        await connection.execute(said)
     if target is not None:
         await connection.execute(
             update(turns)
@@ -295,6 +302,7 @@ async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[An
             error=None,
             result=None,
             merges=0,
+            interjects=None,
             cancel_requested_at=None,
             deadline_at=None,
             finished_at=None,

@@ -33,7 +33,8 @@ class Mailroom(Service):
     async def list_salaries(self) -> JsonObject:
         return {"rows": []}
 
-    async def count_letters(self) -> JsonObject:
+    async def count_letters(self, *, call: ToolCall) -> JsonObject:
+        await post("letters", session=call.session_id)
         return {"waiting": 2}
 
     async def send(self, *, recipient: str) -> JsonObject:
@@ -43,9 +44,9 @@ class Mailroom(Service):
         return {"recalled": bool(mail_id)}
 
     async def print_label(self, *, recipient: str, call: ToolCall) -> JsonObject:
-        await post("label", session=call.session_id)
+        await post("label", session=call.session_id, recipient=recipient)
         return {"label": recipient}
 
     async def send_parcel(self, *, recipient: str, call: ToolCall) -> JsonObject:
-        await post("parcel", session=call.session_id)
+        await post("parcel", session=call.session_id, recipient=recipient)
         return {"parcel_id": f"P-{recipient}"}

@@ -1,0 +1,57 @@
+// Branches of a session: where it comes from, its relatives, and two of them side by side.
+
+import { button, h } from "../dom.js";
+import { fold, nothing, section } from "./common.js";
+
+const chosen = { session: null, other: null, found: null };
+
+/** The sessions that began where this one did. */
+export async function load({ session }) {
+  if (chosen.session !== session.id) Object.assign(chosen, { session: session.id, other: null, found: null });
+  const rootOf = (record) => record.root ?? record.session_id;
+  const known = await session.api.sessions();
+  return known.filter((one) => one.session_id !== session.id && rootOf(one) === rootOf(session.record));
+}
+
+export function render({ data, session, page, redraw }) {
+  if (!data?.length) return null;
+  const { parent, parent_epoch: since } = session.record;
+  const compare = async () => {
+    const other = chosen.other ?? data[0].session_id;
+    const found = await page.attempt(() => session.api.compare(session.id, other));
+    if (chosen.session === session.id) chosen.found = found ?? null; // else another session was opened meanwhile
+    redraw();
+  };
+  const select = h("select", { "aria-label": "Branch to compare with", "data-key": "branches:other", on: { change: (event) => { chosen.other = event.target.value; } } },
+    data.map((one) => h("option", { value: one.session_id, selected: one.session_id === chosen.other }, `${one.title ?? "Nothing said"} · ${one.session_id} · epoch ${one.epoch}`)));
+  return section("Branches",
+    parent ? h("p", { class: "quote" }, `This session goes on from epoch ${since} of ${parent}. `, button("Open it", () => page.go(parent), { "data-key": "branches:parent" })) : null,
+    h("div", { class: "filter" }, select, button("Compare", compare, { "data-key": "branches:compare" })),
+    chosen.found === null ? null : showComparison(chosen.found));
+}
+
+function showComparison(found) {
+  const { common } = found;
+  return [
+    h("p", {}, common ? `Both are the same up to epoch ${common.epoch} of ${common.session_id}.` : "They share nothing."),
+    found.turns.length ? h("ol", { class: "entries" }, found.turns.map((pair, at) => showPair(pair, at))) : nothing("Nothing was said since."),
+    ["left", "right"].map((side) => found.effects[side].length ? fold(`Effects that only ${found[side]} knows of`, found.effects[side], `branches:effects:${side}`) : null),
+  ];
+}
+
+function showPair({ left, right, differs }, at) {
+  return h("li", { class: "entry" },
+    h("header", {}, h("h4", {}, differs.length ? `Different: ${differs.join(", ")}` : "Alike")),
+    showTurn("Here", left, `branches:${at}:here`),
+    showTurn("There", right, `branches:${at}:there`));
+}
+
+function showTurn(where, turn, key) {
+  if (turn === null) return h("p", { class: "quote" }, `${where}: no turn`);
+  const calls = turn.tools.map((call) => call.tool_id).join(", ");
+  return [
+    h("p", {}, h("strong", {}, `${where}: `), turn.said ?? ""),
+    h("p", { class: "quote" }, turn.reply ?? ""),
+    fold(calls ? `Flows, and calls of ${calls}` : "Flows; nothing was called", { flows: turn.flows, completed: turn.completed, tools: turn.tools }, key),
+  ];
+}

@@ -1,0 +1,86 @@
+"""What a message means for the turn at work, by System 1 alone, and the answer to a question beside it (RT-5)."""
+
+from dataclasses import replace
+
+from orchestrator.agent.messages.cancellation import find_meant
+from orchestrator.agent.messages.correction import find_corrected
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.steps.dispatch import dispatch
+from orchestrator.agent.steps.load import load
+from orchestrator.agent.steps.record import record
+from orchestrator.agent.steps.understand import read_action
+from orchestrator.context import TurnLog
+from orchestrator.dialogue.understanding import Digression, MessageKind, Understanding
+from orchestrator.errors import InvalidInput
+from orchestrator.runtime.journal import Journal, Meaning
+from orchestrator.telemetry import drop_signal
+from orchestrator.turns.lease import TurnCommit, Work
+from orchestrator.turns.turn import TurnKind
+
+
+async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning | TurnCommit:
+    """Read a message against what a turn is doing; that turn is left as it is. A commit answers a question."""
+    state, given = turn.changes.state, said.input
+    context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))
+    try:
+        if given.action is not None:
+            understood = modules.nlu.react(read_action(given.action), state, context)
+        else:
+            understood = await modules.nlu.think(context.text, state, context, only_sure=True)
+    except InvalidInput:
+        return Meaning.WAITS
+    match understood.kind:
+        case _ if understood.rejection is not None:
+            return Meaning.WAITS
+        case MessageKind.DIGRESSION if understood.digression is not Digression.PERSON:
+            return await _answer(turn, said, understood, modules)
+        case MessageKind.CHITCHAT:
+            return Meaning.NOTHING
+        case MessageKind.DENIAL if _was_agreed_to(turn):
+            return Meaning.TAKES_BACK
+        case _ if _concerns(turn, understood):
+            return Meaning.STOPS
+        case _:
+            return Meaning.WAITS
+
+
+def _was_agreed_to(turn: RunningTurn) -> bool:
+    return turn.understanding is not None and turn.understanding.kind is MessageKind.CONFIRMATION
+
+
+def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
+    """Say whether a message changes or gives up the task that the turn is at.
+
+    Before the turn's own message is understood, only a cancellation can be, where nothing else is open.
+    """
+    state = turn.changes.state
+    if turn.understanding is None and turn.work.input.kind is TurnKind.USER:
+        return understood.kind is MessageKind.CANCELLATION and not state.stack.live()
+    active = state.stack.active
+    if active is None or not (turn.carry_on or turn.understanding is None):
+        return False
+    task = {active.flow_id, state.stack.root(active).flow_id}
+    match understood.kind:
+        case MessageKind.CANCELLATION:
+            return find_meant(turn, understood.target).flow_id in task
+        case MessageKind.CORRECTION:
+            flow = find_corrected(turn, understood)
+            return flow is not None and flow.flow_id in task
+        case MessageKind.SLOT_VALUE | MessageKind.PLAN_CHANGE:
+            return True
+        case _:
+            return False
+
+
+async def _answer(turn: RunningTurn, said: Work, understood: Understanding, modules: Modules) -> TurnCommit:
+    """Answer a question from a copy of the state as the turn has it now; no tool and no model is asked."""
+    lease = replace(turn.lease, epoch=turn.lease.epoch + 1, state=turn.changes.state.peek(), work=said)
+    journal = Journal(turn.context.journal.lane, lease, said)
+    journal.stopped = True
+    beside = load(lease, said, journal, modules, turn.phases)
+    beside.understanding = understood
+    await dispatch(beside, modules)
+    beside.answer = await modules.res.respond(beside.context)
+    commit = record(beside, modules)
+    return replace(commit, result={**commit.result, "epoch": turn.lease.epoch})

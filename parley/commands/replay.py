@@ -1,0 +1,73 @@
+"""`parley replay`: decide finished conversations once more, and show what would come out otherwise."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.errors import InvalidInput
+from orchestrator.types import SessionId
+from parley.commands.options import DEFAULT_DATA_DIR, DataDir
+from parley.commands.stores import open_some_database
+from parley.data_folder import EVALUATIONS
+from parley.output import print_json, progress, say
+
+app = typer.Typer()
+
+
+@app.command("replay")
+def replay_sessions(
+    sessions: Annotated[list[str] | None, typer.Argument(metavar="[SESSION]...", show_default=False)] = None,
+    last: Annotated[int, typer.Option(min=1, help="Without SESSION: so many that were active last.")] = 100,
+    of: Annotated[str | None, typer.Option(help="The domain of those; else the name of --domain.")] = None,
+    tenant: Annotated[str | None, typer.Option(help="The tenant of those; else all.")] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="Decide by this domain, name or folder; else by their own.")
+    ] = None,
+    prompt: Annotated[str | None, typer.Option(metavar="ID@VERSION", help="Ask by this prompt.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Ask this model anew; else its answers of then serve.")
+    ] = None,
+    since: Annotated[int, typer.Option("--from", min=1, metavar="EPOCH", help="Begin with this epoch.")] = 1,
+    allow: Annotated[
+        Path | None, typer.Option(help="What may come out otherwise: SESSION, or SESSION EPOCH, a line.")
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None, typer.Option(help="End with 1 for these changes only: calls, slots, answer …")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, help="How many work side by side.")] = os.cpu_count() or 1,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Decide finished conversations once more.
+
+    Each turn is decided by its state, clock and journal of then. Nothing is written and no tool is called. What would
+    come out otherwise is shown turn by turn and kept for the inspector; the command ends with 1 when there is
+    something that is not allowed.
+    """
+    from parley.replay.comparing import ASPECTS  # noqa: PLC0415  # slow to import
+    from parley.replay.report import count_forbidden, keep, read_allowed, sum_up, tell  # noqa: PLC0415
+    from parley.replay.running import Wanted, replay  # noqa: PLC0415
+
+    if unknown := sorted(set(fail_on or ()) - set(ASPECTS)):
+        raise InvalidInput(
+            f"There is no aspect {unknown[0]}; there are {', '.join(ASPECTS)}.", field="fail_on"
+        )
+    allowed = read_allowed(allow)
+    if not sessions and of is None:
+        of = Path(domain).expanduser().resolve().name if domain else None
+    named = tuple(SessionId(one) for one in sessions or ())
+    wanted = Wanted(named, last, of, tenant, domain, prompt, model, since)
+    with open_some_database(data_dir) as url, progress("sessions") as counted:
+        recorded, done, seconds = replay(url, wanted, processes=processes, counted=counted)
+    report = sum_up(recorded, wanted, done, seconds, allowed)
+    path = keep(report, data_dir / EVALUATIONS)
+    if json:
+        print_json({**report, "report": str(path)})
+    else:
+        print("\n".join(tell(report)))
+        say(f"Kept as {path}")
+    if forbidden := count_forbidden(report, fail_on or ()):
+        say(f"{forbidden} turns came out otherwise that may not.")
+        raise typer.Exit(1)

@@ -1,0 +1,111 @@
+"""Compares what a turn decides now with what it decided then, modulo the identifiers that are made anew."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Final
+
+import orjson
+
+from orchestrator.runtime.journal import TOOL
+from orchestrator.telemetry import SignalType
+from orchestrator.turns.recording import RecordedTurn
+from orchestrator.types import Json, JsonObject, is_list, is_object
+from parley.replay.sandbox import Replayed
+
+CALLS: Final = "calls"
+ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display", "system")
+"""What is compared: the message's kind and likeliest flow; the stack with what has ended; values; tools with their
+arguments; questions to models; words and the open question; what is shown beside them; turns of the system.
+"""
+
+_IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
+"""Names of what a turn makes, and fingerprints of calls, which are made of those."""
+
+
+def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
+    """List the aspects in which they differ, with the places in each: what was there then, and what is now."""
+    then, now = _decided(turn.result, turn.signals), _decided(replayed.commit.result, replayed.commit.signals)
+    tools = [request for key, request in replayed.missed if key.startswith(TOOL)]
+    if CALLS in now:
+        now[CALLS] += [{**request, "status": "not made"} for request in tools]
+    then["models"], now["models"] = _models(turn, replayed)
+    found: JsonObject = {}
+    for name in ASPECTS:
+        written, rewritten = _write(then.get(name)), _write(now.get(name))
+        if written != rewritten and (places := [*_places(orjson.loads(written), orjson.loads(rewritten))]):
+            found[name] = places
+    return found
+
+
+def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
+    """Find the innermost places in which two values differ."""
+    if is_object(then) and is_object(now):
+        for name in dict.fromkeys((*then, *now)):
+            yield from _places(then.get(name), now.get(name), f"{at}.{name}".lstrip("."))
+    elif is_list(then) and is_list(now):
+        for place, (one, other) in enumerate(zip_longest(then, now), start=1):
+            yield from _places(one, other, f"{at}.{place}".lstrip("."))
+    elif then != now:
+        yield {"at": at, "then": then, "now": now}
+
+
+def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
+    """Pick out of a turn's result what was decided."""
+    if "flows" not in result:
+        return {"system": {name: one for name, one in result.items() if name not in {"seq", "epoch"}}}
+    question = result["ambiguity"] or {}
+    return {
+        "kind": [
+            [one["payload"]["kind"], *(flow["dact"] for flow in one["payload"]["flows"][:1])]
+            for one in signals
+            if one["type"] == SignalType.PREDICTION.value
+        ],
+        "flows": {
+            "open": [[flow["dact"], flow["state"], flow["reason"]] for flow in result["flows"]],
+            "completed": result["completed"],
+        },
+        "slots": [[flow["dact"], flow["slots"]] for flow in result["flows"]],
+        CALLS: [*result["tools"]],
+        "answer": {"reply": result["reply"], "asks": [question.get("level"), question.get("slot")]},
+        "display": [result["frame"], result["earlier_frames"], result["actions"], result["interaction"]],
+    }
+
+
+def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
+    """The questions to models that were asked only then, and those that would be only now: prompt and digest.
+
+    What failed then is not recorded, so it is none of the latter.
+    """
+    failed = Counter(
+        one["payload"]["prompt_id"]
+        for one in turn.signals
+        if one["type"] == SignalType.MODEL_CALL.value and one["payload"]["outcome"] != "answered"
+    )
+    now: list[Json] = []
+    for key, _ in replayed.missed:
+        _, prompt_id, *_ = key.split(":")
+        if key.startswith(TOOL):
+            continue
+        if failed[prompt_id]:
+            failed[prompt_id] -= 1
+        else:
+            now.append(_name_question(key))
+    return [_name_question(step.key) for step in replayed.unused if step.kind != TOOL], now
+
+
+def _name_question(key: str) -> str:
+    _, prompt_id, digest, *_ = key.split(":")
+    return f"{prompt_id} {digest[:8]}"
+
+
+def _write(decided: Json) -> bytes:
+    """Write it with identifiers numbered in their order."""
+    names: dict[bytes, bytes] = {}
+
+    def number(found: re.Match[bytes]) -> bytes:
+        name = found[0]
+        return names.setdefault(name, b"%s%d" % (found[1] or b"", len(names) + 1))
+
+    return _IDENTIFIER.sub(number, orjson.dumps(decided, option=orjson.OPT_SORT_KEYS))

@@ -1,0 +1,117 @@
+"""Sums a replay up as it is kept, told and held to what may differ."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from orchestrator.errors import InvalidInput
+from orchestrator.types import Json, JsonObject
+from parley.replay.comparing import ASPECTS
+from parley.replay.running import Wanted
+
+REPLAYS: Final = "replays"
+"""Within a domain's evaluations."""
+MOST_KEPT: Final = 1000
+"""Turns that came out otherwise, of which all is kept; the others are counted."""
+MOST_TOLD: Final = 50
+_LONGEST: Final = 160
+
+
+def sum_up(
+    domain: str, wanted: Wanted, sessions: Sequence[JsonObject], seconds: float, allowed: Collection[str] = ()
+) -> JsonObject:
+    """Write the report of a replay. `allowed`: see `read_allowed`."""
+    made = datetime.now(UTC)
+    left_out, not_made, changed = Counter[str](), Counter[str](), Counter[str]()
+    different: list[JsonObject] = []
+    for one in sessions:
+        left_out.update(one["left_out"])
+        not_made.update(one["not_made"])
+        for turn in one["different"]:
+            changed.update(turn["changes"].keys())
+            names = {one["session"], f"{one['session']} {turn['epoch']}"}
+            different.append({"session": one["session"], **turn, "allowed": not names.isdisjoint(allowed)})
+    turns = sum(one["turns"] for one in sessions)
+    return {
+        "replay": f"{made:%Y%m%d-%H%M%S}",
+        "domain": domain,
+        "by": {name: getattr(wanted, name) for name in ("domain", "prompt", "model")},
+        "made_at": made.isoformat(timespec="seconds"),
+        "sessions": len(sessions),
+        "turns": turns,
+        "differing": len(different),
+        "changed": {name: changed[name] for name in ASPECTS if changed[name]},
+        "not_made": dict(sorted(not_made.items())),
+        "left_out": dict(sorted(left_out.items())),
+        "remembering": sum(one["remembering"] for one in sessions),
+        "seconds": round(seconds, 3),
+        "turns_a_second": round(turns / max(seconds, 1e-9), 1),
+        "different": different[:MOST_KEPT],
+    }
+
+
+def read_allowed(path: Path | None) -> frozenset[str]:
+    """Read what may come out otherwise: a session, or a session and an epoch, on each line; after # a remark.
+
+    Raises InvalidInput for a file that cannot be read.
+    """
+    try:
+        lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}", field="allow") from error
+    return frozenset(said for line in lines if (said := " ".join(line.partition("#")[0].split())))
+
+
+def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
+    """Count the turns that came out otherwise in these aspects and may not; in any where none is named."""
+    return sum(
+        not turn["allowed"] and (not aspects or not turn["changes"].keys().isdisjoint(aspects))
+        for turn in report["different"]
+    )
+
+
+def keep(report: JsonObject, folder: Path) -> Path:
+    """Keep a report among the evaluations of its domain; gives the file."""
+    place = folder / report["domain"] / REPLAYS
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{report['replay']}.json"
+    path.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+    return path
+
+
+def tell(report: JsonObject) -> Iterator[str]:
+    """Say in lines what came out otherwise, turn by turn, and then all in all."""
+    for turn in report["different"][:MOST_TOLD]:
+        mark = (
+            " (allowed)"
+            if turn["allowed"]
+            else " (reads what is remembered now)"
+            if turn["remembers"]
+            else ""
+        )
+        yield f"{turn['session']}, epoch {turn['epoch']}: “{turn['said']}”{mark}"
+        for aspect, places in turn["changes"].items():
+            for place in places:
+                at = f" {place['at']}" if place["at"] else ""
+                yield f"  {aspect}{at}: {_show(place['then'])} → {_show(place['now'])}"
+    if report["differing"] > MOST_TOLD:
+        yield f"… and {report['differing'] - MOST_TOLD} more turns"
+    yield f"{report['sessions']} sessions, {report['turns']} turns: {report['differing']} came out otherwise."
+    for name, count in report["changed"].items():
+        yield f"  {name}: {count}"
+    for tool, count in report["not_made"].items():
+        yield f"Not made, as no recording answers it: {tool} {count} times."
+    for why, count in report["left_out"].items():
+        yield f"Left out: {count} turns {why}."
+    if report["remembering"]:
+        yield f"{report['remembering']} turns read what is remembered beyond their session, as it is now."
+    yield f"No effect was had. {report['turns_a_second']:.0f} turns a second."
+
+
+def _show(value: Json) -> str:
+    written = "nothing" if value is None else orjson.dumps(value).decode()
+    return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"

@@ -1,0 +1,245 @@
+"""Replays the sessions that are wanted, in a process for each core, and gives what came out otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import multiprocessing.connection
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.adapters.domains.folder import LoadedDomain, domain_folder, load_domain
+from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_endpoints
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.turns.recordings import PostgresRecordings
+from orchestrator.errors import InvalidInput, NotFound, Unavailable
+from orchestrator.models.config import DEFAULT_PROVIDER
+from orchestrator.models.templates import Prompt, parse_prompt
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.runtime.journal import TOOL
+from orchestrator.settings import NO_STORES, Settings, read_settings
+from orchestrator.telemetry import SignalType
+from orchestrator.turns.recording import RecordedSession
+from orchestrator.types import JsonObject, SessionId
+from parley.replay.comparing import compare
+from parley.replay.sandbox import Sandbox
+from workers.loop import collect_seldom
+
+AT_ONCE: Final = 50
+"""Sessions that are read together."""
+UNASKED: Final = "http://unasked.invalid/v1"
+"""The address of models whose answers are recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is replayed, and by what.
+
+    `sessions`: these; none: the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or folder;
+    None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked anew
+    in place of what was answered then. `since`: the first epoch.
+    """
+
+    sessions: tuple[SessionId, ...] = ()
+    last: int = 0
+    of: str | None = None
+    tenant: str | None = None
+    domain: str | None = None
+    prompt: str | None = None
+    model: str | None = None
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What each process starts from; forks share it."""
+
+    url: str
+    settings: Settings
+    loaded: LoadedDomain
+    system1: System1
+    model: str | None
+    since: int
+
+    def open_models(self) -> ModelPool:
+        """The models that are asked; without one, those that would be, at an address that nobody has."""
+        if self.model is not None:
+            endpoints = read_endpoints(self.settings)
+            if not endpoints:
+                raise InvalidInput(
+                    "A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL.", field="model"
+                )
+            return ModelPool(endpoints, model=self.model)
+        models = self.loaded.domain.config.models
+        named = (models.default, models.fallback, *models.per_prompt.values())
+        providers = {DEFAULT_PROVIDER, *(one.provider for one in named if one is not None)}
+        return ModelPool({name: Endpoint(base_url=UNASKED) for name in providers}, model=self.settings.model)
+
+
+def replay(
+    url: str,
+    wanted: Wanted,
+    *,
+    processes: int = 1,
+    counted: Callable[[int, int], None] = lambda _done, _all: None,
+) -> tuple[str, list[JsonObject], float]:
+    """Replay sessions of a database.
+
+    Gives their domain, each of them with its turns that came out otherwise, and the seconds it took.
+
+    `counted`: is told how many sessions are done, of how many.
+
+    Raises:
+        NotFound: there are none.
+        InvalidInput: they are of several domains; there is no such prompt or model.
+        ConfigurationError: the domain has mistakes.
+        Unavailable: the database does not answer.
+    """
+    found = asyncio.run(_find(url, wanted))
+    domains = sorted(set(found.values()))
+    if not domains:
+        raise NotFound("session", ", ".join(wanted.sessions) or f"of the domain {wanted.of}")
+    if len(domains) > 1:
+        raise InvalidInput(
+            f"Replay one domain at a time; these are of {', '.join(domains)}.", field="session"
+        )
+    loaded = prepare(wanted, domains[0])
+    settings = read_settings(**NO_STORES)
+    setup = Setup(url, settings, loaded, System1.for_domain(loaded.domain), wanted.model, wanted.since)
+    setup.open_models()
+    began, done = time.monotonic(), list[JsonObject]()
+    for outcome in _share(setup, list(found), processes):
+        done.append(outcome)
+        counted(len(done), len(found))
+    places = {name: place for place, name in enumerate(found)}
+    return domains[0], sorted(done, key=lambda one: places[one["session"]]), time.monotonic() - began
+
+
+def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
+    """Load the domain that decides now, under the name that the sessions know. Raises as `replay`."""
+    loaded = load_domain(wanted.domain or recorded)
+    config = loaded.domain.config
+    if wanted.prompt is not None:
+        prompts = {**config.prompts, **_find_prompt(wanted.prompt, wanted.domain or recorded)}
+        config = config.model_copy(update={"prompts": prompts})
+    if wanted.model is not None:
+        models = config.models.model_copy(update={"default": None, "per_prompt": {}})
+        config = config.model_copy(update={"models": models})
+    return replace(loaded, domain=replace(loaded.domain, name=recorded, config=config))
+
+
+def _find_prompt(said: str, domain: str) -> dict[str, str]:
+    """Find the text of a prompt by its version: the one that ships, or one below the domain's `prompts/`."""
+    prompt_id, _, version = said.partition("@")
+    file = f"{prompt_id}.md"
+    shipped = resources.files("orchestrator.models.prompts") / file
+    texts = [shipped.read_text(encoding="utf-8")] if shipped.is_file() else []
+    own = (domain_folder(domain) or Path()) / "prompts"
+    texts += [path.read_text(encoding="utf-8") for path in sorted(own.rglob(file))]
+    read = [(one, text) for text in texts if isinstance(one := parse_prompt(file, text), Prompt)]
+    for one, text in read:
+        if one.version == version:
+            return {file: text}
+    there = ", ".join(f"{prompt_id}@{one.version}" for one, _ in read) or "none of that name"
+    raise InvalidInput(f"There is no prompt {said}; there is {there}.", field="prompt")
+
+
+async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
+    async with Database(url, reading_size=1, size=1, read_only=True) as database:
+        recordings = PostgresRecordings(database)
+        return await recordings.find(
+            wanted.sessions, domain=wanted.of, tenant=wanted.tenant, last=wanted.last
+        )
+
+
+def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterator[JsonObject]:
+    """Give every process its share, and pass on what each finds; few sessions are not worth a process."""
+    parts = [wanted[at : at + AT_ONCE] for at in range(0, len(wanted), AT_ONCE)]
+    if min(processes, len(parts)) <= 1:
+        outcomes: list[JsonObject] = []
+        asyncio.run(_replay_parts(setup, parts, outcomes.append))
+        yield from outcomes
+        return
+    forking = multiprocessing.get_context("fork")
+    readers: dict[Any, Any] = {}
+    for number in range(min(processes, len(parts))):
+        reader, writer = forking.Pipe(duplex=False)
+        process = forking.Process(target=_run, args=(setup, parts[number::processes], writer), daemon=True)
+        process.start()
+        writer.close()
+        readers[reader] = process
+    while readers:
+        for reader in multiprocessing.connection.wait(list(readers)):
+            try:
+                yield orjson.loads(reader.recv_bytes())  # pyright: ignore[reportAttributeAccessIssue]
+            except EOFError:
+                process = readers.pop(reader)
+                process.join()
+                if process.exitcode:
+                    raise Unavailable("A process that replays has ended; its errors are above.") from None
+
+
+def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], writer: Any) -> None:
+    """The whole life of one process."""
+    asyncio.run(_replay_parts(setup, parts, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
+    writer.close()
+
+
+async def _replay_parts(
+    setup: Setup, parts: Sequence[Sequence[SessionId]], put: Callable[[JsonObject], None]
+) -> None:
+    async with AsyncExitStack() as closing:
+        database = Database(setup.url, reading_size=2, size=1, read_only=True)
+        await closing.enter_async_context(database)
+        models = setup.open_models()
+        closing.push_async_callback(models.aclose)
+        embedder = open_embedder(setup.settings, closing)
+        asks = setup.model is not None
+        sandbox = Sandbox(setup.loaded, setup.system1, database, embedder, models, asks=asks)
+        collect_seldom()
+        for part in parts:
+            for session in await PostgresRecordings(database).read(part):
+                put(await replay_session(sandbox, session, since=setup.since))
+
+
+async def replay_session(sandbox: Sandbox, session: RecordedSession, *, since: int = 0) -> JsonObject:
+    """Replay each turn of a session from the state that it had then, so that none pays for another's change."""
+    had_model = any(
+        any(step.kind != TOOL for step in turn.steps)
+        or any(one["type"] == SignalType.MODEL_CALL.value for one in turn.signals)
+        for turn in session.turns
+    )
+    turns = [turn for turn in session.turns if turn.epoch >= since]
+    different, missed, remembering = list[JsonObject](), Counter[str](), 0
+    for turn in turns:
+        replayed = await sandbox.replay(session, turn, by_model=had_model)
+        remembering += replayed.remembers
+        missed.update(key.rpartition(":")[0] for key, _ in replayed.missed if key.startswith(TOOL))
+        if changes := compare(turn, replayed):
+            action = None if turn.input.action is None else turn.input.action.get("name")
+            different.append(
+                {
+                    "turn": turn.turn_id,
+                    "epoch": turn.epoch,
+                    "said": turn.input.text or f"[{action}]",
+                    "remembers": replayed.remembers,
+                    "changes": changes,
+                }
+            )
+    return {
+        "session": session.session_id,
+        "turns": len(turns),
+        "left_out": dict(session.left_out),
+        "remembering": remembering,
+        "not_made": dict(missed),
+        "different": different,
+    }

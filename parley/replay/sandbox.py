@@ -1,0 +1,275 @@
+"""Decides a recorded turn once more: over its own state, clock and journal, with nothing that could change anything.
+
+What was called is answered as it was then. What was not is left undone and noted; a model is asked only where one
+is named for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
+from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
+from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.agent.agent import Agent
+from orchestrator.agent.build import build_agent
+from orchestrator.agent.modules import AgentPorts, MemoryPorts
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.ports.memory.context import ContextQuestion, Finding, Findings
+from orchestrator.ports.memory.documents import PASSAGES, Embedder, Owned, Passage
+from orchestrator.ports.memory.preferences import Preference
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
+from orchestrator.runtime.journal import TOOL, Journal
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.memory import MemoryScratchpad
+from orchestrator.testing.store import MemoryStore
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.recording import RecordedSession, RecordedTurn
+from orchestrator.turns.step import NotBegun, Step, UnknownOutcome
+from orchestrator.types import Epoch, FlowId, Json, SessionId, TenantId, TurnId, UserId, hash_json
+
+_NEW = ":new"
+"""Ends the key of a call that no recording answers."""
+
+
+class RecordedJournal(Journal):
+    """Answers each call from the recording where the same was asked. `missed`: the others. `unused`: what is left."""
+
+    def __init__(self, lane: RecordedLane, lease: Lease, *, asks: bool) -> None:
+        super().__init__(lane, lease, lease.work)
+        self._asks = asks
+        self.unused = {step.key: step for step in lease.work.steps}
+        self.missed: list[tuple[str, Json]] = []
+
+    async def call(
+        self,
+        key: str,
+        kind: str,
+        request: Json,
+        run: Callable[[str], Awaitable[Json]],
+        *,
+        idempotent: bool,
+        effect: Effect | None = None,
+    ) -> Json | UnknownOutcome | NotBegun:
+        """See `Journal`. Nothing is run, but where models are asked."""
+        if self._asks and kind != TOOL:
+            self.unused = {name: step for name, step in self.unused.items() if step.kind == TOOL}
+            return await run(key)
+        known = self._find(key, kind, hash_json(request))
+        if known is None:
+            self.missed.append((key, request))
+        self.stopped = known is None
+        try:
+            return await super().call(
+                known.key if known else key + _NEW, kind, request, run, idempotent=idempotent, effect=effect
+            )
+        finally:
+            self.stopped = False
+
+    def _find(self, key: str, kind: str, digest: str) -> Step | None:
+        """The step of this key if it asked the same, else another that did."""
+        fitting = [step for step in self.unused.values() if (step.kind, step.request_hash) == (kind, digest)]
+        known = next((step for step in fitting if step.key == key), fitting[0] if fitting else None)
+        return None if known is None else self.unused.pop(known.key)
+
+
+class RecordedLane(MemoryLane):
+    """What a turn may look up under its lease, as it was when it began; keeps nothing."""
+
+    def __init__(self, session: RecordedSession, turn: RecordedTurn) -> None:
+        super().__init__(MemoryStore())
+        self._session = session
+        self._turn = turn
+        later = {one.turn_id for one in session.turns if one.epoch >= turn.epoch}
+        self._earlier = {one.fingerprint: one for one in session.ledger if one.turn_id not in later}
+
+    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
+        return self._earlier.get(effect.fingerprint)
+
+    async def adopt_effect(
+        self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
+    ) -> LedgerEntry | None:
+        own = (one for one in self._session.ledger if (one.turn_id, one.step_key) == (turn_id, step_key))
+        entry = next(own, None)
+        undone = entry is not None and entry.status is LedgerStatus.COMPENSATED
+        return replace(entry, status=LedgerStatus.DONE) if entry is not None and undone else entry
+
+    async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
+        """It is in the ledger already."""
+
+    async def decide_approval(
+        self, lease: Lease, approval_id: str, decision: Decision
+    ) -> ApprovalRecord | None:
+        """What somebody had decided by then, else what this turn decides."""
+        record = self._session.approvals.get(approval_id)
+        if record is None:
+            return None
+        if record.decided_at is not None and record.decided_at <= self._turn.ended:
+            denied = record.status is ApprovalStatus.DENIED
+            return replace(record, status=ApprovalStatus.DENIED if denied else ApprovalStatus.GRANTED)
+        record = replace(record, status=ApprovalStatus.PENDING)
+        suffices = decision.suffices(operator_only=record.operator_only)
+        return replace(record, status=decision.status) if suffices else record
+
+
+@dataclass(slots=True)
+class Moment:
+    """The turn at work. `remembers`: it has found something beyond its session, which may have changed since."""
+
+    session: RecordedSession = field(init=False)
+    turn: RecordedTurn = field(init=False)
+    now: float = 0.0
+    remembers: bool = False
+
+
+class PreferencesThen(PostgresPreferences):
+    """Those of what is remembered now that were there at the moment."""
+
+    def __init__(self, database: Database, moment: Moment) -> None:
+        super().__init__(database)
+        self._moment = moment
+        self._read: dict[tuple[TenantId, UserId], list[Preference]] = {}
+
+    async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
+        if (found := self._read.get((tenant_id, user_id))) is None:
+            found = self._read[tenant_id, user_id] = await super().of_user(tenant_id, user_id)
+        self._moment.remembers |= bool(found)
+        return [one for one in found if one.updated_at <= self._moment.now]
+
+
+class DocumentsThen(BusinessContext):
+    """The same of documents."""
+
+    def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
+        super().__init__(PostgresDocuments(database), embedder, clock=lambda: moment.now)
+        self._moment = moment
+        self._none: set[Owned] = set()
+
+    async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
+        if owned in self._none:
+            return []
+        if not await self.documents.list(owned, limit=1):
+            self._none.add(owned)
+            return []
+        self._moment.remembers = True
+        found = await super().search(owned, question, limit=limit)
+        return [one for one in found if one.updated_at <= self._moment.now]
+
+
+class NotesThen(MemoryScratchpad):
+    """The same of a session's notes, of which the archive has all."""
+
+    def __init__(self, database: Database, moment: Moment) -> None:
+        super().__init__()
+        self._archive = PostgresScratchpadArchive(database)
+        self._moment = moment
+        self._read: tuple[SessionId | None, list[Entry]] = (None, [])
+
+    async def read(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        kinds: frozenset[EntryKind] = frozenset(),
+        touch: bool = True,
+    ) -> list[Entry]:
+        del touch
+        if self._read[0] != session_id:
+            self._read = session_id, await self._archive.load(tenant_id, session_id)
+        found = [
+            one for one in self._read[1] if one.at <= self._moment.now and (not kinds or one.kind in kinds)
+        ]
+        self._moment.remembers |= bool(found)
+        return found
+
+
+class GatheredThen:
+    """Implements `ContextGathering` by the runs that looked for context then; starts none."""
+
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
+
+    async def begin(self, question: ContextQuestion) -> str:
+        runs = self._moment.session.runs
+        return next((name for name, run in runs.items() if run.turn_id == question.turn_id), "")
+
+    async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
+        run = self._moment.session.runs.get(run_id)
+        if run is None or run.ended is None or run.ended > self._moment.turn.ended:
+            return None
+        return Findings(tuple(Finding.from_json(body) for body in run.found or ()))
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What a turn has decided now. `missed`: calls that no recording answers, by key, with what is asked; `unused`:
+    recorded ones that were not asked for.
+    """
+
+    commit: TurnCommit
+    missed: list[tuple[str, Json]]
+    unused: list[Step]
+    remembers: bool
+
+
+@dataclass(slots=True)
+class Sandbox:
+    """One domain in one process; one turn at a time. `models`: who is asked, else who would have been, for sessions
+    that had one. `asks`: the models are really asked.
+    """
+
+    loaded: LoadedDomain
+    system1: System1
+    database: Database
+    embedder: Embedder
+    models: ModelPool
+    asks: bool = False
+    _moment: Moment = field(default_factory=Moment)
+    _agents: dict[bool, Agent] = field(default_factory=dict[bool, Agent])
+
+    async def replay(self, session: RecordedSession, turn: RecordedTurn, *, by_model: bool) -> Replayed:
+        """Decide a turn anew; `by_model`: there was one to ask. Raises Unavailable."""
+        self._moment.now, self._moment.remembers = turn.began, False
+        self._moment.session, self._moment.turn = session, turn
+        agent = self._find_agent(by_model=by_model or self.asks)
+        work = Work(turn.turn_id, turn.seq, turn.input, 1, agent.deadline_s, steps=turn.steps)
+        whose = (session.session_id, session.tenant_id, session.user_id, session.domain)
+        lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work, session.root)
+        journal = RecordedJournal(RecordedLane(session, turn), lease, asks=self.asks)
+        commit = await agent.run_turn(lease, work, journal)
+        return Replayed(commit, journal.missed, list(journal.unused.values()), self._moment.remembers)
+
+    def _find_agent(self, *, by_model: bool) -> Agent:
+        if by_model not in self._agents:
+            self._agents[by_model] = self._make_agent(by_model=by_model)
+        return self._agents[by_model]
+
+    def _make_agent(self, *, by_model: bool) -> Agent:
+        moment, domain = self._moment, self.loaded.domain
+        memory = MemoryPorts(
+            PreferencesThen(self.database, moment),
+            DocumentsThen(self.database, self.embedder, moment),
+            NotesThen(self.database, moment),
+        )
+        return build_agent(
+            domain,
+            self.loaded.policies,
+            _no_services,
+            engineer=self.models.engineer(domain.config) if by_model else None,
+            system1=self.system1,
+            ports=AgentPorts(gather=GatheredThen(moment), memory=memory, clock=lambda: moment.now),
+        )
+
+
+def _no_services(tenant_id: TenantId) -> dict[str, Any]:
+    """No tool is ever called."""
+    del tenant_id
+    return {}

@@ -1,0 +1,245 @@
+"""Finished conversations are decided once more: what did not change is the same, what did is found, nothing is done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from benchmarks.environment import open_lanes
+from benchmarks.replay import DOMAINS, conversations, hold, say
+from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.testing.scripted_model import Rule, Script, ScriptedModel
+from orchestrator.turns.turn import TurnInput
+from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId
+from parley.embedded import Stores
+from parley.main import run
+from parley.replay import running
+from parley.replay.comparing import CALLS
+from parley.replay.running import Wanted, replay
+from tests.integration.modelled import ROOT, TAPAS, script_of, travel_with, understood
+from tests.redis_numbers import numbered
+
+MODELLED = "modelled"
+TALKS = {
+    "booked": ("travel", "Book a flight from Oslo to Madrid tomorrow", "yes"),
+    "searched": ("travel", "Find flights from Berlin to Rome on Friday", "thanks"),
+    "withdrawn": ("travel", "Book a flight from Oslo to Madrid tomorrow", "no", "what can you do?"),
+    "tapas": (MODELLED, "Find flights from Berlin to Rome on Friday", TAPAS, "Oslo"),
+    "pruned": ("travel", "Find flights from Oslo to Rome on Friday", "thanks"),
+}
+OF_EACH = 8
+"""Shipped conversations of each domain, besides."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    url: str
+    model: ScriptedModel
+    folder: Path
+    asked: int
+    """Requests that the model has had."""
+
+    def replay(self, *sessions: str, **wanted: Any) -> list[JsonObject]:
+        return replay(self.url, Wanted(tuple(map(SessionId, sessions)), **wanted))[1]
+
+    def ask(self, query: str) -> list[Any]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            return connection.execute(query.encode()).fetchall()
+
+    def digest(self) -> dict[str, Any]:
+        """Every row of every table."""
+        names = self.ask("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        whole = "SELECT count(*), sum(hashtextextended(one::text, 0)::numeric) FROM {} AS one"
+        return {name: self.ask(whole.format(name)) for (name,) in names}
+
+    def copy(self, name: str) -> Path:
+        """A copy of the travel domain, to plant something in."""
+        place = self.folder / name
+        shutil.copytree(ROOT / "domains" / "travel", place, ignore=shutil.ignore_patterns("__pycache__"))
+        return place
+
+
+@pytest.fixture(scope="module")
+def recorded(
+    database_url: str, stores: Stores, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Recorded]:
+    folder = tmp_path_factory.mktemp("replayed")
+    place = travel_with(folder)
+    own = Stores(database_url, numbered(stores.redis_url, 9))
+    with ScriptedModel(script_of(understood("unknown"))) as model, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PARLEY_DOMAIN", str(place))
+        asyncio.run(_record(own, "travel", *DOMAINS))
+        patch.setenv("OPENAI_BASE_URL", model.base_url)
+        asyncio.run(_record(own, MODELLED, *DOMAINS, prefix="asking-"))
+        kept = Recorded(database_url, model, folder, len(model.requests))
+        assert kept.asked > OF_EACH
+        before = kept.digest()
+        yield kept
+        assert kept.digest() == before
+
+
+async def _record(own: Stores, talked: str, *domains: str, prefix: str = "") -> None:
+    async with open_lanes(own) as (ports, lanes):
+        for name, (domain, *lines) in TALKS.items():
+            for line in lines if domain == talked else ():
+                await say(ports, lanes, SessionId(name), domain, TurnInput(line))
+        for domain in domains:
+            for number, (_, one) in enumerate(islice(conversations(domain), OF_EACH)):
+                await hold(ports, lanes, domain, one, f"{prefix}{domain}-{number}")
+        if talked == "travel":
+            await ports.stores.database.write(text("DELETE FROM journal WHERE session_id = 'pruned'"))
+            branch = SessionId("branched")
+            await ports.stores.sessions.branch(
+                DEFAULT_TENANT, SessionId("withdrawn"), epoch=Epoch(1), branch_id=branch
+            )
+            for line in ("yes", "yes"):  # the offer is made anew, and taken
+                await say(ports, lanes, branch, "travel", TurnInput(line))
+
+
+def found(outcomes: list[JsonObject]) -> dict[tuple[str, int], set[str]]:
+    """The turns that came out otherwise, by session and epoch, with the aspects."""
+    return {
+        (one["session"], turn["epoch"]): set(turn["changes"]) for one in outcomes for turn in one["different"]
+    }
+
+
+@pytest.mark.parametrize(("domain", "least"), [("travel", 20), ("analytics", 10), (MODELLED, 3)])
+def test_what_has_not_changed_is_decided_the_same(recorded: Recorded, domain: str, least: int) -> None:
+    """Also what a model was asked: it is not asked again."""
+    place = recorded.folder / MODELLED if domain == MODELLED else domain
+    outcomes = recorded.replay(of=domain, domain=str(place), last=100)
+
+    assert found(outcomes) == {}
+    assert sum(one["turns"] for one in outcomes) >= least
+    assert not any(one["not_made"] for one in outcomes)
+    assert len(recorded.model.requests) == recorded.asked
+
+
+def test_a_branch_is_replayed_from_where_it_parts(recorded: Recorded) -> None:
+    (outcome,) = recorded.replay("branched")
+
+    assert (outcome["turns"], found([outcome]), outcome["left_out"]) == (2, {}, {})
+    assert recorded.ask("SELECT count(*) FROM effects WHERE session_id = 'branched'") == [(1,)]
+
+
+def test_a_planted_mapping_is_found_where_the_tool_is_called_and_nowhere_else(recorded: Recorded) -> None:
+    place = recorded.copy("mapped")
+    file = place / "ontology.yaml"
+    planted = "{tool_id: flight_offer, slot_mapping: {day: date, origin: destination, destination: origin}}"
+    whole, wanted = file.read_text(), "{tool_id: flight_offer, slot_mapping: {day: date}}"
+    assert whole.count(wanted) == 1
+    file.write_text(whole.replace(wanted, planted))
+
+    outcomes = recorded.replay(of="travel", domain=str(place), last=100)
+
+    called = recorded.ask(
+        "SELECT DISTINCT session_id, epoch FROM turns JOIN journal USING (turn_id, session_id)"
+        " JOIN sessions USING (session_id) WHERE key LIKE 'tool:flight_offer:%' AND domain = 'travel'"
+    )
+    assert len(called) >= 2
+    assert set(found(outcomes)) == set(called)
+    assert all(CALLS in aspects for aspects in found(outcomes).values())
+    booked = next(one for one in outcomes if one["session"] == "booked")
+    assert booked["not_made"] == {"tool:flight_offer": 1}
+    changes = {place["at"]: place for place in booked["different"][0]["changes"][CALLS]}
+    assert changes["1.arguments.origin"] == {"at": "1.arguments.origin", "then": "OSL", "now": "MAD"}
+    assert changes["1.status"]["now"] == "not made"
+
+
+def test_a_planted_slot_is_found_where_its_flow_is_at_work(recorded: Recorded) -> None:
+    place = recorded.copy("slotted")
+    file = place / "ontology.yaml"
+    whole, optional = (
+        file.read_text(),
+        "maximum: 9, default: 1, counts: people, description: the number of pass",
+    )
+    required = optional.replace("default: 1", 'priority: required, prompt: "How many?"')
+    head, flow, rest = whole.partition("  book_flight:\n    dax")
+    assert optional in rest
+    file.write_text(head + flow + rest.replace(optional, required, 1))
+
+    outcomes = recorded.replay("booked", "searched", "withdrawn", domain=str(place))
+
+    assert set(found(outcomes)) == {("booked", 1), ("booked", 2), ("withdrawn", 1)}
+    first = next(one for one in outcomes if one["session"] == "booked")["different"][0]["changes"]
+    assert {"at": "asks.2", "then": None, "now": "passengers"} in first["answer"]
+
+
+def test_a_planted_prompt_is_found_where_it_was_asked_and_another_model_is_asked(recorded: Recorded) -> None:
+    place = recorded.folder / MODELLED
+    tried = place / "prompts" / "next" / "nlu_think.md"
+    tried.parent.mkdir(parents=True)
+    shipped = (ROOT / "orchestrator" / "models" / "prompts" / "nlu_think.md").read_text()
+    tried.write_text(shipped.replace("version: 5", "version: 99").rstrip() + "\n\nBe brief.\n")
+
+    outcomes = recorded.replay("tapas", domain=str(place), prompt="nlu_think@99")
+    assert {turn: aspects & {"models"} for turn, aspects in found(outcomes).items()} == {
+        ("tapas", 2): {"models"}
+    }
+    assert len(recorded.model.requests) == recorded.asked
+    assert found(recorded.replay("tapas", domain=str(place), prompt="nlu_think@5")) == {}
+    with pytest.raises(InvalidInput, match="nlu_think@5, nlu_think@99"):
+        recorded.replay("tapas", domain=str(place), prompt="nlu_think@7")
+
+    outcomes = recorded.replay("tapas", domain=str(place), model="another")
+    assert found(outcomes) == {}  # it answers the same
+    otherwise = Rule(prompt="nlu_think", replies=(understood("task", "book_flight", destination="Lisbon"),))
+    recorded.model.follow(Script(rules=(otherwise,)))
+    outcomes = recorded.replay("tapas", domain=str(place), model="another")
+    assert found(outcomes)["tapas", 2] >= {"slots"}
+    assert {request.model for request in recorded.model.requests[recorded.asked :]} == {"another"}
+
+
+def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded) -> None:
+    (outcome,) = recorded.replay("pruned")
+    assert (outcome["left_out"], outcome["turns"]) == ({"whose journal is gone": 1}, 1)
+    (outcome,) = recorded.replay("booked", since=2)
+    assert outcome["turns"] == 1
+    with pytest.raises(NotFound):
+        recorded.replay("nowhere")
+    with pytest.raises(InvalidInput, match="one domain at a time"):
+        recorded.replay("booked", "tapas")
+
+
+def test_several_processes_find_the_same(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "AT_ONCE", 2)
+    wanted = Wanted(of="travel", last=100)
+    one, several = (replay(recorded.url, wanted, processes=number)[1] for number in (1, 2))
+    assert one == several
+    assert len(one) >= OF_EACH
+
+
+def test_the_command_ends_with_1_for_what_may_not_change(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", recorded.url)
+    monkeypatch.chdir(tmp_path)
+    place = recorded.copy("worded")
+    (place / "templates" / "search_flights.md.j2").write_text("Some flights.\n")
+    words = ["replay", "booked", "searched", "--domain", str(place), "--processes", "1"]
+
+    assert run(words) == 1
+    told = capsys.readouterr()
+    assert "searched, epoch 1: “Find flights from Berlin to Rome on Friday”" in told.out
+    assert "2 sessions, 4 turns: 1 came out otherwise." in told.out
+    assert run([*words, "--fail-on", "calls"]) == 0
+    (tmp_path / "allowed.txt").write_text("# since the new words\nsearched 1  # agreed\n")
+    assert run([*words, "--allow", "allowed.txt"]) == 0
+    assert run([*words, "--fail-on", "nonsense"]) == 1
+    capsys.readouterr()
+    assert run([*words, "--allow", "allowed.txt", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["changed"], report["different"][0]["allowed"]) == ({"answer": 1}, True)
+    kept = json.loads(Path(report["report"]).read_text())
+    assert kept == {name: value for name, value in report.items() if name != "report"}
+    assert Path(report["report"]).parent == Path(".parley/evaluations/travel/replays")

@@ -1,0 +1,112 @@
+"""What a message sent by `understand` comes to, by its kind and by what the turn at work had begun: the table of
+`docs/interruptions.md`, as a judge of what the store, the calls and the answers say (RT-5).
+
+The turn at work sends a parcel to Bob: it counts letters, which changes nothing, prints a label, and sends the parcel.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from orchestrator.turns.turn import TurnRecord, TurnStatus
+
+ASK = "send a parcel to Bob"
+SAID: Mapping[str, tuple[str, ...]] = {
+    "correction": ("no, to Ann", "to Ann instead", "sorry, I meant Ann"),
+    "cancellation": ("never mind", "cancel that", "forget it"),
+    "second task": ("read the web page", "list the salaries"),
+    "question": ("what can you do?", "help"),
+    "thanks": ("thanks", "thank you"),
+    "yes": ("yes", "yes please"),
+    "unknown": ("please hurry", "hm, well", "bananas"),
+}
+EFFECTS = {"label": "Print a label", "parcel": "Send a parcel"}
+"""The calls of the turn at work that change something, in their order, and what they are called."""
+DONE_TWICE = "{} was done {} times for {}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one interruption.
+
+    `begun`: when the start of each effect of the first turn was recorded, as far as it was. `calls`: what the world
+    outside was asked for, with the recipient.
+    """
+
+    kind: str
+    first: TurnRecord
+    second: TurnRecord
+    begun: Mapping[str, datetime]
+    calls: Counter[tuple[str, str]]
+
+    @property
+    def in_time(self) -> str:
+        """What of the first turn had not begun when the second was accepted: all, some, or none of its effects."""
+        assert self.second.accepted_at is not None
+        early = [name for name, at in self.begun.items() if at < self.second.accepted_at]
+        return {0: "all", len(EFFECTS): "none"}.get(len(early), "some")
+
+
+def find_faults(outcome: Outcome) -> list[str]:
+    """List what is otherwise than the table says; nothing when all is well."""
+    first, second = outcome.first, outcome.second
+    faults = [DONE_TWICE.format(*call, times) for call, times in _by_call(outcome.calls) if times > 1]
+    expected = _expect(outcome)
+    if set(outcome.calls) != expected:
+        faults.append(f"was done: {sorted(outcome.calls)}, expected: {sorted(expected)}")
+    stops = outcome.kind in {"correction", "cancellation"} and outcome.in_time != "none"
+    wanted = TurnStatus.CANCELLED if stops else TurnStatus.DONE
+    if first.status is not wanted:
+        faults.append(f"the first turn is {first.status}, expected: {wanted}")
+    if second.status is not TurnStatus.DONE:
+        faults.append(f"the second turn is {second.status}")
+    replies = [_reply(first), _reply(second)]
+    named = EFFECTS["label"]
+    if stops and (named in replies[0]) != (outcome.in_time == "some"):
+        faults.append(f"of what was done the first turn told: {replies[0]!r}")
+    words = WORDS[outcome.kind]
+    if not any(word in replies[1] for word in words.get(outcome.in_time, words.get("", ()))):
+        faults.append(f"the second turn told: {replies[1]!r}")
+    if outcome.kind != "question" and (second.epoch or 0) <= (first.epoch or 0):
+        faults.append("the turns were not committed in their order")
+    return faults
+
+
+WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "correction": {
+        "all": ("changed the recipient from Bob to Ann",),
+        "some": ("What should happen now?",),
+        "none": ("What should happen now?",),
+    },
+    "cancellation": {
+        "all": ("I have stopped sending a parcel.",),
+        "some": ("I have already done this: Print a label; that stays.",),
+        "none": ("There is nothing to stop",),
+    },
+    "second task": {"": ("text:", "I found")},
+    "question": {"": ("I can help you with these things",)},
+    "thanks": {"": ("Nice to hear", "Hello")},
+    "yes": {"": ("no open question",)},
+    "unknown": {"": ("no open question", "not sure what you mean")},
+}
+"""What the second turn says, by kind and by what was in time; any of these."""
+
+
+def _expect(outcome: Outcome) -> set[tuple[str, str]]:
+    """Say which calls there are to be."""
+    if outcome.kind == "correction" and outcome.in_time == "all":
+        return {(name, "ann") for name in EFFECTS}
+    if outcome.kind not in {"correction", "cancellation"} or outcome.in_time == "none":
+        return {(name, "bob") for name in EFFECTS}
+    return {("label", "bob")} if outcome.in_time == "some" else set()
+
+
+def _by_call(calls: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+    return sorted(calls.items())
+
+
+def _reply(turn: TurnRecord) -> str:
+    return turn.result["reply"] if turn.result else ""

@@ -1,0 +1,237 @@
+"""A mailroom over the stores in memory whose tools wait to be let go on, and what is said at exact moments."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.domain.services import ServiceContext
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.runtime.lane import LaneRunner
+from orchestrator.simulator import Simulator
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryWakeup
+from orchestrator.testing.memory import MemoryRecords
+from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.step import Step
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from tests.unit.interruptions.judge import ASK, EFFECTS, Outcome
+
+MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
+"""Before the turn is taken up; while a call that changes nothing is at work; while the first effect is; when that is
+over and the next not begun; while the next is; when all is over."""
+
+
+@cache
+def trained(folder: str) -> tuple[LoadedDomain, System1]:
+    loaded = load_domain(folder)
+    return loaded, System1.for_domain(loaded.domain)
+
+
+def write_mailroom(folder: Path) -> Path:
+    source = Path("tests/domains/mailroom")
+    for path in source.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            place = folder / path.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(path.read_bytes())
+    ontology = yaml.safe_load((folder / "ontology.yaml").read_text())
+    ontology["flows"]["send_parcel"]["tools"].insert(0, {"tool_id": "letter_count"})
+    (folder / "ontology.yaml").write_text(yaml.safe_dump(ontology, sort_keys=False))
+    return folder
+
+
+class NotingLane(MemoryLane):
+    """Notes when a step was first written."""
+
+    first: dict[tuple[TurnId, str], datetime]
+
+    def __init__(self, *arguments: Any, **limits: Any) -> None:
+        super().__init__(*arguments, **limits)
+        self.first = {}
+
+    async def record(
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
+        written = await super().record(lease, turn_id, step, entry, heard)
+        if written:
+            self.first.setdefault((turn_id, step.key), datetime.now(UTC))
+        return written
+
+
+class LateLane(NotingLane):
+    """Lets an effect begin and looks afterwards: the fault that the judge has to find."""
+
+    async def record(
+        self,
+        lease: Lease,
+        turn_id: TurnId,
+        step: Step,
+        entry: LedgerEntry | None = None,
+        heard: int | None = None,
+    ) -> bool:
+        return await super().record(lease, turn_id, step, entry)
+
+
+@dataclass
+class Setting:
+    """A mailroom whose tools wait to be let go on."""
+
+    simulator: Simulator
+    lane: NotingLane
+    session: SessionId = field(default=SessionId("interjected"))
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reached: dict[str, asyncio.Event] = field(default_factory=dict)
+    let_go: dict[str, asyncio.Event] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folder: str, lane: type[NotingLane] = NotingLane) -> Setting:
+        loaded, system1 = trained(folder)
+        service: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
+        simulator = Simulator.of(loaded, system1=system1, services={"Mailroom": service})
+        simulator.store.clock = lambda: datetime.now(UTC)
+        setting = cls(simulator, lane(simulator.store))
+        for name in ("letters", *EFFECTS):
+            setting.reached[name], setting.let_go[name] = asyncio.Event(), asyncio.Event()
+
+        async def count_letters() -> Any:
+            await setting.work("letters")
+            return {"waiting": 2}
+
+        async def print_label(*, recipient: str) -> Any:
+            await setting.work("label", recipient)
+            return {"label": recipient}
+
+        async def send_parcel(*, recipient: str) -> Any:
+            await setting.work("parcel", recipient)
+            return {"parcel_id": recipient}
+
+        service.count_letters, service.print_label, service.send_parcel = (
+            count_letters,
+            print_label,
+            send_parcel,
+        )
+        return setting
+
+    async def work(self, name: str, recipient: str = "") -> None:
+        if recipient:
+            self.calls[name, recipient] += 1
+        self.reached[name].set()
+        await self.let_go[name].wait()
+
+    @property
+    def inbox(self) -> MemoryInbox:
+        return MemoryInbox(self.simulator.store)
+
+    async def submit(self, text: str) -> TurnId:
+        given = Submission(
+            self.session,
+            TurnInput(text),
+            DEFAULT_TENANT,
+            if_busy=IfBusy.UNDERSTAND,
+            create_session=True,
+            domain="mailroom",
+        )
+        return (await self.inbox.submit(given)).turn_id
+
+    async def read(self, turn_id: TurnId) -> TurnRecord:
+        return await self.inbox.turn(DEFAULT_TENANT, turn_id)
+
+    async def agent(self, _domain: str) -> Any:
+        return self.simulator.agent
+
+    def runner(self, lane: MemoryLane | None = None) -> LaneRunner:
+        return LaneRunner(lane or self.lane, self.simulator.live, MemoryWakeup(), self.agent)
+
+    def go_on(self) -> None:
+        for event in self.let_go.values():
+            event.set()
+
+    def outcome(self, kind: str, first: TurnRecord, second: TurnRecord) -> Outcome:
+        keys = {name: f"tool:parcel_{'send' if name == 'parcel' else name}:1" for name in EFFECTS}
+        begun = {
+            name: self.lane.first[first.turn_id, key]
+            for name, key in keys.items()
+            if (first.turn_id, key) in self.lane.first
+        }
+        return Outcome(kind, first, second, begun, self.calls)
+
+
+@dataclass
+class Booking:
+    """A conversation in which a flight was offered."""
+
+    simulator: Simulator
+    session: SessionId
+
+    @classmethod
+    async def begin(cls) -> Booking:
+        simulator = Simulator.of("travel")
+        talk = simulator.converse()
+        await talk.say("Book a flight from Oslo to Madrid tomorrow")
+        return cls(simulator, talk.session_id)
+
+    @property
+    def inbox(self) -> MemoryInbox:
+        return MemoryInbox(self.simulator.store)
+
+    async def submit(self, text: str) -> TurnId:
+        given = Submission(self.session, TurnInput(text), DEFAULT_TENANT, if_busy=IfBusy.UNDERSTAND)
+        return (await self.inbox.submit(given)).turn_id
+
+    def runner(self) -> LaneRunner:
+        async def agent(_domain: str) -> Any:
+            return self.simulator.agent
+
+        return LaneRunner(MemoryLane(self.simulator.store), self.simulator.live, MemoryWakeup(), agent)
+
+    async def read(self, turn_id: TurnId) -> TurnRecord:
+        return await self.inbox.turn(DEFAULT_TENANT, turn_id)
+
+    async def reply(self, turn_id: TurnId) -> str:
+        result = (await self.read(turn_id)).result
+        return result["reply"] if result else ""
+
+
+async def interject(setting: Setting, text: str, moment: str, *, polls: bool = True) -> list[TurnId]:
+    """Say something at a moment, let the lane look where it does so by itself, and let everything come to its end."""
+    first = await setting.submit(ASK)
+    if moment == "queued":
+        second = await setting.submit(text)
+    runner = setting.runner()
+    running = asyncio.create_task(runner.run(setting.session))
+    if moment != "queued":
+        before = {"between": ("letters",), "label": ("letters",), "parcel": ("letters", "label")}
+        for name in before.get(moment, ()):
+            setting.let_go[name].set()
+        if moment == "ended":
+            setting.go_on()
+            await running
+        else:
+            await setting.reached["label" if moment == "between" else moment].wait()
+        second = await setting.submit(text)
+        if moment == "between":
+            setting.let_go["label"].set()
+            polls = False
+        if polls:
+            await runner.renew()
+    setting.go_on()
+    await running
+    await runner.run(setting.session)
+    return [first, second]
