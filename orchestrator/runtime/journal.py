@@ -166,8 +166,6 @@ class Journal:
                 if not idempotent:
                     failure = {"code": error.code, "message": str(error)}
                     await self._record(step, StepStatus.FAILED, failure, began)
-                else:
-                    self._journal.pop(key, None)
                 raise
             await self._record(step, StepStatus.FINISHED, result, began)
         finally:
@@ -177,9 +175,8 @@ class Journal:
 
     async def _begin(self, step: _Call) -> None:
         """Record the start of a call that changes something, as soon as all that was said before is read."""
-        if step.idempotent:
+        if step.idempotent:  # a stop leaves open whether it was done; a crash does not, for it may be called again
             await self._listen(self)
-            # A stop leaves open whether it was done; after a crash it may be called again, so no store need know.
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
             return
         started, heard = {"idempotency_key": step.idempotency_key}, 0

@@ -161,7 +161,7 @@ def list_cases(
 ) -> list[Case]:
     """List what is taken: each fault by itself, in an order that the seed gives, then several at once."""
     chance = Random(seed)
-    asides = [
+    questions = [
         conversation.turns[0].user
         for name, conversation in conversations.items()
         if conversation.turns
@@ -171,7 +171,7 @@ def list_cases(
     by_name = {
         name: [
             fault
-            for fault in list_faults(sound, domain, chance.sample(asides, min(1, len(asides))), chance)
+            for fault in list_faults(sound, domain, chance.sample(questions, min(1, len(questions))), chance)
             if fault.kind in kinds
         ]
         for name, sound in sounds.items()
