@@ -112,14 +112,20 @@ def test_a_child_that_stands_still_or_goes_in_circles_is_given_up(tmp_path: Path
 
 
 def test_what_a_child_and_its_own_children_work_is_counted(tmp_path: Path) -> None:
-    works = "import os, time\nos.fork()\nwhile time.process_time() < 0.2: pass\n"
+    works = (
+        "import os, time\nends, held = os.pipe()\nits_own = os.fork()\n"
+        "while time.process_time() < 0.2: pass\n"
+        "its_own or (os.close(held), os.read(ends, 1), os._exit(0))  # which ends with its parent\n"
+    )
     child = Child(make_program(tmp_path, works + READY + SLEEP), tmp_path / "run")
     child.start()
     try:
         while child._cpu_s() < 0.35:  # one of the two alone stops short of it
             time.sleep(0.01)
+        (its_own,) = psutil.Process(child.pid).children()
     finally:
         child.stop()
+    its_own.wait(30)
 
 
 def test_words_of_an_earlier_run_do_not_make_a_child_ready(tmp_path: Path) -> None:
