@@ -173,9 +173,7 @@ class Journal:
 
     async def _begin(self, step: _Call) -> None:
         """Record the start of a call that changes something, as soon as all that was said before is read."""
-        if (
-            step.idempotent
-        ):  # a stop leaves open whether it was done; a crash does not, for it may be called again
+        if step.idempotent:  # after a crash it may be called again; a stop leaves open whether it was done
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
             return

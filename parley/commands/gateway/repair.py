@@ -43,7 +43,7 @@ def repair(
     ] = None,
     result: Annotated[str, typer.Option(help="With `done`: what the call returned, as JSON.")] = "{}",
 ) -> Answer:
-    """Show what is wrong with a session and the repairs that fit, or repair it as an operator."""
+    """Show what is wrong with a session, or repair it as an operator. Without --why nothing is changed."""
     if not change:
         return _show(client.repairs(session))
     wanted = [read_change(change, result)]
