@@ -60,6 +60,12 @@ _FURTHER: dict[str, dict[int, str]] = {
         404: "There is no such session, or it had no state at this epoch.",
         409: "The session has unfinished turns.",
     },
+    "list_repairs": {409: "The stored state cannot be read."},
+    "preview_repairs": {409: "The stored state cannot be read."},
+    "make_repairs": {
+        409: "The session has gone on, is closed, or would be broken.",
+        429: "The session's inbox is full, or you asked too often.",
+    },
     "create_webhook": {404: "There is no such session."},
     "start_run": {404: "There is no such session.", 409: "Another run of this flow is at work."},
     "redo_run": {409: "Another run of this flow is at work."},

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "rollback": ("gateway.sessions", "Make an earlier state of a session current again."),
     "branch": ("gateway.sessions", "Make a session that goes on from an epoch of another one."),
     "compare": ("gateway.sessions", "Lay two sessions beside each other from where they part."),
+    "repair": ("gateway.repair", "Show what is wrong with a session, or repair it as an operator."),
     "turns": ("gateway.turns", "List turns; retry, drop or cancel one."),
     "approvals": ("gateway.turns", "List what waits for an approval; grant or deny it."),
     "feedback": ("gateway.feedback", "List what people said of answers, and make cases of it."),

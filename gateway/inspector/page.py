@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from gateway.dependencies import TheCaller, TheOperations, TheSessions
-from gateway.inspector import evaluations, replays
+from gateway.inspector import evaluations, repairs, replays
 from gateway.inspector.charts import ChartScript
 from gateway.responses.operations import InspectorFacts
 
@@ -96,5 +96,6 @@ def install(app: FastAPI) -> None:
     app.state.chart_script = ChartScript()
     app.include_router(router)
     app.include_router(evaluations.router)
+    app.include_router(repairs.router)
     app.include_router(replays.router)
     app.mount("/inspector", GuardedFiles(directory=STATIC), name="inspector")

@@ -22,7 +22,7 @@ def _data_of(result: Any) -> Any:
 class Utterance(ResponseModel):
     turn_id: str
     seq: int
-    role: Literal["user", "agent", "system"]
+    role: Literal["user", "agent", "system", "operator"]
     form: str
     content: str
     at: Timestamp

@@ -3,20 +3,19 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Response
 
 from gateway.dependencies import TheSessions, TheTenant, TheTurns
-from gateway.parameters import Limit
+from gateway.parameters import Limit, Wait
 from gateway.responses.common import documented, format_time
 from gateway.responses.turns import Receipt, Turn, TurnJournal
 from orchestrator.errors import Refused
-from orchestrator.turns.submission import MAX_WAIT_S, TurnRequest
+from orchestrator.turns.submission import TurnRequest
 from orchestrator.turns.turn import FINISHED, TurnStatus, turn_object
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 router = APIRouter(prefix="/v1", tags=["turns"])
 
-Wait = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S)]
 KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
 
 

@@ -13,7 +13,13 @@ from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps import STEPS
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
-from orchestrator.agent.system_turns import PROPOSAL, decide_proposal, take_up_findings
+from orchestrator.agent.system_turns import (
+    PROPOSAL,
+    commit_repairs,
+    decide_proposal,
+    keep_for_person,
+    take_up_findings,
+)
 from orchestrator.context import TurnChanges
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
@@ -23,6 +29,7 @@ from orchestrator.runtime.journal import Journal, Meaning
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import Phases, note_failure
 from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.repair import REPAIR
 from orchestrator.turns.turn import TurnKind
 
 ENDED_FROM_OUTSIDE = (TurnCancelled, LaneLost, DeadlineExceeded)
@@ -50,7 +57,11 @@ class Agent:
             action = (given.action or {}).get("name") if given.kind is TurnKind.SYSTEM else None
             if action == PROPOSAL:
                 return decide_proposal(lease, work, modules)
+            if action == REPAIR:
+                return await commit_repairs(lease, work, journal, modules)
             turn = load(lease, work, journal, modules, phases)
+            if turn.changes.state.person is not None and given.kind is TurnKind.USER:
+                return keep_for_person(turn, modules)
             journal.at_work = self._hear, turn
             steps = await take_up_findings(turn, modules) if action == CONTEXT_READY else STEPS
             if isinstance(steps, TurnCommit):

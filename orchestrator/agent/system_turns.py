@@ -1,6 +1,7 @@
-"""Turns that the system brings: proposals of Internal flows (IF-12), and context that a task waited for (PX-16).
+"""Turns that take a shorter way: proposals of Internal flows (IF-12), context that a task waited for (PX-16), repairs
+of operators, and what users say while a person answers (RT-29).
 
-Neither says anything by itself; what was decided is the turn's result.
+What was decided is the turn's result.
 """
 
 from __future__ import annotations
@@ -8,32 +9,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
 from orchestrator.agent.context_wait import WAITING, end_waiting, find_waiting, why_it_waited
 from orchestrator.agent.failure import cascade
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.repairs import Place, make_repairs
 from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps.archive import archive, as_archived
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import decode
+from orchestrator.agent.steps.record import keep_plan
 from orchestrator.dialogue.changes.repair import repair
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.pex.execution import Recover, Recovery
+from orchestrator.runtime.journal import Journal
 from orchestrator.tools.trifecta import join_labels
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
+from orchestrator.turns.lease import AGENT, OPERATOR, ArchivedFlow, Lease, TurnCommit, Utterance, Work
+from orchestrator.turns.repair import GONE_ON, REPAIRED, Mark, SignedOrder
 from orchestrator.turns.turn import TurnStatus
-from orchestrator.types import JsonObject, is_list, is_object
+from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
 """The action of a system turn that brings one."""
+PASSED_ON = "A person answers you here; your message has been passed on."
 
 
 class Decision(StrEnum):
@@ -95,8 +102,9 @@ def _commit(
     *,
     events: tuple[Event, ...],
     archived: tuple[ArchivedFlow, ...] = (),
+    **more: Any,
 ) -> TurnCommit:
-    """Commit a turn that says nothing."""
+    """Commit a turn that takes a shorter way. `more`: further fields of the commit."""
     after, raw = state.write()
     modules.cache.keep(lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
@@ -108,7 +116,74 @@ def _commit(
         archived=archived,
         events=events,
         outline=outline_of(after),
+        **more,
     )
+
+
+def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
+    """Keep what the user says to the person who has taken over."""
+    given, state = turn.work.input, turn.changes.state
+    said = given.text if given.action is None else orjson.dumps(given.action).decode()
+    state.converse(given.text or "", PASSED_ON, modules.domain.config.memory.max_history_messages)
+    turn.context.log.event("answer", reply=PASSED_ON)
+    lines = (Utterance("user", given.form, said or ""), Utterance(AGENT, "text", PASSED_ON))
+    result: JsonObject = {"reply": PASSED_ON, "person": state.person}
+    events = tuple(turn.context.log.events)
+    before = turn.context.world.prior_state
+    return _commit(turn.lease, modules, state, before, result, events=events, utterances=lines)
+
+
+async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
+    """Make an operator's repairs, or say why they cannot be made: at another epoch, or with something broken."""
+    order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
+    state, before = decode(lease, modules)
+    named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
+    ledger = {one.fingerprint: one for name in named if (one := await _find_line(lease, journal, name))}
+    now = modules.ports.clock()
+    place = Place(lease.session_id, modules.domain, before, lease.epoch, ledger, order.by, now)
+    made = make_repairs(place, order.repairs)
+    refused = made.refused if order.epoch == lease.epoch else [GONE_ON]
+    told = "\n\n".join(made.told)
+    record = order.model_dump(mode="json") | {"decision": Decision.DROPPED.value, "refused": refused}
+    if not refused:
+        state = made.after
+        for entry in made.marked:
+            await journal.lane.settle_effect(lease, entry)
+        record |= {"decision": Decision.APPLIED.value, "done": made.done}
+    event = Event(lease.session_id, REPAIRED, work.turn_id, record)
+    if refused:
+        return _commit(lease, modules, state, before, {"repair": record}, events=(event,))
+    popped = [Event(lease.session_id, "flow_popped", work.turn_id, _name_end(flow)) for flow in made.left]
+    answer = [Event(lease.session_id, "answer", work.turn_id, {"reply": told})] if told else []
+    signed = Utterance(OPERATOR, "action", orjson.dumps(order.model_dump(mode="json")).decode())
+    plans = [flow for flow in (*made.left, *state.stack.flows) if isinstance(flow, PlanFlow) and flow.noted]
+    return _commit(
+        lease,
+        modules,
+        state,
+        before,
+        {"repair": record, "reply": told or None},
+        events=(event, *popped, *answer),
+        archived=tuple(as_archived(flow, state) for flow in made.left),
+        utterances=(signed, Utterance(AGENT, "text", told)) if told else (),
+        closed_approvals=tuple(made.closed),
+        plans=tuple(map(keep_plan, plans)),
+    )
+
+
+async def _find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
+    """Find a line of the session's own ledger: a tool without a name is no other branch's."""
+    own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
+    return await journal.lane.find_effect(lease, own)
+
+
+def _name_end(flow: BaseFlow) -> JsonObject:
+    return {
+        "dact": flow.dact,
+        "flow_id": flow.flow_id,
+        "state": flow.state.value,
+        "reason": None if flow.reason is None else flow.reason.value,
+    }
 
 
 def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:

@@ -198,6 +198,23 @@ class Methods(ABC, Generic[One, Many]):
         """Two sessions from where they part: ``{left, right, common, turns, effects}``. Raises NotFound."""
         return self._get("sessions", session_id, "compare", **{"with": other})
 
+    def repairs(self, session_id: str) -> One:
+        """Show operators what is wrong with a session, what is open in it, and the repairs that fit."""
+        return self._get("sessions", session_id, "repairs")
+
+    def preview_repairs(self, session_id: str, repairs: list[JsonObject]) -> One:
+        """Say what repairs would change, what the user would be told, and what would keep them from being made."""
+        return self._post("sessions", session_id, "repairs", "preview", repairs=repairs)
+
+    def repair(
+        self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
+    ) -> One:
+        """Make repairs as a turn. Raises Refused when the session has gone on, or something would be broken."""
+        path = path_of("sessions", session_id, "repairs")
+        return self._send(
+            Call("POST", path, {"repairs": repairs, "epoch": epoch, "why": why}, {"wait": wait_s})
+        )
+
     def start_run(
         self,
         flow: str | None = None,

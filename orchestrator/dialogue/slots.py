@@ -50,6 +50,7 @@ class SlotSource(StrEnum):
     MEMORY = "memory"
     DEFAULT = "default"
     TOOL = "tool"
+    OPERATOR = "operator"
 
 
 @dataclass(slots=True)

@@ -52,8 +52,8 @@ SHOWN_BEFORE = 3
 class DialogueState:
     """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last, and
     `shown_before` those of other flows, latest last. `later`: requests that were made together with another one, by
-    the flow that comes first. `epoch`: of its own commit. `written`: completed flows, each written once; `copies`: of
-    the other parts.
+    the flow that comes first. `epoch`: of its own commit. `person`: who answers in place of the assistant.
+    `written`: completed flows, each written once; `copies`: of the other parts.
 
     The open questions refer to the state's own stack.
     """
@@ -61,6 +61,7 @@ class DialogueState:
     session: SessionId
     turn: int = 0
     epoch: int = 0
+    person: str | None = None
     prediction: Prediction = field(default_factory=Prediction)
     flags: Flags = field(default_factory=Flags)
     stack: FlowStack = field(default_factory=FlowStack)
@@ -117,6 +118,10 @@ class DialogueState:
         """Take over from a state that is thrown away what stays: effects, and what was taken in."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
+
+    def leave_to(self, person: str | None) -> None:
+        """Let a person answer, or the assistant again."""
+        self.person = person
 
     def end_digression(self) -> None:
         """The user is back on the task; the last kind stays on record."""
@@ -269,6 +274,8 @@ class DialogueState:
             body["digression"]["last"] = str(self.digression.last)
         if self.epoch:
             body["epoch"] = self.epoch
+        if self.person:
+            body["person"] = self.person
         parts = {
             "approvals": self.approvals,
             "effects": self.effects,
@@ -334,9 +341,9 @@ class DialogueState:
         return state
 
 
-_ROWS = ("shown", "shown_before")
-_LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_ROWS, "later")
+_RARE = ("shown", "shown_before", "later", "person")
+_LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_RARE)
 """What is written under the name and in the form of its field."""
 _FLAGS = tuple(one.name for one in fields(Flags))
-_SELDOM = frozenset({"summary", "entities", *_ROWS, "later"})
+_SELDOM = frozenset({"summary", "entities", *_RARE})
 """Not written while there is nothing in them."""

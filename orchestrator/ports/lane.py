@@ -86,6 +86,10 @@ class Lane(Protocol):
         """An effect that was done has been undone, for every branch that knows of it. Raises LaneLost."""
         ...
 
+    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+        """Write the status and the result of a line that is there, as an operator says. Raises LaneLost."""
+        ...
+
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         """Prolong every lease this worker holds, in one statement; returns the turns among them
         that somebody asked to cancel, or said something to.

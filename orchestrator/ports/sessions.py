@@ -72,6 +72,16 @@ class Sessions(Protocol):
         """The working state as it was after `epoch`, rebuilt from snapshot and diffs. Raises NotFound."""
         ...
 
+    async def release_lane(
+        self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
+    ) -> SessionRecord:
+        """Take the lane from its holder: the turn in hand is queued again, and what the holder does is fenced off.
+
+        `signed`: who does it and why, kept in the event log. Raises NotFound; Refused when nobody holds the lane, or
+        the session is not at this epoch.
+        """
+        ...
+
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         """Make the state of `epoch` current again, as a new epoch. Raises NotFound, SessionBusy."""
         ...

@@ -32,7 +32,7 @@ from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
-from orchestrator.types import Json, JsonObject, TurnId, hash_json
+from orchestrator.types import Json, JsonObject, hash_json
 
 TOOL = "tool"
 """The kind of a tool's step; the others are of models."""
@@ -90,7 +90,7 @@ class Journal:
         self._tell = tell
         self._listen = listen
         self.lease = lease
-        self._turn_id = work.turn_id
+        self.turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
         self.stopped = False
         """The turn was stopped: calls are answered from here, and none is made any more."""
@@ -107,13 +107,9 @@ class Journal:
         """Whether a tool was called, in this attempt or an earlier one."""
         return any(step.kind == TOOL for step in self._journal.values())
 
-    @property
-    def turn_id(self) -> TurnId:
-        return self._turn_id
-
     def idempotency_key(self, key: str) -> str:
         """The key a tool may pass on; the same in every attempt of this turn."""
-        return f"{self._turn_id}:{key}"
+        return f"{self.turn_id}:{key}"
 
     async def call(
         self,
@@ -166,6 +162,8 @@ class Journal:
                 if not idempotent:
                     failure = {"code": error.code, "message": str(error)}
                     await self._record(step, StepStatus.FAILED, failure, began)
+                else:
+                    self._journal.pop(key, None)
                 raise
             await self._record(step, StepStatus.FINISHED, result, began)
         finally:
@@ -175,7 +173,9 @@ class Journal:
 
     async def _begin(self, step: _Call) -> None:
         """Record the start of a call that changes something, as soon as all that was said before is read."""
-        if step.idempotent:  # after a crash it may be called again; a stop leaves open whether it was done
+        if (
+            step.idempotent
+        ):  # a stop leaves open whether it was done; a crash does not, for it may be called again
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
             return
@@ -199,12 +199,7 @@ class Journal:
         return None
 
     async def settle(
-        self,
-        unknown: UnknownOutcome,
-        kind: str,
-        request: Json,
-        result: Json,
-        effect: Effect | None = None,
+        self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
     ) -> None:
         """Record what an unknown outcome turned out to be."""
         step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
@@ -221,7 +216,7 @@ class Journal:
                 self.effects.add(known.key)
             entry = await self.lane.adopt_effect(
                 self.lease,
-                self._turn_id,
+                self.turn_id,
                 known.key,
                 fingerprint=effect.fingerprint,
                 flow_id=effect.flow_id,
@@ -250,9 +245,7 @@ class Journal:
 
     def _check_same(self, known: Step, request_hash: str) -> None:
         if known.request_hash != request_hash:
-            raise StepMismatch(
-                f"Step {known.key!r} of turn {self._turn_id} differs from its earlier attempt."
-            )
+            raise StepMismatch(f"Step {known.key!r} of turn {self.turn_id} differs from its earlier attempt.")
 
     async def _record(
         self,
@@ -266,7 +259,7 @@ class Journal:
         lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
         written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
         entry = self._enter(step, status, result)
-        if not await self.lane.record(self.lease, self._turn_id, written, entry, heard):
+        if not await self.lane.record(self.lease, self.turn_id, written, entry, heard):
             return False
         self._journal[step.key] = written
         if status is StepStatus.FINISHED:
@@ -288,7 +281,7 @@ class Journal:
         return LedgerEntry(
             session_id=self.lease.session_id,
             fingerprint=effect.fingerprint,
-            turn_id=self._turn_id,
+            turn_id=self.turn_id,
             step_key=step.key,
             idempotency_key=step.idempotency_key,
             flow_id=effect.flow_id,
@@ -318,7 +311,7 @@ class TurnHints:
     def __init__(self, live: LiveEvents, lease: Lease) -> None:
         self._live = live
         self._session_id = lease.session_id
-        self._turn_id = lease.work.turn_id
+        self.turn_id = lease.work.turn_id
         self._waiting: list[Event] = []
         self._quiet = asyncio.get_running_loop().call_later(QUIET_FOR_S, self._begin)
         self._begun = False
@@ -327,7 +320,7 @@ class TurnHints:
 
     def tell(self, kind: str, payload: JsonObject) -> None:
         """Tell it now, or once the turn has taken a moment."""
-        self._waiting.append(Event(self._session_id, kind, self._turn_id, payload))
+        self._waiting.append(Event(self._session_id, kind, self.turn_id, payload))
         if self._begun:
             self._send()
 

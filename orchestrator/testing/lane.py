@@ -8,14 +8,8 @@ import orjson
 
 from orchestrator.errors import LaneLost
 from orchestrator.testing.lookups import find_effect, said_meanwhile
-from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
-from orchestrator.turns.approval import (
-    APPROVAL_TRANSITIONS,
-    ApprovalRecord,
-    ApprovalStatus,
-    Decision,
-    from_unix,
-)
+from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
@@ -160,7 +154,8 @@ class MemoryLane:
             session.framed[frame.flow_id] = (turn.turn_id, now)
         if commit.approvals or commit.closed_approvals:
             keep_approvals(self._store, lease.tenant_id, commit)
-        _keep_plans(session, turn.turn_id, commit, now)
+        if commit.plans or commit.plan_revisions:
+            session.keep_plans(turn.turn_id, commit, now)
         if commit.outbox:
             self._store.leave(session, turn.turn_id, commit.outbox)
         events = session.append(turn.turn_id, *commit.events)
@@ -240,10 +235,16 @@ class MemoryLane:
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
         self._fenced(lease)
-        own, at = self._store.effects.get((lease.session_id, fingerprint)), self._store.clock()
-        for key, entry in list(self._store.effects.items()):
-            if own is not None and entry.idempotency_key == own.idempotency_key:
-                self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=at)
+        known = self._store.effects.get((lease.session_id, fingerprint))
+        if known is not None:
+            await self.settle_effect(lease, replace(known, status=LedgerStatus.COMPENSATED))
+
+    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+        self._fenced(lease)
+        changes = {"status": entry.status, "result": entry.result, "at": self._store.clock()}
+        for key, one in list(self._store.effects.items()):
+            if one.idempotency_key == entry.idempotency_key:
+                self._store.effects[key] = replace(one, **changes)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
@@ -309,14 +310,6 @@ def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonO
     return [of_turn | line for line in lines]
 
 
-def _keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
-    for record in commit.plans:
-        kept = session.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
-        kept.record, kept.turn_id, kept.at = record, turn_id, now
-    for revision in commit.plan_revisions:
-        session.plans[revision.plan_id].revisions.append((revision, turn_id, now))
-
-
 def decide_approval(
     store: MemoryStore, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
@@ -336,15 +329,3 @@ def decide_approval(
         )
         store.approvals[approval_id] = (tenant_id, record)
     return record
-
-
-def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
-    """Keep what a commit says about approvals: those asked for, and what became of others."""
-    now = store.clock()
-    for record in commit.approvals:
-        store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))
-    for closed in commit.closed_approvals:
-        tenant, record = store.approvals.get(closed.approval_id, (None, None))
-        if tenant == tenant_id and record and closed.status in APPROVAL_TRANSITIONS[record.status]:
-            changed = replace(record, status=closed.status, closed_at=now)
-            store.approvals[closed.approval_id] = (tenant_id, changed)

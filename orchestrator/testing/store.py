@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
-from orchestrator.turns.approval import ApprovalRecord
+from orchestrator.turns.approval import APPROVAL_TRANSITIONS, ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
+from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import (
@@ -185,6 +185,13 @@ class MemorySession:
             other.client_sequence == turn.client_sequence - 1 and other.finished for other in self.turns
         )
 
+    def keep_plans(self, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
+        for record in commit.plans:
+            kept = self.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
+            kept.record, kept.turn_id, kept.at = record, turn_id, now
+        for revision in commit.plan_revisions:
+            self.plans[revision.plan_id].revisions.append((revision, turn_id, now))
+
     def append(self, turn_id: TurnId, *events: Event) -> tuple[Event, ...]:
         """Give events the session's next numbers; they are of this turn unless they name another."""
         first = len(self.events) + 1
@@ -303,3 +310,15 @@ class MemoryStore:
             payload: JsonObject = {"seq": row.seq, "status": status.value, "reply": result["reply"]}
             session.append(row.turn_id, Event(row.session_id, "failed", payload=payload))
         session.updated_at = self.clock()
+
+
+def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
+    """Keep what a commit says about approvals: those asked for, and what became of others."""
+    now = store.clock()
+    for record in commit.approvals:
+        store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))
+    for closed in commit.closed_approvals:
+        tenant, record = store.approvals.get(closed.approval_id, (None, None))
+        if tenant == tenant_id and record and closed.status in APPROVAL_TRANSITIONS[record.status]:
+            changed = replace(record, status=closed.status, closed_at=now)
+            store.approvals[closed.approval_id] = (tenant_id, changed)

@@ -84,6 +84,11 @@ class BoundMethod:
     wants_call: bool
 
 
+def check_result(spec: ToolSpec, result: Json) -> str | None:
+    """Say what is wrong with a result of this tool, or None."""
+    return _compile_schema(spec, "output_schema", spec.output_schema, [])(result)
+
+
 def _compile(spec: ToolSpec, problems: list[Problem]) -> Tool:
     properties: JsonObject = spec.input_schema.get("properties", {})
     return Tool(

@@ -23,7 +23,7 @@ class Event:
 
     `type` is one of accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token,
     block, approval_requested, handover_requested, approval_decided, answer, failed, run_progress,
-    proposal_decided, plan.
+    proposal_decided, plan, repaired.
     """
 
     session_id: SessionId

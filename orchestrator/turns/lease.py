@@ -64,11 +64,13 @@ class Lease:
 
 AGENT = "agent"
 """The role of whoever answers."""
+OPERATOR = "operator"
+"""The role of whoever repairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One line of the conversation: role is user, agent or system. A turn has one of each at most: input and answer."""
+    """One line of the conversation; role is user, agent, system or operator. A turn has an input and an answer."""
 
     role: str
     form: str

@@ -16,7 +16,7 @@ from tests.browser.steps import Visit
 PAYLOADS = (Path(__file__).parents[1] / "domains" / "gallery" / "payloads.txt").read_text().splitlines()
 PANELS = (
     *("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals", "Turn"),
-    *("Memory", "Documents", "Evaluations", "Replays"),
+    *("Memory", "Documents", "Evaluations", "Replays", "Repair"),
 )
 SIZES = {"desk": (1440, 900), "telephone": (390, 780)}
 CONTROL = re.compile(

@@ -174,6 +174,27 @@ async def test_what_was_undone_says_so(ports: Ports, tenant: TenantId) -> None:
     assert found.status is LedgerStatus.COMPENSATED
 
 
+async def test_an_operator_says_what_became_of_it(ports: Ports, tenant: TenantId) -> None:
+    """RT-29: only status and result change; who has lost the lane changes nothing."""
+    lane, lease = await begin(ports, tenant)
+    written = entry_of(lease)
+    await write(lane, lease, StepStatus.STARTED, written)
+    result = {"ok": True, "data": {"ref": "A1"}}
+
+    await lane.settle_effect(lease, replace(written, status=LedgerStatus.DONE, result=result))
+
+    found = await lane.find_effect(lease, effect_of("f1"))
+    assert found is not None
+    assert (found.status, found.result) == (LedgerStatus.DONE, result)
+    assert (found.turn_id, found.idempotency_key) == (written.turn_id, written.idempotency_key)
+    stale = replace(lease, token=lease.token - 1)
+    with pytest.raises(LaneLost):
+        await lane.settle_effect(stale, replace(written, status=LedgerStatus.FAILED))
+    again = await lane.find_effect(lease, effect_of("f1"))
+    assert again is not None
+    assert again.status is LedgerStatus.DONE
+
+
 async def test_sessions_do_not_see_each_other(ports: Ports, tenant: TenantId) -> None:
     lane, lease = await begin(ports, tenant)
     other_lane, other = await begin(ports, tenant)

@@ -51,6 +51,19 @@ def unfinished(session_id: str, done_seq: int) -> Select[Any]:
     )
 
 
+async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
+    """Take a lane that is locked from its holder; the turn in hand is queued again, and the attempt does not count."""
+    freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + 1}
+    await connection.execute(
+        update(lanes)
+        .where(lanes.c.session_id == lane.session_id)
+        .values(**freed, ready_at=NOW, check_at=NOW, updated_at=NOW)
+    )
+    running = turns.c.session_id == lane.session_id, turns.c.status == TurnStatus.RUNNING.value
+    queued = {"status": TurnStatus.QUEUED.value, "attempts": turns.c.attempts - 1}
+    await connection.execute(update(turns).where(*running).values(queued))
+
+
 async def append_event(
     connection: AsyncConnection, session_id: str, turn_id: str | None, kind: str, payload: JsonObject
 ) -> None:

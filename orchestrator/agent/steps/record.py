@@ -106,7 +106,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
             FrameRecord(frame.frame_id, frame.flow_id, dump(frame))
             for frame in context.changes.frames.values()
         ),
-        plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),
+        plans=tuple(keep_plan(plan) for plan in _worked_on(turn)),
         plan_revisions=tuple(context.changes.plans.log),
         events=tuple(context.log.events),
         approvals=tuple(context.changes.approvals.asked),
@@ -146,7 +146,7 @@ def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
     return [plan for plan in plans.values() if plan.noted]
 
 
-def _keep_plan(plan: PlanFlow) -> PlanRecord:
+def keep_plan(plan: PlanFlow) -> PlanRecord:
     return PlanRecord(
         plan_id=plan.flow_id,
         dact=plan.dact,

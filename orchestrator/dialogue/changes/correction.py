@@ -12,6 +12,7 @@ from datetime import date
 from orchestrator.dialogue.base_flow import Labels, SlotProblem
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import REOPENED, REPLACED
+from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
 from orchestrator.types import FlowId, Json, JsonObject, TurnId, same_value
@@ -50,7 +51,13 @@ def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) -> Correction:
+def correct(
+    flow: BaseFlow,
+    labels: Labels,
+    *,
+    turn_id: TurnId | None = None,
+    source: SlotSource = SlotSource.USER,
+) -> Correction:
     """Replace values of a flow; dependent slots that no longer hold are cleared (IR-4).
 
     Whether an old value has had an effect already is looked at before.
@@ -60,7 +67,7 @@ def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) ->
     failed = {problem.slot for problem in problems}
     fitting = {name: mention for name, mention in mentions.items() if name not in failed}
     changed = find_changes(flow, fitting)
-    in_doubt, cleared = apply_changes(flow, fitting, turn_id=turn_id) if changed else ((), ())
+    in_doubt, cleared = apply_changes(flow, fitting, turn_id=turn_id, source=source) if changed else ((), ())
     return Correction(changed, in_doubt, cleared, tuple(problems))
 
 
@@ -69,7 +76,11 @@ def _read_mentions(labels: Labels) -> dict[str, Mention]:
 
 
 def apply_changes(
-    flow: BaseFlow, changes: Labels, *, turn_id: TurnId | None = None
+    flow: BaseFlow,
+    changes: Labels,
+    *,
+    turn_id: TurnId | None = None,
+    source: SlotSource = SlotSource.USER,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Write the new values; returns the dependent slots that are in doubt, and those that were cleared.
 
@@ -77,7 +88,7 @@ def apply_changes(
     changed value has to be confirmed again.
     """
     before = {name: flow.value(name) for name in changes}
-    flow.fill_slots_by_label(changes, turn_id=turn_id)
+    flow.fill_slots_by_label(changes, turn_id=turn_id, source=source)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]
     replaced = {name: before[name] for name in altered if before[name] is not None}
     if replaced:

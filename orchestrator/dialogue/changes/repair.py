@@ -30,7 +30,8 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
         if flow.get("plan_id") not in {None, *there}:
             del flow["plan_id"]
             wrong.append(f"{flow['dact']} belonged to a plan that is gone.")
-    kept = [approval for approval in mended["approvals"] if approval["flow_id"] in there]
+    # one without a flow asks for a person, and outlives every task
+    kept = [approval for approval in mended["approvals"] if approval["flow_id"] in {"", *there}]
     if len(kept) < len(mended["approvals"]):
         wrong.append(f"{len(mended['approvals']) - len(kept)} approvals belonged to flows that are gone.")
         mended["approvals"] = kept

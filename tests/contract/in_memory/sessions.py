@@ -11,8 +11,10 @@ from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.testing.branching import branch_session
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
+from orchestrator.turns.event import Event
 from orchestrator.turns.plan import show_plan, show_revision
-from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.turns.repair import REPAIRED, require_held
+from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 
@@ -93,6 +95,22 @@ class MemorySessions:
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         return self._store.session(tenant_id, session_id).state_at(epoch)
+
+    async def release_lane(
+        self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
+    ) -> SessionRecord:
+        session = self._store.session(tenant_id, session_id)
+        require_held(held=session.lease_owner is not None, moved=session.epoch != epoch)
+        session.lease_owner = session.lease_until = None
+        session.lease_token += 1
+        session.ready_at = session.updated_at = self._store.clock()
+        for turn in session.turns:
+            if turn.status is TurnStatus.RUNNING:
+                turn.status, turn.attempts = TurnStatus.QUEUED, turn.attempts - 1
+        session.events.append(
+            Event(session_id, REPAIRED, None, signed, len(session.events) + 1, at=self._store.clock())
+        )
+        return await self.get(tenant_id, session_id)
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         session = self._store.session(tenant_id, session_id)

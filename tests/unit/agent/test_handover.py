@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
+from orchestrator.dialogue.changes.repair import repair
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.lane import decide_approval
 from orchestrator.turns.approval import ApprovalRecord, Decision
@@ -140,3 +142,14 @@ async def test_a_simpler_task_is_offered_where_the_domain_names_one() -> None:
     simpler = next(action for action in turn["actions"] if action["name"] == "start_flow")
     assert simpler["payload"] == {"dact": "list_bookings"}
     assert (await talk.act("start_flow", simpler["payload"]))["completed"] == ["list_bookings"]
+
+
+async def test_mending_a_stored_state_leaves_the_request_for_a_person_alone() -> None:
+    """It belongs to no task, and outlives every one (AM-5)."""
+    talk = begin()
+    await talk.say("book a flight to rome")
+    await talk.say("I want to talk to a human")
+    stored = orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")
+    assert len(stored["approvals"]) == 1
+
+    assert repair(stored) == (stored, [])

@@ -133,6 +133,18 @@ export class Api {
   compare(id, other) {
     return this.get(`/v1/sessions/${seg(id)}/compare?with=${seg(other)}`);
   }
+  repairs(id) {
+    return this.get(`/v1/sessions/${seg(id)}/repairs`);
+  }
+  previewRepairs(id, repairs) {
+    return this.post(`/v1/sessions/${seg(id)}/repairs/preview`, { repairs });
+  }
+  repair(id, order) {
+    return this.post(`/v1/sessions/${seg(id)}/repairs?wait=30`, order);
+  }
+  operateTurn(turnId, what) {
+    return this.post(`/v1/turns/${seg(turnId)}/${what}`);
+  }
   plan(id) {
     return this.get(`/v1/sessions/${seg(id)}/plan`);
   }

@@ -11,15 +11,16 @@ import * as journal from "./panels/journal.js";
 import * as memory from "./panels/memory.js";
 import * as notes from "./panels/notes.js";
 import * as plan from "./panels/plan.js";
+import * as repair from "./panels/repair.js";
 import * as replays from "./panels/replays.js";
 import * as runs from "./panels/runs.js";
 import * as stack from "./panels/stack.js";
 import * as turn from "./panels/turn.js";
 
-export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals, turn, memory, documents, evaluations, replays];
+export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals, turn, memory, documents, evaluations, replays, repair];
 
 /** Which changes of a session make which panel read its data anew. */
-const RENEWED_BY = { record: ["plan", "notes", "journal", "epochs", "runs", "approvals", "turn", "memory"], runs: ["runs", "notes", "memory", "documents"], approvals: ["approvals"] };
+const RENEWED_BY = { record: ["plan", "notes", "journal", "epochs", "runs", "approvals", "turn", "memory", "repair"], runs: ["runs", "notes", "memory", "documents"], approvals: ["approvals"] };
 
 export class Inspector {
   constructor(page) {

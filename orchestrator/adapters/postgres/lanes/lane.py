@@ -17,11 +17,11 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import KnownStates, write_whole
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
-from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
+from orchestrator.adapters.postgres.turns.effects import adopt_effect, change_effect, find_effect
 from orchestrator.adapters.postgres.turns.interjections import answer_beside, said_meanwhile
 from orchestrator.errors import LaneLost
 from orchestrator.turns.approval import ApprovalRecord, Decision
-from orchestrator.turns.effect import Effect, LedgerEntry
+from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind
@@ -262,7 +262,10 @@ class PostgresLane:
         return await adopt_effect(self._database, lease, turn_id, step_key, fingerprint, flow_id)
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        await mark_compensated(self._database, lease, fingerprint)
+        await change_effect(self._database, lease, fingerprint, LedgerStatus.COMPENSATED)
+
+    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+        await change_effect(self._database, lease, entry.fingerprint, entry.status, result=entry.result)
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision

@@ -13,7 +13,7 @@ from orchestrator.adapters.postgres.tables import NOW, effects, lanes, record_of
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
-from orchestrator.types import FlowId, SessionId, TenantId, TurnId
+from orchestrator.types import FlowId, Json, SessionId, TenantId, TurnId
 
 
 class PostgresEffects:
@@ -74,8 +74,10 @@ async def adopt_effect(
         return record_of(LedgerEntry, (await connection.execute(changing)).one())
 
 
-async def mark_compensated(database: Database, lease: Lease, fingerprint: str) -> None:
-    """Mark it in each ledger of the family that has the line. Raises LaneLost."""
+async def change_effect(
+    database: Database, lease: Lease, fingerprint: str, status: LedgerStatus, **more: Json
+) -> None:
+    """Change the status, and `more` columns, in each ledger of the family that has the line. Raises LaneLost."""
     own, root = sessions.c.session_id == lease.session_id, lease.root or lease.session_id
     key = select(effects.c.idempotency_key).where(
         effects.c.session_id == lease.session_id, effects.c.fingerprint == fingerprint
@@ -88,7 +90,7 @@ async def mark_compensated(database: Database, lease: Lease, fingerprint: str) -
         await connection.execute(
             update(effects)
             .where(effects.c.idempotency_key == key.scalar_subquery(), effects.c.session_id.in_(family))
-            .values(status=LedgerStatus.COMPENSATED.value, at=NOW)
+            .values(status=status.value, at=NOW, **more)
         )
 
 

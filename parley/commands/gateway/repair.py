@@ -1,0 +1,108 @@
+"""`parley repair`: what is wrong with a session, what a repair would change, and making it."""
+
+from typing import Annotated
+
+import orjson
+import typer
+
+from orchestrator.client import Client
+from orchestrator.errors import InvalidInput, Refused
+from orchestrator.types import Json, JsonObject
+from parley.commands.gateway import gateway_command
+from parley.output import Answer
+
+app = typer.Typer()
+
+FORMS: dict[str, tuple[str, ...]] = {
+    "fill": ("flow", "slot", "value"),
+    "drop": ("flow",),
+    "resume": ("flow",),
+    "mend": (),
+    "done": ("fingerprint",),
+    "not-done": ("fingerprint",),
+    "take-over": (),
+    "say": ("text",),
+    "hand-back": (),
+    "release": (),
+}
+"""The words of each repair, and what follows it."""
+
+
+@gateway_command(app)
+def repair(
+    client: Client,
+    session: Annotated[str, typer.Argument(help="Identifier of the session.")],
+    change: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="; ".join(" ".join((name, *map(str.upper, words))) for name, words in FORMS.items())
+        ),
+    ] = None,
+    why: Annotated[
+        str | None, typer.Option(help="Make the repair, signed with this reason; without it, show it only.")
+    ] = None,
+    result: Annotated[str, typer.Option(help="With `done`: what the call returned, as JSON.")] = "{}",
+) -> Answer:
+    """Show what is wrong with a session and the repairs that fit, or repair it as an operator."""
+    if not change:
+        return _show(client.repairs(session))
+    wanted = [read_change(change, result)]
+    preview = client.preview_repairs(session, wanted)
+    if why is None:
+        return Answer(preview, _tell(preview["done"], preview["told"], preview["refused"]))
+    if preview["refused"]:
+        raise Refused(" ".join(preview["refused"]))
+    made = client.repair(session, wanted, epoch=preview["epoch"], why=why)
+    return Answer(made, _tell(made["done"], made["reply"], []) + f"\nepoch {made['epoch']}")
+
+
+def read_change(words: list[str], result: str = "{}") -> JsonObject:
+    """Read a repair in the words of the command. Raises InvalidInput."""
+    name, *given = words
+    wanted = FORMS.get(name)
+    if wanted is None or len(given) != len(wanted):
+        forms = [name] if wanted is not None else list(FORMS)
+        told = ", ".join(" ".join((form, *map(str.upper, FORMS[form]))) for form in forms)
+        raise InvalidInput(f"Say {told}.", field="change")
+    repair: JsonObject = {"kind": name.replace("-", "_"), **dict(zip(wanted, given, strict=True))}
+    if name in {"done", "not-done"}:
+        repair |= {"kind": "mark", "done": name == "done", "result": _read_json(result)}
+    if name == "fill" and given[2][:1] in {"[", "{"}:
+        repair["value"] = _read_json(given[2])
+    return repair
+
+
+def _read_json(text: str) -> Json:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidInput(f"{text[:60]!r} is not JSON.", field="change") from error
+
+
+def _show(found: JsonObject) -> Answer:
+    lines = [f"epoch {found['epoch']}", *(f"wrong: {one}" for one in found["wrong"])]
+    if found["person"]:
+        lines.append(f"{found['person']} answers the user.")
+    lines += [
+        f"{turn['turn_id']} {turn['status']}: {turn['error'] or ''}".rstrip(": ") for turn in found["turns"]
+    ]
+    lines += [
+        f"{one['tool_id']} {one['status']} ({one['fingerprint']}) {orjson.dumps(one['arguments']).decode()}"
+        for one in found["effects"]
+    ]
+    lines += [f"{one['approval_id']} waits: {one['question']}" for one in found["approvals"]]
+    lines += [f"fits: {_write(fit['repair'])}  # {fit['why']}" for fit in found["fits"]]
+    return Answer(found, "\n".join(lines))
+
+
+def _write(repair: JsonObject) -> str:
+    """Write a repair in the words of the command."""
+    name = str(repair["kind"]).replace("_", "-")
+    if name == "mark":
+        name = "done" if repair["done"] else "not-done"
+    return " ".join((name, *(str(repair[word] or word.upper()) for word in FORMS[name])))
+
+
+def _tell(done: list[str], told: str | None, refused: list[str]) -> str:
+    lines = [*done, *([f"The user is told: {told}"] if told else []), *(f"Refused: {one}" for one in refused)]
+    return "\n".join(lines)

@@ -1,0 +1,329 @@
+"""Sessions that are broken in every way an operator meets: by conversations, through the lane."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+import httpx
+import orjson
+
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.ports.lane import Lane
+from orchestrator.ports.turns import Inbox
+from orchestrator.runtime.lane import LaneRunner, TurnAgent
+from orchestrator.simulator import Simulator
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, new_id
+from tests.contract.factories import commit_for
+from tests.unit.gateway.repairs.unsteady_airline import Airline, unsteady
+
+WHY = "The user has called."
+TO_MADRID = "Book a flight from Oslo to Madrid tomorrow"
+TO_ROME = "Book a flight from Oslo to Rome tomorrow"
+
+
+@cache
+def trained() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain("travel")
+    return loaded, System1.for_domain(loaded.domain)
+
+
+@dataclass
+class Ticket:
+    """A broken session: what an operator is told of it, and what was true when it was opened."""
+
+    session: SessionId
+    kind: str
+    wants: list[JsonObject] = field(default_factory=list[JsonObject])
+    booked: JsonObject | None = None
+    expects: Callable[[JsonObject], bool] = lambda _: True
+    turns: str | None = None
+    epoch: int = 0
+    calls: int = 0
+    posts: int = 0
+
+
+class Site:
+    """Broken sessions over one pair of inbox and lanes, with the agent of the travel domain."""
+
+    def __init__(
+        self, inbox: Inbox, make_lane: Callable[..., Awaitable[Lane]], http: httpx.AsyncClient
+    ) -> None:
+        loaded, system1 = trained()
+        self.airline = Airline()
+        services = {**loaded.services, "Bookings": unsteady(loaded.services["Bookings"], self.airline)}
+        self.simulator = Simulator.of(replace(loaded, services=services), system1=system1)
+        self.inbox, self.make_lane, self.http = inbox, make_lane, http
+        self.lane: Lane
+        self.hand: Lane
+
+    async def open(self) -> None:
+        self.lane, self.hand = await self.make_lane(), await self.make_lane(max_attempts=1)
+        self.runner = LaneRunner(self.lane, MemoryLiveEvents(), MemoryWakeup(), self._agent)
+
+    async def _agent(self, _: str) -> TurnAgent:
+        assert self.simulator.agent is not None
+        return self.simulator.agent
+
+    # What users and workers do.
+
+    async def submit(self, session: SessionId, text: str) -> str:
+        self.simulator.now += 20
+        given = Submission(session, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
+        return (await self.inbox.submit(given)).turn_id
+
+    async def say(self, session: SessionId, text: str) -> JsonObject:
+        turn_id = await self.submit(session, text)
+        await self.runner.run(session)
+        return (await self.inbox.turn(DEFAULT_TENANT, turn_id)).result or {}
+
+    async def edit(self, session: SessionId, change: Callable[[JsonObject], None]) -> None:
+        """Commit a state that no turn of ours would have left."""
+        await self.submit(session, "hello")
+        lease = await self.hand.claim(session)
+        assert lease is not None
+        before = orjson.loads(lease.state or b"{}")
+        after = copy.deepcopy(before) | {"epoch": lease.epoch + 1}
+        change(after)
+        await self.hand.commit(lease, commit_for(lease, before=before, after=after))
+
+    # What operators do.
+
+    async def get(self, path: str) -> Any:
+        answer = await self.http.get(path)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def look(self, session: str) -> Any:
+        return await self.get(f"/v1/sessions/{session}/repairs")
+
+    async def post(self, session: SessionId, repairs: list[JsonObject], epoch: int) -> httpx.Response:
+        """Order repairs, and let a worker do its work until they are made."""
+        body = {"repairs": repairs, "epoch": epoch, "why": WHY}
+        path = f"/v1/sessions/{session}/repairs?wait=30"
+        posting = asyncio.create_task(self.http.post(path, json=body))
+        while not posting.done():
+            await asyncio.sleep(0.005)
+            await self.runner.run(session)
+        return await posting
+
+
+# Ways to break a session: each leaves a ticket.
+
+
+async def _offered(site: Site, session: SessionId, text: str = TO_MADRID) -> None:
+    turn = await site.say(session, text)
+    assert "Shall I book it?" in turn["reply"], turn["reply"]
+
+
+async def _two_tasks(site: Site, session: SessionId) -> None:
+    await site.say(session, "I want to fly to Rome")
+    await site.say(session, "I want to cancel a booking")
+
+
+async def active_below(site: Site, session: SessionId) -> Ticket:
+    await _two_tasks(site, session)
+
+    def change(state: JsonObject) -> None:
+        state["stack"][0].update(state="Active")
+        state["stack"][0].pop("reason", None)
+
+    await site.edit(session, change)
+    return Ticket(session, "active_below")
+
+
+async def asleep_on_top(site: Site, session: SessionId) -> Ticket:
+    await site.say(session, "I want to fly to Rome")
+    await site.edit(session, lambda state: state["stack"][-1].update(state="Pending", reason="interrupted"))
+    return Ticket(session, "asleep_on_top")
+
+
+async def lost_plan(site: Site, session: SessionId) -> Ticket:
+    await site.say(session, "I want to fly to Rome")
+    await site.edit(session, lambda state: state["stack"][0].update(plan_id="flow_gone"))
+    return Ticket(session, "lost_plan")
+
+
+async def loose_approval(site: Site, session: SessionId) -> Ticket:
+    await site.say(session, "I want to fly to Rome")
+    approval = {
+        "approval_id": new_id("approval"),
+        "flow_id": "flow_gone",
+        "tool_id": "flight_book",
+        "arguments": {},
+        "asked_at": 1.0,
+        "expires_at": 9e9,
+    }
+    await site.edit(session, lambda state: state["approvals"].append(approval))
+    return Ticket(session, "loose_approval", expects=lambda state: state["approvals"] == [])
+
+
+async def loose_question(site: Site, session: SessionId) -> Ticket:
+    await site.say(session, "I want to fly to Rome")
+    question = {"level": "specific", "flow_id": "flow_gone", "slot": "date", "asked": 1}
+    await site.edit(session, lambda state: state["ambiguity"]["open"].append(question))
+    return Ticket(session, "loose_question")
+
+
+async def waits_for_ever(site: Site, session: SessionId) -> Ticket:
+    """A task whose context nobody gathers any more."""
+    await _offered(site, session)
+
+    def change(state: JsonObject) -> None:
+        failure = {"category": "not_found", "message": "none", "evidence": {}}
+        context = {"run_id": "run_gone", "until": 9e9, "failure": failure}
+        state["stack"][-1].update(state="Pending", reason="awaiting_context", interrupted_at=1.0)
+        state["stack"][-1].setdefault("notes", {})["context"] = context
+
+    await site.edit(session, change)
+    wants: list[JsonObject] = [{"kind": "resume", "flow": "book_flight"}]
+    return Ticket(
+        session, "waits_for_ever", wants, expects=lambda state: state["stack"][-1]["state"] == "Active"
+    )
+
+
+async def wrong_slot(site: Site, session: SessionId) -> Ticket:
+    await _offered(site, session)
+    wants: list[JsonObject] = [
+        {"kind": "fill", "flow": "book_flight", "slot": "destination", "value": "Paris"}
+    ]
+    return Ticket(
+        session,
+        "wrong_slot",
+        wants,
+        expects=lambda state: state["stack"][-1]["slots"]["destination"]["value"] == "CDG",
+    )
+
+
+async def unwanted_task(site: Site, session: SessionId) -> Ticket:
+    await _two_tasks(site, session)
+    wants: list[JsonObject] = [{"kind": "drop", "flow": "cancel_booking"}]
+    return Ticket(
+        session,
+        "unwanted_task",
+        wants,
+        expects=lambda state: [flow["dact"] for flow in state["stack"]] == ["book_flight"],
+    )
+
+
+async def stuck_plan(site: Site, session: SessionId) -> Ticket:
+    """A plan that nobody wants carried out any more; one of its steps is Active below the top."""
+    await site.say(session, "plan a weekend in Lisbon for two under 1200 euros")
+    await site.say(session, "Oslo")
+
+    def change(state: JsonObject) -> None:
+        state["stack"][0].update(state="Active")
+        state["stack"][0].pop("reason", None)
+
+    await site.edit(session, change)
+    wants: list[JsonObject] = [{"kind": "drop", "flow": "plan_trip"}]
+    return Ticket(session, "stuck_plan", wants, expects=lambda state: state["stack"] == [])
+
+
+async def quarantined(site: Site, session: SessionId) -> Ticket:
+    await site.say(session, "hello")
+    await site.submit(session, "I want to fly to Rome")
+    lease = await site.hand.claim(session)
+    assert lease is not None
+    await site.hand.abandon(lease, error="a worker's fault")
+    assert await site.hand.claim(session) is None
+    return Ticket(session, "quarantined", turns=random.Random(session).choice(["retry", "drop"]))
+
+
+async def lost_lease(site: Site, session: SessionId) -> Ticket:
+    """A worker that holds the lane and does nothing."""
+    await site.say(session, "hello")
+    await site.submit(session, "I want to fly to Rome")
+    assert await (await site.make_lane()).claim(session) is not None
+    return Ticket(session, "lost_lease")
+
+
+async def _unknown(site: Site, session: SessionId, *, books: bool) -> JsonObject:
+    await _offered(site, session)
+    site.airline.silent, site.airline.books = True, books
+    turn = await site.say(session, "yes")
+    site.airline.silent, site.airline.books = False, True
+    (entry,) = (await site.look(session))["effects"]
+    assert entry["status"] in {"unknown", "started"}, turn["reply"]
+    return entry
+
+
+async def unknown_and_done(site: Site, session: SessionId) -> Ticket:
+    entry = await _unknown(site, session, books=True)
+    services = site.simulator.records[DEFAULT_TENANT]
+    (booking,) = await services.find("bookings", {"session": session})
+    schema = site.simulator.loaded.domain.tools["flight_book"].output_schema["properties"]
+    booked = {name: value for name, value in booking.items() if name in schema and value is not None}
+    wants: list[JsonObject] = [
+        {"kind": "mark", "fingerprint": entry["fingerprint"], "done": True, "result": booked}
+    ]
+    return Ticket(session, "unknown_and_done", wants, booked)
+
+
+async def unknown_and_not_done(site: Site, session: SessionId) -> Ticket:
+    entry = await _unknown(site, session, books=False)
+    wants: list[JsonObject] = [{"kind": "mark", "fingerprint": entry["fingerprint"], "done": False}]
+    return Ticket(session, "unknown_and_not_done", wants)
+
+
+async def wrong_booking(site: Site, session: SessionId) -> Ticket:
+    """A booking that was cancelled by telephone."""
+    await _offered(site, session, TO_ROME)
+    await site.say(session, "yes")
+    (entry,) = (await site.look(session))["effects"]
+    assert entry["status"] == "done"
+    return Ticket(
+        session,
+        "wrong_booking",
+        [{"kind": "mark", "fingerprint": entry["fingerprint"], "done": False}],
+        expects=lambda state: [note["status"] for note in state["effects"]] == ["compensated"],
+    )
+
+
+async def wants_a_person(site: Site, session: SessionId) -> Ticket:
+    await _offered(site, session)
+    await site.say(session, "I want to talk to a human")
+    wants: list[JsonObject] = [
+        {"kind": "take_over"},
+        {"kind": "say", "text": "I am Ann. What can I do for you?"},
+        {"kind": "hand_back"},
+    ]
+    return Ticket(session, "wants_a_person", wants, expects=lambda state: "person" not in state)
+
+
+KINDS: tuple[Callable[[Site, SessionId], Awaitable[Ticket]], ...] = (
+    active_below,
+    asleep_on_top,
+    lost_plan,
+    loose_approval,
+    loose_question,
+    waits_for_ever,
+    wrong_slot,
+    unwanted_task,
+    stuck_plan,
+    quarantined,
+    lost_lease,
+    unknown_and_done,
+    unknown_and_not_done,
+    wrong_booking,
+    wants_a_person,
+)
+
+
+async def break_one(site: Site, number: int, numbers: random.Random) -> Ticket:
+    """Break a session in the way of its number, after some other talk."""
+    session = SessionId(new_id("session"))
+    for _ in range(numbers.randrange(3)):
+        await site.say(session, numbers.choice(["hello", "thank you", "what can you do?"]))
+    ticket = await KINDS[number % len(KINDS)](site, session)
+    ticket.epoch = (await site.look(session))["epoch"]
+    ticket.calls = len(site.airline.calls)
+    return ticket

@@ -1,0 +1,111 @@
+"""RT-29: sessions broken in every way are repaired by the console's calls alone."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway.app import create_app
+from gateway.auth.authentication import Access
+from gateway.dependencies import Dependencies
+from orchestrator.ports.lane import Lane
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryLiveEvents
+from orchestrator.testing.store import MemoryStore
+from orchestrator.turns.access import Scope
+from orchestrator.types import DEFAULT_TENANT, TenantId
+from tests.contract.in_memory.access import MemoryKeys
+from tests.unit.gateway.memory_dependencies import make_dependencies
+from tests.unit.gateway.repairs.broken_sessions import KINDS, Site, Ticket, break_one
+from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
+
+SHORT, LONG = 30, 500
+BY = "ann"
+
+
+@asynccontextmanager
+async def open_site() -> AsyncIterator[tuple[Site, dict[str, dict[str, str]]]]:
+    """A gateway in memory that asks who one is, used by an operator; and the headers of others."""
+    store, live = MemoryStore(), MemoryLiveEvents()
+    keys = MemoryKeys(store.clock)
+    callers = (
+        (BY, DEFAULT_TENANT, Scope.OPERATOR),
+        ("user", DEFAULT_TENANT, Scope.USER),
+        ("other", TenantId("other"), Scope.OPERATOR),
+    )
+    headers = {}
+    for name, tenant, scope in callers:
+        _, text = await keys.create(tenant, name, frozenset({scope}))
+        headers[name] = {"Authorization": f"Bearer {text}"}
+    inbox = MemoryInbox(store)
+
+    @asynccontextmanager
+    async def open_dependencies() -> AsyncIterator[Dependencies]:
+        yield make_dependencies(store, live=live, inbox=inbox, access=Access(required=True, keys=keys))
+
+    async def make_lane(**options: Any) -> Lane:
+        return MemoryLane(store, **options)
+
+    app = create_app(open_dependencies)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://gateway", headers=headers[BY]
+        ) as http:
+            site = Site(inbox, make_lane, http)
+            await site.open()
+            yield site, headers
+
+
+async def exceed(site: Site, ticket: Ticket, headers: dict[str, dict[str, str]]) -> list[str]:
+    """Try everything without the right to it; gives what was not refused."""
+    path, body = f"/v1/sessions/{ticket.session}/repairs", {"repairs": [{"kind": "take_over"}]}
+    order = body | {"epoch": ticket.epoch, "why": "because"}
+    found = []
+    for name, status in (("user", 403), ("other", 404)):
+        answers = (
+            await site.http.get(path, headers=headers[name]),
+            await site.http.post(f"{path}/preview", json=body, headers=headers[name]),
+            await site.http.post(path, json=order, headers=headers[name]),
+        )
+        found += [
+            f"{name} was given {answer.status_code}" for answer in answers if answer.status_code != status
+        ]
+    return found
+
+
+async def repair_many(count: int, seed: int) -> tuple[list[str], Counter[str]]:
+    """Break and repair so many sessions; gives what was wrong, and how many there were of each kind."""
+    numbers, found, kinds = random.Random(seed), [], Counter[str]()
+    async with open_site() as (site, headers):
+        for number in range(count):
+            ticket = await break_one(site, number, numbers)
+            kinds[ticket.kind] += 1
+            found += await exceed(site, ticket, headers)
+            wrong = await repair_one(site, ticket)
+            found += wrong or await judge(site, ticket, BY)
+            found += wrong or await goes_on(site, ticket)
+    return found, kinds
+
+
+async def test_broken_sessions_are_repaired() -> None:
+    found, kinds = await repair_many(SHORT, seed=1)
+
+    assert found == []
+    assert len(kinds) == len(KINDS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+async def test_many_broken_sessions_are_repaired() -> None:
+    found, kinds = await repair_many(LONG, seed=2)
+
+    assert found == []
+    assert kinds.total() == LONG

@@ -1,0 +1,262 @@
+"""RT-29: what an operator may change in a session, what is refused, and who finds out."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from orchestrator.agent import repairs
+from orchestrator.agent.repairs import Outcome, Place
+from orchestrator.client.methods import Methods
+from orchestrator.errors import InvalidInput
+from orchestrator.turns.repair import Drop, Mark
+from orchestrator.types import SessionId
+from parley.commands.gateway.repair import FORMS, read_change
+from tests.unit.gateway.repairs import broken_sessions
+from tests.unit.gateway.repairs.broken_sessions import (
+    TO_MADRID,
+    WHY,
+    Site,
+    Ticket,
+    break_one,
+    unknown_and_done,
+    unwanted_task,
+    wrong_slot,
+)
+from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
+from tests.unit.gateway.repairs.test_broken_sessions import BY, exceed, open_site
+
+SESSION = SessionId("session-1")
+FILL = {"kind": "fill", "flow": "book_flight", "slot": "destination", "value": "Paris"}
+
+
+async def preview(site: Site, *wanted: Any) -> Any:
+    answer = await site.http.post(f"/v1/sessions/{SESSION}/repairs/preview", json={"repairs": wanted})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def epoch_of(site: Site) -> int:
+    return (await site.look(SESSION))["epoch"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({**FILL, "slot": "colour"}, "has no"),
+        ({**FILL, "value": "Atlantis"}, "There is no airport Atlantis."),
+        ({**FILL, "slot": "date", "value": "2026-13-01"}, "does not exist"),
+        ({**FILL, "flow": "cancel_booking"}, "No task cancel_booking"),
+        ({"kind": "drop", "flow": "flow_gone"}, "No task flow_gone"),
+        ({"kind": "mend"}, "nothing in the stored state"),
+        ({"kind": "mark", "fingerprint": "f1", "done": True}, "The ledger has no effect f1."),
+        ({"kind": "say", "text": "hello"}, "Only who has taken over"),
+        ({"kind": "hand_back"}, "Nobody has taken over"),
+        ({"kind": "release"}, "No turn is being worked on"),
+    ],
+)
+async def test_what_does_not_fit_is_refused_and_changes_nothing(wanted: Any, why: str) -> None:
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        before = await site.get(f"/v1/sessions/{SESSION}")
+
+        previewed = await preview(site, wanted)
+        made = await site.post(SESSION, [wanted], before["epoch"])
+
+        assert why in " ".join(previewed["refused"])
+        assert (made.status_code, made.json()["code"]) == (409, "refused")
+        assert await site.get(f"/v1/sessions/{SESSION}") == before
+
+
+async def test_a_preview_says_what_the_repair_does_and_changes_nothing() -> None:
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        before = await site.get(f"/v1/sessions/{SESSION}")
+
+        previewed = await preview(site, FILL)
+
+        assert await site.get(f"/v1/sessions/{SESSION}") == before
+        made = (await site.post(SESSION, [FILL], previewed["epoch"])).json()
+        assert made["done"] == previewed["done"] == ["The destination of book_flight becomes CDG."]
+        assert made["reply"] == previewed["told"]
+        assert (made["by"], made["why"], made["epoch"]) == (BY, WHY, before["epoch"] + 1)
+
+
+async def test_a_value_that_an_operator_gives_takes_consent_back_and_is_no_word_of_the_user() -> None:
+    """AM-3, PX-17"""
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        await site.post(SESSION, [FILL], await epoch_of(site))
+        (flow,) = (await site.look(SESSION))["flows"]
+        assert flow["slots"]["destination"] == {"value": "CDG", "source": "operator"}
+        assert "candidate" not in flow.get("notes", {})
+
+        turn = await site.say(SESSION, "yes")
+
+        assert "to Paris (CDG)" in turn["reply"]
+        assert "Shall I book it?" in turn["reply"]
+        assert site.airline.calls == []
+
+
+async def test_rolling_back_undoes_a_repair() -> None:
+    """ST-2"""
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        before = await site.get(f"/v1/sessions/{SESSION}/state")
+        await site.post(SESSION, [FILL], before["epoch"])
+
+        await site.http.post(f"/v1/sessions/{SESSION}/rollback", json={"epoch": before["epoch"]})
+
+        after = await site.get(f"/v1/sessions/{SESSION}/state")
+        assert after["state"] == before["state"]
+        assert after["epoch"] == before["epoch"] + 2
+
+
+async def test_repairs_of_one_order_are_made_together_or_not_at_all() -> None:
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        epoch = await epoch_of(site)
+
+        half = await site.post(SESSION, [FILL, {"kind": "hand_back"}], epoch)
+        whole = await site.post(SESSION, [FILL, {"kind": "take_over"}], epoch)
+
+        assert (half.status_code, whole.status_code) == (409, 200)
+        assert (await site.look(SESSION))["person"] == BY
+
+
+async def test_a_session_that_has_gone_on_is_not_repaired_unseen() -> None:
+    """Neither before the turn nor when the user was faster."""
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        epoch = await epoch_of(site)
+        await site.submit(SESSION, "in business class please")  # waits in the lane before the repair
+
+        late = await site.post(SESSION, [FILL], epoch)
+
+        assert late.status_code == 409
+        assert "gone on" in late.json()["detail"]
+        (flow,) = (await site.look(SESSION))["flows"]
+        assert flow["slots"]["destination"]["value"] == "MAD"
+
+
+async def test_a_state_that_cannot_be_read_is_rolled_back_instead() -> None:
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        await site.edit(SESSION, lambda state: state.pop("stack"))
+        found = await site.http.get(f"/v1/sessions/{SESSION}/repairs")
+        assert (found.status_code, found.json()["code"]) == (409, "refused")
+
+        await site.http.post(f"/v1/sessions/{SESSION}/rollback", json={"epoch": 1})
+
+        assert (await site.look(SESSION))["wrong"] == []
+
+
+async def test_while_a_person_answers_the_assistant_does_nothing() -> None:
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        await site.post(SESSION, [{"kind": "take_over"}], await epoch_of(site))
+
+        turn = await site.say(SESSION, "yes")
+        assert "A person answers you here" in turn["reply"]
+        assert site.airline.calls == []
+
+        await site.post(SESSION, [{"kind": "hand_back"}], await epoch_of(site))
+        turn = await site.say(SESSION, "yes")  # the old offer is made anew
+        assert "Shall I book it?" in turn["reply"]
+        assert site.airline.calls == []
+        lines = await site.get(f"/v1/sessions/{SESSION}/history")
+        assert [line["role"] for line in lines] == [
+            *("user", "agent", "operator", "agent", "user", "agent", "operator", "agent", "user", "agent")
+        ]
+
+
+async def test_a_call_is_marked_as_done_with_a_result_of_its_own_kind() -> None:
+    """RT-9, RT-10"""
+    async with open_site() as (site, _):
+        ticket = await unknown_and_done(site, SESSION)
+        (want,) = ticket.wants
+
+        previewed = await preview(site, {**want, "result": {"booking_ref": "?"}})
+        assert "no result of flight_book" in previewed["refused"][0]
+
+        made = await site.post(SESSION, [want], await epoch_of(site))
+        assert made.status_code == 200
+        (entry,) = (await site.look(SESSION))["effects"]
+        assert (entry["status"], entry["result"]["booking_ref"]) == (
+            "done",
+            (ticket.booked or {})["booking_ref"],
+        )
+
+
+async def test_a_repair_that_would_break_something_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that is not looked for, the judge of the broken sessions sees it."""
+
+    def drop(_place: Place, outcome: Outcome, change: Drop) -> None:
+        flow = outcome.after.stack.find(change.flow)
+        assert flow is not None
+        outcome.after.stack.flows.remove(flow)
+        outcome.told.append("It is gone.")
+
+    monkeypatch.setitem(repairs._KINDS, Drop, drop)
+    async with open_site() as (site, _):
+        ticket = await unwanted_task(site, SESSION)
+        (wrong,) = await repair_one(site, ticket)
+        assert "belongs to a flow that is gone" in wrong
+
+        monkeypatch.setattr(repairs, "find_faults", lambda _: [])
+        ticket.posts = 0
+        ticket.calls = len(site.airline.calls)
+        assert await repair_one(site, ticket) == []
+        assert any("a question of" in one for one in await judge(site, ticket, BY))
+
+
+@pytest.mark.parametrize("route", [("GET", ""), ("POST", ""), ("POST", "/preview")])
+async def test_a_right_that_nobody_asks_for_is_noticed(
+    route: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gateway.auth import authorisation  # noqa: PLC0415
+
+    named = (route[0], f"/v1/sessions/{{session_id}}/repairs{route[1]}")
+    async with open_site() as (site, headers):
+        ticket = await wrong_slot(site, SESSION)
+        ticket.epoch = await epoch_of(site)
+        assert await exceed(site, ticket, headers) == []
+
+        monkeypatch.setattr(authorisation, "OPERATORS_ONLY", authorisation.OPERATORS_ONLY - {named})
+
+        assert any("user was given" in one for one in await exceed(site, ticket, headers))
+
+
+async def test_a_repair_that_marks_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that was done is made again where the ledger does not say so."""
+
+    def forget(_place: Place, outcome: Outcome, _change: Mark) -> None:
+        for flow in outcome.after.stack.flows:
+            flow.notes.pop("candidate", None)
+        outcome.done.append("Marked.")
+        outcome.told.append("It was done.")
+
+    monkeypatch.setitem(repairs._KINDS, Mark, forget)
+    async with open_site() as (site, _):
+        ticket = await break_one(site, broken_sessions.KINDS.index(unknown_and_done), random.Random(1))
+        assert await repair_one(site, ticket) == []
+        assert await goes_on(site, ticket) != []
+
+
+def test_the_command_has_words_for_every_repair() -> None:
+    given = {"flow": "f", "slot": "s", "value": "v", "fingerprint": "p", "text": "t"}
+    read = [read_change([name, *(given[word] for word in words)]) for name, words in FORMS.items()]
+    assert {one["kind"] for one in read} == {
+        *("fill", "drop", "resume", "mend", "mark", "take_over", "say", "hand_back", "release")
+    }
+    assert read_change(["fill", "f", "s", '["a"]'])["value"] == ["a"]
+    for wrong in (["fill", "f"], ["repaint"], ["fill", "f", "s", "["]):
+        with pytest.raises(InvalidInput):
+            read_change(wrong)
+
+
+def test_the_clients_have_methods_for_it() -> None:
+    assert {"repairs", "preview_repairs", "repair"} <= set(dir(Methods))
+    assert Ticket(SESSION, "none").wants == []

@@ -1,0 +1,39 @@
+"""An airline that may book, or not, without an answer; and what it was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.types import JsonObject
+
+
+@dataclass
+class Airline:
+    """The outside world: whether a booking is answered, and what was called."""
+
+    silent: bool = False
+    books: bool = True
+    calls: list[str] = field(default_factory=list[str])
+
+
+def unsteady(base: type, airline: Airline) -> type:
+    """Bookings that may be made, or not, without an answer."""
+
+    class Bookings(base):
+        async def book(self, *, offer_id: str, call: Any, passenger_name: str = "") -> JsonObject:
+            airline.calls.append(call.session_id)
+            if airline.silent and not airline.books:
+                raise ToolFailure(FailureCategory.TIMEOUT, "The line went dead.", undecided=True)
+            made = await super().book(offer_id=offer_id, call=call, passenger_name=passenger_name)
+            if airline.silent:
+                raise ToolFailure(FailureCategory.TIMEOUT, "The line went dead.", undecided=True)
+            return made
+
+        async def outcome(self, *, idempotency_key: str) -> JsonObject:
+            if airline.silent:
+                return {"status": "unknown"}
+            return await super().outcome(idempotency_key=idempotency_key)
+
+    return Bookings
