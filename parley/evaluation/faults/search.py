@@ -274,7 +274,7 @@ class Search:
             findings, _ = await try_case(workers, case, sound)
             share.taken += 1
             for fault in case.faults:
-                share.by_kind[fault.kind] = share.by_kind.get(fault.kind, 0) + 1
+                share.by_kind[fault.kind.value] = share.by_kind.get(fault.kind.value, 0) + 1
             if findings:
                 await _keep(workers, share, case, findings[0])
             counted(share.taken, len(cases))

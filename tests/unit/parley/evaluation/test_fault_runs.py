@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from parley.evaluation.faults.cases import describe, read_case
 from parley.evaluation.faults.judge import Breach
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.search import Search, Share, try_case
+from parley.main import run
 
 LENDING = Path("tests/domains/lending")
 MOST_LINES = 6
@@ -249,3 +251,21 @@ def test_a_planted_bug_is_found_by_a_short_case(bug: Bug, learnt: System1, tmp_p
         findings, _ = asyncio.run(try_case(Workers(str(domain), learnt), read_case("kept", kept)))
         assert {one.breach for one in findings} >= wrong
         assert bool(findings) == bool(wrong)
+
+
+def test_the_command_prints_keeps_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A case that is kept in `evaluations/` is taken by `parley eval` as well, and fails it while the bug is there."""
+    folder = plant(BUGS[0], tmp_path)
+    place = ("--data-dir", str(tmp_path), "--json")
+
+    assert run(["eval", str(folder), "--faults", "--budget", "60", *place]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["taken"] == 60
+    assert Breach.TWICE in {one["breach"] for one in report["found"]}
+    assert report["found"][0]["why"].split(" ")[0] in Path(report["report"]).read_text(encoding="utf-8")
+
+    case = next(one["case"] for one in report["found"] if one["breach"] == Breach.TWICE)
+    kept = folder / "evaluations" / "kept.yaml"
+    kept.write_text(f"conversations:\n{case}\n", encoding="utf-8")
+    assert run(["eval", str(folder), *place]) == 1
+    assert Breach.TWICE in json.loads(capsys.readouterr().out)["findings"][0]
