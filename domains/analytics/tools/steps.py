@@ -92,8 +92,11 @@ class Steps(TableService):
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
         """Look up what became of a call that changes tables: done, or not done as far as anyone will see."""
-        step = (await Workspace.open(self.records, call)).done_by(idempotency_key)
-        return {"status": "not_done"} if step is None else {"status": "done", "data": step["result"]}
+        workspace = await Workspace.open(self.records, call)
+        step = workspace.done_by(idempotency_key)
+        if step is None:
+            return {"status": "not_done"}
+        return {"status": "done", "data": await describe_step(workspace, step)}
 
     async def undo(self, *, call: ToolCall, step: int | None = None) -> JsonObject:
         undone = await (await Workspace.open(self.records, call)).undo(call.idempotency_key, step)

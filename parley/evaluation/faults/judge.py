@@ -48,16 +48,21 @@ class Finding:
 
 
 class Sound:
-    """What comes of a conversation when nothing goes wrong: taken twice, since identifiers and times differ."""
+    """What comes of a conversation when nothing goes wrong: taken several times, since identifiers and times differ."""
 
-    def __init__(self, course: Course, other: Course) -> None:
+    def __init__(self, course: Course, *others: Course) -> None:
         self.course = course
-        self._stable = frozenset(_words_of(course)) & frozenset(_words_of(other))
+        self._stable = frozenset(_words_of(course)).intersection(*map(_words_of, others))
         self.replies = [self.mask(one.reply) for one in course.script]
         self.stores = [self.count(one.store) for one in course.script]
         self.lasting = {self.name(call) for call in course.done if call.lasting}
         self.effects = {self.name(call) for call in course.done if call.has_effect}
         self._outside = {self.name(call) for call in course.done if call.has_effect and not call.wrote}
+        self._turned_down = [
+            self.mask(one.reply)
+            for one in course.script
+            if any(action["name"] == "confirm" for action in one.actions) and not self.done_in(one.at + 1)
+        ]
         self.most = Counter[str]()
         for store in self.stores:
             self.most |= store
@@ -89,10 +94,16 @@ class Sound:
         }
 
     def is_as_planned(self, course: Course) -> bool:
-        """Say whether a user who reads goes on: not where an offer is another than the one that was to come."""
+        """Say whether a user who reads goes on: not past another offer than was to come, nor a stopped turn."""
         last, at = course.heard[-1], course.script[-1].at if course.script else 0
+        if at > 0 and course.script[-1].status != "done":
+            return False
         offers = any(action["name"] in {"confirm", "approve"} for action in last.actions)
         return not offers or (at > 0 and self.mask(last.reply) == self.replies[at - 1])
+
+    def turns_down(self, reply: str) -> bool:
+        """Say whether an answer makes an offer that the user goes past without a yes."""
+        return any(offer in self.mask(reply) for offer in self._turned_down)
 
     def name(self, call: Call) -> str:
         """Name a call by its tool and arguments."""
@@ -142,10 +153,12 @@ def _words_in(value: Json) -> Iterable[str]:
 async def take_soundly(
     workers: Workers, conversation: ConversationEntry, *, with_model: bool = False
 ) -> Sound:
-    """Take a conversation in which nothing goes wrong."""
-    one = await workers.take(conversation, with_model=with_model)
-    other = await workers.take(conversation, with_model=with_model, is_later=True)
-    return Sound(one.course, other.course)
+    """Take a conversation in which nothing goes wrong; what is alike in two of them may be so by chance."""
+    taken = [
+        await workers.take(conversation, with_model=with_model, is_later=is_later)
+        for is_later in (False, True, True, False)
+    ]
+    return Sound(*(talk.course for talk in taken))
 
 
 async def judge(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
@@ -231,9 +244,10 @@ async def _bring_to_its_end(talk: Talk, sound: Sound) -> list[Finding]:
 
 
 async def _answer_what_is_asked(talk: Talk, sound: Sound) -> None:
-    """Answer an offer by looking at what is there: a yes only where something is missing."""
+    """Answer an offer by looking at what is there: a yes only where something is missing, and to no other offer."""
     for _ in range(3):
-        wanted = "confirm" if sound.missing(talk.course) else "deny"
+        is_other = sound.turns_down(talk.course.heard[-1].reply)
+        wanted = "confirm" if sound.missing(talk.course) and not is_other else "deny"
         action = next((one for one in talk.course.heard[-1].actions if one["name"] == wanted), None)
         if action is None:
             return

@@ -1,14 +1,17 @@
 """The seven checks, and hostile input: a clear answer each, quickly, and never an exception (NL-1)."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.dialogue.ambiguity import Option
+from orchestrator.dialogue.records import History
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Command, Guardrails
+from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message
 from orchestrator.nlu.readers.commands import Commands
@@ -78,6 +81,11 @@ def test_more_than_1024_tokens_are_too_long() -> None:
 def test_a_repetition_is_noticed_unless_something_is_open() -> None:
     context = NluContext(nothing_open().today, previous="Find  flights to Lisbon")
     assert rejection("find flights to lisbon", context) is Rejection.REPEATED
+    spoken = History(
+        [{"role": "agent", "text": text, "turn": turn} for turn, text in enumerate(("Go on?", "Done."))]
+    )
+    clicked = replace(context, history=ContextCoordinator(spoken))
+    assert rejection("find flights to lisbon", clicked) is None
     assert rejection("tomorrow", booking(previous="tomorrow")) is None
 
 
