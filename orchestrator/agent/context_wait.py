@@ -6,7 +6,7 @@ A turn waits a little itself; after that it ends, the flow is parked, and a syst
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, WAITING
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
@@ -19,8 +19,6 @@ from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import JsonObject, copy_json, is_list, is_object
 
-WAITING = "context"
-"""In a parked flow's notes: the run that it waits for, until when, and why."""
 SHARE_OF_TURN = 0.5
 """Of the time that a turn has left, which it may spend on waiting."""
 

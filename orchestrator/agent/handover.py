@@ -8,11 +8,9 @@ from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import record_of
 from orchestrator.res.wording import name_doing
-from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
-from orchestrator.types import FlowId, ToolId, new_id
+from orchestrator.turns.approval import PERSON, ApprovalRecord, ApprovalStatus
+from orchestrator.types import FlowId, new_id
 
-PERSON = ToolId("person")
-"""Stands in the place of the tool: what is asked for is somebody's attention."""
 _OF_NO_FLOW = FlowId("")
 """It outlives every task."""
 _HELPLESS_AFTER = 2

@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orchestrator.agent.context_wait import WAITING
-from orchestrator.agent.handover import PERSON
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.correction import correct
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, AWAITING_CONTEXT
+from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, AWAITING_CONTEXT, WAITING
 from orchestrator.dialogue.records import EffectStatus
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState
@@ -24,7 +22,7 @@ from orchestrator.errors import Refused
 from orchestrator.pex.calls.consent import CANDIDATE, GRANT, drop_candidate, read_candidate, write_candidate
 from orchestrator.res.wording import name_doing
 from orchestrator.tools.toolbox import ToolData, check_result, write_envelope
-from orchestrator.turns.approval import ApprovalStatus, ClosedApproval
+from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
 from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
 from orchestrator.turns.repair import Change, Drop, Fill, HandBack, Mark, Mend, Resume, Say, TakeOver
 from orchestrator.types import Epoch, Json, JsonObject, SessionId

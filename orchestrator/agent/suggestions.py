@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from orchestrator.agent.handover import PERSON
 from orchestrator.agent.repairs import Place, load_state, make_repairs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.turns.approval import PERSON
 from orchestrator.turns.effect import OPEN
 from orchestrator.turns.repair import Mend
 from orchestrator.types import Json, JsonObject

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from orchestrator.agent.context_wait import WAITING, end_waiting, find_waiting, why_it_waited
+from orchestrator.agent.context_wait import end_waiting, find_waiting, why_it_waited
 from orchestrator.agent.failure import cascade
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.repairs import Place, make_repairs
@@ -24,6 +24,7 @@ from orchestrator.agent.steps.load import decode
 from orchestrator.agent.steps.record import keep_plan
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.lifecycle import WAITING
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded

@@ -60,6 +60,8 @@ PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
 ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
 """A flow in one of these waits to leave the stack."""
+WAITING = "context"
+"""In the notes of a flow that waits for context: the run that it waits for, until when, and why."""
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT})
 """These go on when something comes from outside, not when they are on top."""
 

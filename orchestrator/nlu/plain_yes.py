@@ -159,7 +159,7 @@ def agrees_politely(text: str) -> bool:
     """
     words = _words_of(read_signs(text).casefold().replace("’", "'"))
     is_idle = all(word in _YES or word in _AROUND for word in words)
-    return is_idle and is_plain_yes(text, "") and "all" not in words and not only_praises(text)
+    return is_idle and is_plain_yes(text, "") and "all" not in words and not _is_mere_praise(words)
 
 
 def only_praises(text: str) -> bool:
@@ -168,6 +168,11 @@ def only_praises(text: str) -> bool:
     It is a yes where nobody hears anything else in it.
     """
     words = _words_of(read_signs(text).casefold().replace("’", "'"))
+    return not _YES.isdisjoint(words) and _is_mere_praise(words)
+
+
+def _is_mere_praise(words: list[str]) -> bool:
+    """Say whether nothing but praise agrees, if anything, and it is not said of the offer."""
     return _PRAISE.issuperset(_YES.intersection(words)) and _OF_OFFER.isdisjoint(words)
 
 

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from orchestrator.types import FlowId, JsonObject, SessionId, ToolId, TurnId
 
+PERSON = ToolId("person")
+"""Stands in the place of the tool where what is asked for is somebody's attention (AM-5)."""
+
 
 class ApprovalStatus(StrEnum):
     PENDING = "pending"

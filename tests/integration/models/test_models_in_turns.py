@@ -81,7 +81,7 @@ async def test_models_vote_when_the_domain_names_voters():
         turn = await stage.simulator.converse().say(TAPAS)
 
     assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
-    assert [request.model for request in stage.model.requests[:2]] == ["one", "two"]
+    assert {request.model for request in stage.model.requests[:2]} == {"one", "two"}
     assert len(stage.model.requests) == 4
 
 

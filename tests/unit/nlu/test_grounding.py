@@ -231,7 +231,7 @@ def chosen(model: Understanding, context: NluContext) -> Understanding:
 
 
 @pytest.mark.parametrize(
-    "text", ["yes please", "That is correct.", "Yes, perfect. What is the phone number?"]
+    "text", ["yes please", "do it", "That is correct.", "Yes, perfect. What is the phone number?"]
 )
 @pytest.mark.parametrize(
     ("kind", "dact"),
