@@ -86,3 +86,12 @@ def test_a_value_is_escaped_once_and_worked_out_when_it_is_used() -> None:
     told = r"a\*b! <a\*b>"
     assert templates.render("greet", said=partial(str, "a*b"), unused=partial(int, "none")) == told
     assert templates.render("list", said=partial(str, "a*b")) == told
+
+
+def test_what_has_changed_since_is_told_with_a_reason_or_without() -> None:
+    """PL-7: a step is called for with another value, or not at all any more."""
+    cabin = {"name": "cabin", "old": "economy", "new": "business"}
+    given = {"done": ["booked your flight"], "unknown": [], "later": True, "options": ["Leave it as it is"]}
+    templates = Templates(make_setting().context.world.domain, Registry({}), load_base_templates())
+    told = templates.render("confirm_correction", changes=[cabin, {"why": "no hotel is wanted"}], **given)
+    assert "calls for business instead of economy as the cabin, but now no hotel is wanted." in told
