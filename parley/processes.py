@@ -76,7 +76,7 @@ def log_says(text: str) -> Callable[[str], bool]:
 
 
 @dataclass(slots=True)
-class Work:
+class StartProgress:
     """How much processor time a start has used, and when it last used some that is worth mentioning."""
 
     moved_at: float
@@ -144,20 +144,20 @@ class Child:
         `say`: is told now and then how far it is. Raises ProcessFailed when it ends, or is late and does nothing.
         """
         began_at = looked_at = said_at = time.monotonic()
-        work = Work(began_at)
+        progress = StartProgress(began_at)
         while not self.program.ready(self.logged()):
             if not self.is_running():
                 raise self._failure(f"ended with code {self.exit_code()} while starting")
             now = time.monotonic()
             if now - looked_at > timeout_s / 60:
                 looked_at = now
-                work.note(self._cpu_s(), now)
+                progress.note(self._cpu_s(), now)
             if now - said_at > _SAY_EVERY_S:
                 said_at = now
                 say(
-                    f"{self.program.name} is still starting: {now - began_at:.0f} s, {work.used_s:.0f} s of work."
+                    f"{self.program.name} is still starting: {now - began_at:.0f} s, {progress.used_s:.0f} s of work."
                 )
-            if now - began_at > timeout_s and not work.goes_on(now, timeout_s / 3):
+            if now - began_at > timeout_s and not progress.goes_on(now, timeout_s / 3):
                 raise self._failure(f"was not ready after {now - began_at:.0f} s")
             time.sleep(_POLL_S)
 

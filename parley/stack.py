@@ -143,9 +143,8 @@ def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
 
 def _import_roles() -> None:
     """Import what the roles need, so that they are forked with it."""
-    gc.set_threshold(
-        50_000
-    )  # what is imported stays: looking through it for what may go took a tenth of the time
+    # What is imported stays: looking through it for what may go took a tenth of the time.
+    gc.set_threshold(50_000)
     for name, value in ONE_THREAD_EACH.items():
         os.environ.setdefault(name, value)
     for module in IMPORTED:

@@ -39,9 +39,8 @@ settings.load_profile("counts alone")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give all processes of all runs one folder for what is trained: a key names all that it was learnt from."""
-    os.environ.pop(
-        "PYTHONDONTWRITEBYTECODE", None
-    )  # else each process of a test compiles all code for itself
+    # Else each process of a test compiles all code for itself.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     config.pluginmanager.register(Reporting())
     config.add_cleanup(gc.unfreeze)
     if _TRAINED not in os.environ:

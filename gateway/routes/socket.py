@@ -61,9 +61,8 @@ async def converse(
         for task in (sending, receiving):
             task.cancel()
         await asyncio.gather(sending, receiving, return_exceptions=True)
-        with suppress(
-            RuntimeError, WebSocketDisconnect
-        ):  # the client closed it first, or its connection broke
+        # The client may have closed it first, or its connection broke.
+        with suppress(RuntimeError, WebSocketDisconnect):
             await websocket.close(conversation.close_code)
 
 

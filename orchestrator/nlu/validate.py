@@ -190,9 +190,8 @@ class Validation:
             value = (found.reading.value if found is not None else None) or value
         elif isinstance(value, str):
             known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
-            value = (
-                known[0] if len(known) == 1 else value
-            )  # what a model or a form wrote, as the slot spells it
+            # What a model or a form wrote, as the slot spells it.
+            value = known[0] if len(known) == 1 else value
         judged = self._types.validate(value, slot)
         if isinstance(judged, Rejected):
             why = found.reading.invalid if found is not None else None

@@ -226,9 +226,8 @@ class Journal:
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED if entry is not None and entry.status is LedgerStatus.DONE:
-                await self._mark_compensated(
-                    effect, entry.result
-                )  # stopped when the store knew, and we did not yet
+                # It was stopped when the store knew, and we did not yet.
+                await self._mark_compensated(effect, entry.result)
                 return entry.result
             case StepStatus.STARTED:
                 if known.result is None:  # an earlier release kept no key, and always used this one
@@ -309,7 +308,7 @@ class TurnHints:
     def __init__(self, live: LiveEvents, lease: Lease) -> None:
         self._live = live
         self._session_id = lease.session_id
-        self.turn_id = lease.work.turn_id
+        self._turn_id = lease.work.turn_id
         self._waiting: list[Event] = []
         self._quiet = asyncio.get_running_loop().call_later(QUIET_FOR_S, self._begin)
         self._begun = False
@@ -318,7 +317,7 @@ class TurnHints:
 
     def tell(self, kind: str, payload: JsonObject) -> None:
         """Tell it now, or once the turn has taken a moment."""
-        self._waiting.append(Event(self._session_id, kind, self.turn_id, payload))
+        self._waiting.append(Event(self._session_id, kind, self._turn_id, payload))
         if self._begun:
             self._send()
 

@@ -50,9 +50,8 @@ def environment_secrets() -> frozenset[str]:
     """Collect what the environment holds that nobody may read, whether or not the settings can be read."""
     try:
         environment = read_environment()
-    except (
-        ConfigurationError
-    ):  # a file that cannot be read holds no secret that we could log; whoever needs it complains
+    except ConfigurationError:
+        # A file that cannot be read holds no secret that we could log; whoever needs it complains.
         environment = dict(os.environ)
     found = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
     found |= {password for value in environment.values() for password in password_of(value)}

@@ -42,9 +42,8 @@ async def explain(
     assert last is not None, "System 1 reads every message"
     validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
     understanding, problems = validation.validate(last.understanding, context)
-    refused = any(
-        not flow.dact for flow in last.understanding.flows
-    )  # by the domain's reader, which says why
+    # The domain's reader refuses it, and says why.
+    refused = any(not flow.dact for flow in last.understanding.flows)
     return {
         "sentence": sentence,
         "domain": loaded.domain.name,

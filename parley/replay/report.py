@@ -16,7 +16,7 @@ from parley.replay.running import Wanted
 REPLAYS: Final = "replays"
 """Within a domain's evaluations."""
 MOST_KEPT: Final = 1000
-"""Turns that came out otherwise, of which all is kept; the others are counted."""
+"""Turns that came out otherwise, of which all is kept in the file; the others are counted there."""
 MOST_TOLD: Final = 50
 _LONGEST: Final = 160
 
@@ -50,7 +50,7 @@ def sum_up(
         "remembering": sum(one["remembering"] for one in sessions),
         "seconds": round(seconds, 3),
         "turns_a_second": round(turns / max(seconds, 1e-9), 1),
-        "different": different[:MOST_KEPT],
+        "different": different,
     }
 
 
@@ -79,7 +79,8 @@ def keep(report: JsonObject, folder: Path) -> Path:
     place = folder / report["domain"] / REPLAYS
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{report['replay']}.json"
-    path.write_bytes(orjson.dumps(report, option=orjson.OPT_INDENT_2))
+    kept = {**report, "different": report["different"][:MOST_KEPT]}
+    path.write_bytes(orjson.dumps(kept, option=orjson.OPT_INDENT_2))
     return path
 
 

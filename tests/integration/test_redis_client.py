@@ -42,9 +42,8 @@ async def _is_lost(connection) -> None:
 
 
 async def _is_dropped_by_its_reader(connection) -> None:
-    connection.dropped = asyncio.ensure_future(
-        connection.disconnect(nowait=True)
-    )  # runs as the sending begins
+    # It runs as the sending begins.
+    connection.dropped = asyncio.ensure_future(connection.disconnect(nowait=True))
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])

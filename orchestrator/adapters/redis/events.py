@@ -182,9 +182,8 @@ class RedisEvents:
 
     async def _send_command(self, pubsub: Any, command: str, names: tuple[str, ...]) -> None:
         connection = pubsub.connection
-        if (
-            connection is not None and connection.is_connected
-        ):  # the driver would connect anew, beside the reader
+        # A broken one is left: the driver would connect anew, beside the reader.
+        if connection is not None and connection.is_connected:
             with contextlib.suppress(RedisError, OSError):
                 await connection.send_command(command, *names, check_health=False)
 

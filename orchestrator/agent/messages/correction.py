@@ -211,9 +211,8 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     if not moved and (along := move_along(flow, values)):
         values, labels = values | along, {**labels, **along}
     effects = _effects_made_from(turn, flow, values)
-    if (
-        plan is not None and len(names) == len(values) and (effects or is_over or moved)
-    ):  # it concerns all of it
+    # Where it concerns all of it, it is the plan's.
+    if plan is not None and len(names) == len(values) and (effects or is_over or moved):
         flow, values = plan, of_plan | moved
         labels = {**values}
         is_over = turn.changes.state.stack.get(plan.flow_id) is None

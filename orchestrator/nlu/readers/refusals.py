@@ -99,7 +99,7 @@ def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
 
 
 def _has_clicked(context: NluContext) -> bool:
-    """Say whether the assistant has spoken twice in a row: a click leaves no words of the user's."""
+    """Say whether the assistant has spoken twice in a row, as after a click, which leaves no words of the user's."""
     last = context.history.recent(2)
     return len(last) == 2 and last[0].role != "user"
 

@@ -42,9 +42,8 @@ class Annotated:
                 }
                 if values:
                     self._offered[frame.service, act] = values
-            if any(
-                one.name == "NOTIFY_FAILURE" for one in frame.acts
-            ):  # what is offered instead is to be agreed to
+            # What is offered instead is to be agreed to.
+            if any(one.name == "NOTIFY_FAILURE" for one in frame.acts):
                 self._offered[frame.service, "CONFIRM"] = self._offered.get((frame.service, "OFFER"), {})
 
     def understand(self, turn: Turn) -> JsonObject:

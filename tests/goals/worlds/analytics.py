@@ -84,9 +84,8 @@ class Analytics:
             table = "iris" if kind == "deduplicate" and "iris" not in taken else table
             what = "filter" if kind == "deduplicate" and table != "iris" else kind
             wishes.append(Wish(what, {"table": table, **_values(what, table, chance)}, _twists(what, chance)))
-        wishes.sort(
-            key=lambda wish: wish.kind not in {"ask", "count"}
-        )  # asked of tables as their files have them
+        # Tables are asked about as their files have them.
+        wishes.sort(key=lambda wish: wish.kind not in {"ask", "count"})
         last = wishes[-1]
         if last.kind in CHANGES and chance.random() < 0.2:
             wishes.append(Wish("undo", {}, about=last))

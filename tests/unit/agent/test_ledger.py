@@ -195,9 +195,8 @@ async def test_an_undoing_that_crashed_is_taken_note_of() -> None:
     steps = await turns.next()
     undo = effect("undo", compensates="f1")
     await pay(steps, tool, undo, "tool:undo:1")
-    turns.store.effects[SESSION, "f1"] = replace(
-        turns.store.effects[SESSION, "f1"], status=LedgerStatus.DONE
-    )  # as if the process had died in between
+    # As if the process had died in between.
+    turns.store.effects[SESSION, "f1"] = replace(turns.store.effects[SESSION, "f1"], status=LedgerStatus.DONE)
 
     await pay(await turns.crash(), tool, undo, "tool:undo:1")
 
