@@ -54,10 +54,12 @@ class Conversation:
 
 
 def line_of(said: dict[str, Any]) -> str:
-    """Write an utterance of a history as a line; of an action its name, in brackets."""
+    """Write an utterance of a history as a line; of an action its name, in brackets, and of repairs all and why."""
     content = str(said["content"])
     if said["form"] == "action" and content.startswith("{"):  # words alone, when it was forgotten
-        content = f"({json.loads(content)['name']})"
+        action = json.loads(content)
+        repairs = [one["kind"].replace("_", " ") for one in action.get("repairs", ())]
+        content = f"({', '.join(repairs)}: {action['why']})" if repairs else f"({action['name']})"
     return f"{_SPEAKERS.get(said['role'], said['role'])}: {content}"
 
 

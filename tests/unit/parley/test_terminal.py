@@ -141,6 +141,12 @@ def test_replies_are_numbered_as_they_are_chosen() -> None:
         ("user", "action", '{"name":"confirm","payload":{"flow_id":"flow_1"}}', "You: (confirm)"),
         ("system", "action", '{"name":"approve","payload":{}}', "system: (approve)"),
         ("user", "action", "[forgotten]", "You: [forgotten]"),
+        (
+            "operator",
+            "action",
+            '{"repairs":[{"kind":"take_over"},{"kind":"say","text":"Hi."}],"why":"They rang.","by":"ann"}',
+            "operator: (take over, say: They rang.)",
+        ),
     ],
 )
 def test_the_history_names_actions_instead_of_quoting_them(

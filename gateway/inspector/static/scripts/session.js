@@ -84,7 +84,7 @@ export class Session extends EventTarget {
       const entry = this.find(line.turn_id);
       if (entry === undefined) continue;
       entry.at ??= line.at;
-      if (line.form !== "action" || entry.said !== null) continue;
+      if (line.form !== "action" || entry.said !== null || !line.content.startsWith("{")) continue; // forgotten
       entry.action = JSON.parse(line.content);
       entry.said = this.labelOf(entry);
     }
