@@ -14,7 +14,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-times test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-workers docs screenshots faults faults-stops faults-interruptions faults-storm faults-idle \
+	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers docs screenshots faults faults-stops faults-interruptions faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
@@ -91,6 +91,9 @@ bench-length: $(VENV)/.installed-dev
 
 bench-listeners: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.integration.observe.listeners_bench
+
+bench-waiting: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.waiting
 
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers

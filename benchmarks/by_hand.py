@@ -5,20 +5,26 @@ No lease, no journal, no takeover: what a careful engineer writes in an afternoo
 
 import logging
 import os
+import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
 import orjson
 import psycopg
+import psycopg_pool
 import redis
 from celery import Celery, signals
 
-from benchmarks.mailbox import FINISH, LOAD, QUEUE, SAVE, TASK, keys
+from benchmarks.mailbox import FINISH, LOAD, PROCESSES, QUEUE, SAVE, TASK, keys
+from benchmarks.work import read_concurrency, read_model_s
 from orchestrator.adapters.redis.address import for_celery
 
 DATABASE_URL = os.environ["DATABASE_URL"]
 REDIS_URL = os.environ["REDIS_URL"]
+THREADS = read_concurrency(PROCESSES) > PROCESSES
+WAIT_S = read_model_s()
 
 
 def make_app(take_turn: Callable[[str, str], str]) -> Celery:
@@ -29,7 +35,8 @@ def make_app(take_turn: Callable[[str, str], str]) -> Celery:
         task_acks_late=True,
         worker_prefetch_multiplier=1,
         task_default_queue=QUEUE,
-        broker_transport_options={"socket_timeout": 60},
+        # Kombu keeps ten connections: with more turns at once, acknowledgements fail.
+        broker_transport_options={"socket_timeout": 60, "max_connections": 1000},
     )
 
     @app.task(name=TASK, shared=False)
@@ -60,15 +67,29 @@ def _database() -> psycopg.Connection[Any]:
     return psycopg.connect(DATABASE_URL, autocommit=True, prepare_threshold=0)
 
 
+@cache
+def _pool() -> psycopg_pool.ConnectionPool[Any]:
+    options = {"autocommit": True, "prepare_threshold": 0}
+    return psycopg_pool.ConnectionPool(DATABASE_URL, open=True, max_size=16, timeout=60, kwargs=options)
+
+
+def _connection() -> AbstractContextManager[psycopg.Connection[Any]]:
+    return _pool().connection() if THREADS else nullcontext(_database())
+
+
 def _take_turn(session: str, text: str) -> str:
     from benchmarks.work import advance  # noqa: PLC0415 - imported once, in the child
 
-    row: Any = _database().execute(LOAD, (session,)).fetchone()
+    with _connection() as connection:
+        row: Any = connection.execute(LOAD, (session,)).fetchone()
     version, state_text = row
     state = orjson.loads(state_text)
+    if WAIT_S:
+        time.sleep(WAIT_S)
     reply = advance(state, text)
     written = {"state": orjson.dumps(state).decode(), "session": session, "version": version}
-    _database().execute(SAVE, {**written, "text": text, "reply": reply})
+    with _connection() as connection:
+        connection.execute(SAVE, {**written, "text": text, "reply": reply})
     return reply
 
 

@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from benchmarks import mailbox
 from benchmarks.environment import run_workers, settings_of
 from benchmarks.measure import Measurement, Phase
-from benchmarks.work import FIRST
+from benchmarks.work import FIRST, read_concurrency
 from orchestrator.adapters.postgres.statements import parse
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.bootstrap import Ports, open_ports
@@ -161,7 +161,8 @@ class Ours:
 
 @asynccontextmanager
 async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
-    """Two processes of the prefork pool, which was the best of the pools for it."""
+    """Two processes of the prefork pool, which was the best of the pools for it; many at once, threads of one."""
+    slots = read_concurrency(mailbox.PROCESSES)
     with psycopg.connect(stores.database_url) as connection:
         for table in mailbox.TABLES:
             connection.execute(table)
@@ -171,8 +172,8 @@ async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
             name="hand",
             application="benchmarks.by_hand",
             queues=mailbox.QUEUE,
-            pool="prefork",
-            threads=2,
+            pool="prefork" if slots == mailbox.PROCESSES else "threads",
+            threads=slots,
         )
         processes = stack.enter_context(workers)
         redis: Redis = Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # untyped arguments

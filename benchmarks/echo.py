@@ -1,13 +1,13 @@
 """Our worker with agents that do the benchmark's work and nothing else: what they cost is the runtime's own cost.
 
-``celery -A benchmarks.echo worker``. Sessions of the domain `waiting` wait as turns wait for a model.
+``celery -A benchmarks.echo worker``. Each turn waits `BENCH_MODEL_S` seconds, as turns wait for a model.
 """
 
 import asyncio
 
 import orjson
 
-from benchmarks.work import FIRST, advance
+from benchmarks.work import FIRST, advance, read_model_s
 from orchestrator.bootstrap import Ports
 from orchestrator.runtime.journal import Journal
 from orchestrator.settings import load_settings
@@ -15,8 +15,6 @@ from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.turn import TurnStatus
 from workers.app import create_app
-
-MODEL_S = 0.2  # how long a turn of a waiting session waits
 
 
 class EchoAgent:
@@ -47,8 +45,8 @@ class EchoAgent:
         )
 
 
-def build(domain: str, _ports: Ports) -> EchoAgent:
-    return EchoAgent(MODEL_S if domain == "waiting" else 0.0)
+def build(_domain: str, _ports: Ports) -> EchoAgent:
+    return EchoAgent(read_model_s())
 
 
 app = create_app(load_settings(), build)

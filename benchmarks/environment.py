@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import psycopg
 from psycopg import sql
+from redis import Redis
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
@@ -33,13 +34,19 @@ def open_stores() -> Iterator[tuple[Stores, Path]]:
         yield running, Path(folder)
 
 
-def own_stores(running: Stores, number: int) -> Stores:
-    """A database and a Redis number of its own, so that no candidate takes another's sessions."""
+def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
+    """A database and a Redis number of its own, so that no candidate takes another's sessions.
+
+    `redis`: its number, where it is another; what an earlier candidate left there is cleared.
+    """
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     base, _, _ = running.database_url.rpartition("/")
-    own = Stores(f"{base}/{name}", running.redis_url.replace("?db=0", f"?db={number}"))
+    own = Stores(f"{base}/{name}", running.redis_url.replace("?db=0", f"?db={redis or number}"))
+    if redis is not None:
+        with Redis.from_url(own.redis_url) as store:
+            store.flushdb()
     migrate(own.database_url)
     return own
 

@@ -17,13 +17,13 @@ from typing import Any
 from benchmarks.candidates import Candidate, drain, run_by_hand, run_ours
 from benchmarks.environment import Report, open_stores, own_stores, parse
 from benchmarks.measure import GROUPS, Measurement, Phase
+from benchmarks.work import PLAIN
 from parley.embedded import Stores
 from parley.output import progress
 
 SESSIONS = 16
 DRAIN_SESSIONS, DRAIN_TURNS = 200, 10
 BAR_CPU = 2.5
-PLAIN = ["say something", "say something else"]
 BOOKING = [
     "Book a flight from Oslo to Madrid tomorrow",
     "economy please",

@@ -1,10 +1,23 @@
 """The work of one turn that every candidate does: the same 8 KB state, the same change to it."""
 
+import os
 from typing import Any
 
 import orjson
 
 KEPT_MESSAGES = 20
+PLAIN = ["say something", "say something else"]
+"""What users say to those who understand nothing."""
+MODEL_S, CONCURRENCY = "BENCH_MODEL_S", "BENCH_CONCURRENCY"
+"""Variables: how many seconds a turn waits, as for a model, and how many turns a worker process has in hand."""
+
+
+def read_model_s() -> float:
+    return float(os.environ.get(MODEL_S, "0"))
+
+
+def read_concurrency(default: int) -> int:
+    return int(os.environ.get(CONCURRENCY, default))
 
 
 def first_state() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks.candidates import drain, run_ours
 from benchmarks.environment import Report, open_stores, own_stores, parse
+from benchmarks.work import MODEL_S
 from parley.embedded import Stores
 from parley.output import progress
 
@@ -23,13 +24,13 @@ COUNTS = (1, 2, 3)
 class Kind:
     """A kind of turns. `sessions` fill the lanes of each number of workers without a rest."""
 
-    domain: str
+    wait_s: float
     lanes: int
     sessions: int
     turns: int
 
 
-KINDS = {"waiting": Kind("waiting", 16, 192, 5), "computing": Kind("echo", 1000, 400, 10)}
+KINDS = {"waiting": Kind(0.2, 16, 192, 5), "computing": Kind(0.0, 1000, 400, 10)}
 
 
 async def main() -> None:
@@ -46,9 +47,7 @@ async def main() -> None:
             alone = 0.0
             for count in COUNTS:
                 number += 1
-                rate = await _measure(
-                    KINDS[name], count, arguments.rounds, own_stores(running, number), folder
-                )
+                rate = await _measure(name, count, arguments.rounds, own_stores(running, number), folder)
                 alone = alone or rate
                 rows.append({"turns": name, "processes": count, "turns/s": rate, "of one": rate / alone})
                 counted(number, len(arguments.only) * len(COUNTS))
@@ -57,13 +56,12 @@ async def main() -> None:
     report.end()
 
 
-async def _measure(kind: Kind, count: int, rounds: int, stores: Stores, folder: Path) -> float:
+async def _measure(turns: str, count: int, rounds: int, stores: Stores, folder: Path) -> float:
     """So many workers carry out what was queued, again and again; the first round warms up."""
-    os.environ["PARLEY_LANES_PER_PROCESS"] = str(kind.lanes)
-    name = f"{kind.domain}-{count}"
-    opened = run_ours(
-        stores, folder, name=name, application="benchmarks.echo", domain=kind.domain, processes=count
-    )
+    kind = KINDS[turns]
+    os.environ |= {"PARLEY_LANES_PER_PROCESS": str(kind.lanes), MODEL_S: str(kind.wait_s)}
+    name, application = f"{turns}-{count}", "benchmarks.echo"
+    opened = run_ours(stores, folder, name=name, application=application, domain="echo", processes=count)
     async with opened as ours:
         measured = [
             await drain(ours, [f"r{turn}-{n}" for n in range(kind.sessions)], ["say"] * kind.turns)

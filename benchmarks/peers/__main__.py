@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,9 +25,12 @@ import psutil
 
 from benchmarks.candidates import Candidate
 from benchmarks.environment import ROOT, open_stores, own_stores, parse, run_process, run_workers
-from benchmarks.mailbox import QUEUE
+from benchmarks.mailbox import PROCESSES, QUEUE
 from benchmarks.measure import GROUPS
 from benchmarks.turns import DRAIN_SESSIONS, DRAIN_TURNS, SAID, Results, measure, run_candidates
+from benchmarks.waiting import OURS, SESSIONS, WAIT_S, Opener, measure_waiting, rows_of
+from benchmarks.waiting import Results as Waiting
+from benchmarks.work import read_concurrency
 from parley.embedded import Stores
 from parley.output import progress
 from parley.processes import log_says
@@ -34,6 +38,8 @@ from parley.processes import log_says
 PAGE = ROOT / "docs/performance.md"
 BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->"
 YARDSTICK = "by hand"
+WAITING_TURNS = 5
+"""Of each session: the slowest take minutes for more."""
 _SPREAD = """Other programs used the machine, and
 rounds of one row differed by up to {spread:.1f} times: differences below twice are not shown by these tables."""
 
@@ -65,7 +71,18 @@ def _tables(kept: dict[str, Any]) -> str:
                 f"| {median(cpu['postgres']):.0f} | {len(row['turns_per_s'])} |"
             )
         lines.append("")
-    return "\n".join(lines) + "\n"
+    if kept["waiting"]:
+        what = f"{SESSIONS} sessions, a model that takes {WAIT_S:.0f} s, one worker process"
+        lines += [
+            f"| {what} | turns/s | of the ideal | p50, ms | p99, ms | worker CPU, µs a turn | MB more |",
+            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        ]
+    for row in kept["waiting"]:
+        lines.append(
+            f"| {row['candidate']} | {row['turns/s']:.0f} | {row['share of the ideal']:.0%} | {row['p50 ms']:.0f} "
+            f"| {row['p99 ms']:.0f} | {row['worker CPU us']:.0f} | {row['MB more']:.0f} |"
+        )
+    return "\n".join([*lines, ""]) + "\n"
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
@@ -136,8 +153,10 @@ class Peer:
 
 @asynccontextmanager
 async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Peer]:
-    """Two worker processes, and a client; the client makes the tables first."""
+    """Two worker processes, or one for many turns at once, and a client; the client makes the tables first."""
     module, environment = PEERS[name]
+    slots = read_concurrency(PROCESSES)
+    processes = PROCESSES if slots == PROCESSES else 1
     python, label = install(module), name.replace(", ", "-")
     addresses = {"DATABASE_URL": stores.database_url, "REDIS_URL": stores.redis_url, "PYTHONPATH": str(ROOT)}
     client = await asyncio.create_subprocess_exec(
@@ -161,15 +180,15 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
                     name=label,
                     application="benchmarks.peers.langgraph",
                     queues=QUEUE,
-                    pool="prefork",
-                    threads=2,
+                    pool="prefork" if slots == PROCESSES else "threads",
+                    threads=slots,
                     environment=environment,
                     python=python,
                 )
                 peer.workers += stack.enter_context(celery)
             else:
                 program = ("-m", f"benchmarks.peers.{module}")
-                for number in range(2):
+                for number in range(processes):
                     worker = run_process(
                         f"{label}-{number}", program, stores, folder, log_says(" ready."), environment, python
                     )
@@ -183,7 +202,11 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
             await listening
 
 
-def _keep(results: Results) -> None:
+OPENERS: dict[str, Opener] = {**OURS, **{name: partial(_run_peer, name) for name in PEERS}}
+"""Those of which one worker process is asked to hold many turns; `travel` asks no model here."""
+
+
+def _keep(results: Results, waiting: Waiting) -> None:
     KEPT.write_text(
         json.dumps(
             {
@@ -204,6 +227,7 @@ def _keep(results: Results) -> None:
                     }
                     for (phase, name), rounds in sorted(results.items())
                 ],
+                "waiting": rows_of(waiting),
             },
             indent=1,
         )
@@ -218,6 +242,7 @@ async def main() -> None:
         rounds=(5, "each of a closed loop and a drain"),
         turns=(60, "turns of each session in the closed loop"),
         queued=(DRAIN_TURNS, f"turns that wait in each of {DRAIN_SESSIONS} sessions"),
+        waiting=(2, "rounds of many sessions that wait for a model, in one worker process"),
         only=((*SAID, *PEERS), "names of candidates; all of them by default"),
         draw=("no", "yes: draw the page from what is kept, and measure nothing"),
     )
@@ -231,11 +256,16 @@ async def main() -> None:
                         opened = _run_peer(name, own_stores(running, number), folder)
                         candidates.append(await stack.enter_async_context(opened))
                 # A page of some candidates alone would lose the others.
-                keep = _keep if {*arguments.only} == {*SAID, *PEERS} else lambda _results: None
+                keep = _keep if {*arguments.only} == {*SAID, *PEERS} else lambda *_: None
                 with progress("turns, phases") as counted:
-                    await measure(
-                        candidates, arguments.rounds, arguments.turns, arguments.queued, keep, counted
-                    )
+                    rounds = (arguments.rounds, arguments.turns, arguments.queued)
+                    results = await measure(candidates, *rounds, lambda some: keep(some, {}), counted)
+            openers = {name: one for name, one in OPENERS.items() if name in arguments.only}
+            with progress("waiting, rounds") as counted:
+                waiting = await measure_waiting(
+                    openers, running, folder, rounds=arguments.waiting, turns=WAITING_TURNS, counted=counted
+                )
+            keep(results, waiting)
     draw(json.loads(KEPT.read_text()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from functools import cache
 from typing import Any
 
@@ -14,10 +15,11 @@ import redis
 from dbos import DBOS, DBOSClient, DBOSConfig
 
 from benchmarks.mailbox import BEGIN, DONE, LOAD, SAVE, TABLES, keys
-from benchmarks.work import FIRST, advance
+from benchmarks.work import FIRST, advance, read_concurrency, read_model_s
 
 DATABASE_URL = os.environ["DATABASE_URL"]
 QUEUE = "turns"
+SLOTS, WAIT_S = read_concurrency(16), read_model_s()
 
 
 def _by_socket(url: str) -> str:
@@ -41,6 +43,7 @@ def _redis() -> Any:
 
 @DBOS.step(name="save")
 def save(session: str, text: str) -> str:
+    time.sleep(WAIT_S)
     with _pool().connection() as connection:
         version, body = connection.execute(LOAD, (session,)).fetchone()
         state = orjson.loads(body)
@@ -88,11 +91,11 @@ def main() -> None:
         name="peer",
         system_database_url=_by_socket(DATABASE_URL),
         application_version="bench",
-        max_executor_threads=32,
+        max_executor_threads=2 * SLOTS,
     )
     DBOS(config=config)
     DBOS.launch()
-    DBOS.register_queue(QUEUE, partition_concurrency=1, worker_concurrency=16, polling_interval_sec=0.05)
+    DBOS.register_queue(QUEUE, partition_concurrency=1, worker_concurrency=SLOTS, polling_interval_sec=0.05)
     print("worker ready.", flush=True)
     threading.Event().wait()
 

@@ -7,18 +7,20 @@ Default: messages with their reducer, checkpoints beside the work. Leanest: plai
 from __future__ import annotations
 
 import os
+import time
 from functools import cache
 from typing import Annotated, Any, TypedDict
 
 import orjson
 import psycopg
+import psycopg_pool
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from psycopg.rows import dict_row
 
-from benchmarks.by_hand import DATABASE_URL, make_app
+from benchmarks.by_hand import DATABASE_URL, THREADS, WAIT_S, make_app
 from benchmarks.mailbox import QUEUE, SUBMIT, TASK, keys
 from benchmarks.work import FIRST, KEPT_MESSAGES, advance
 
@@ -40,6 +42,7 @@ class Document(TypedDict, total=False):
 
 
 def _with_messages(state: Messages) -> Messages:
+    time.sleep(WAIT_S)
     first = {} if "stack" in state else orjson.loads(FIRST)
     document = {"turn": 0, "messages": [], **first, **{k: state[k] for k in ("turn", "stack") if k in state}}
     before = state.get("messages", [])
@@ -51,13 +54,17 @@ def _with_messages(state: Messages) -> Messages:
 
 
 def _with_document(state: Document) -> Document:
+    time.sleep(WAIT_S)
     document = state.get("document") or orjson.loads(FIRST)
     return {"reply": advance(document, state["text"]), "document": document}
 
 
 def _connect() -> PostgresSaver:
-    connection = psycopg.connect(DATABASE_URL, autocommit=True, prepare_threshold=0, row_factory=dict_row)
-    return PostgresSaver(connection)
+    options: dict[str, Any] = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    if THREADS:
+        pool = psycopg_pool.ConnectionPool(DATABASE_URL, open=True, max_size=16, timeout=60, kwargs=options)
+        return PostgresSaver(pool)
+    return PostgresSaver(psycopg.connect(DATABASE_URL, **options))
 
 
 @cache

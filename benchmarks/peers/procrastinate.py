@@ -13,7 +13,9 @@ import psycopg_pool
 import redis.asyncio
 
 from benchmarks.mailbox import BEGIN, DONE, LOAD, SAVE, TABLES, keys
-from benchmarks.work import FIRST, advance
+from benchmarks.work import FIRST, advance, read_concurrency, read_model_s
+
+WAIT_S = read_model_s()
 
 app = procrastinate.App(
     connector=procrastinate.PsycopgConnector(conninfo=os.environ["DATABASE_URL"], max_size=16)
@@ -26,6 +28,7 @@ _redis = redis.asyncio.from_url(os.environ["REDIS_URL"])
 
 @app.task(name="turn", queue="turns")
 async def take_turn(session: str, text: str) -> None:
+    await asyncio.sleep(WAIT_S)
     async with _pool.connection() as connection:
         row: Any = await (await connection.execute(LOAD, (session,))).fetchone()
         state = orjson.loads(row[1])
@@ -59,7 +62,9 @@ async def main() -> None:
     await _pool.open()
     async with app.open_async():
         print("worker ready.", flush=True)
-        await app.run_worker_async(queues=["turns"], concurrency=16, install_signal_handlers=True)
+        await app.run_worker_async(
+            queues=["turns"], concurrency=read_concurrency(16), install_signal_handlers=True
+        )
 
 
 if __name__ == "__main__":

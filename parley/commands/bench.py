@@ -18,6 +18,7 @@ BENCHMARKS = {
     "length": "cost and size of a session at turn 1,000 against turn 10",
     "graphs": "graphs of Internal flows beside their critical path",
     "replay": "finished turns decided anew per second",
+    "waiting": "500 sessions that wait a second for a model, in one worker process",
     "workers": "turns per second of one, two and three worker processes",
 }
 
