@@ -23,7 +23,7 @@ from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.step import Step
+from orchestrator.turns.step import Step, UnknownOutcome
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.unit.interruptions.judge import ASK, EFFECTS, Outcome
@@ -68,7 +68,7 @@ class NotingLane(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         written = await super().record(lease, turn_id, step, entry, heard)
         if written:
             self.first.setdefault((turn_id, step.key), datetime.now(UTC))
@@ -85,7 +85,7 @@ class LateLane(NotingLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         return await super().record(lease, turn_id, step, entry)
 
 
