@@ -150,10 +150,8 @@ class Journal:
             raise ModelUnavailable("The turn was stopped; no model is asked any more.")
         self.acting = effect is not None
         try:
-            if self.acting or not idempotent:
-                elsewhere = await self._begin(step)
-                if elsewhere is not None:
-                    return elsewhere
+            if (self.acting or not idempotent) and (elsewhere := await self._begin(step)) is not None:
+                return elsewhere
             self._tell_tool("tool_started", kind, request)
             began = time.perf_counter()
             try:

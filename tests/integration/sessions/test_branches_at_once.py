@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
+from orchestrator.ports.lane import Lane
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.testing.live import MemoryWakeup
 from orchestrator.turns.effect import Effect, LedgerEntry
@@ -17,20 +17,18 @@ from tests.unit.gateway.repairs.broken_sessions import TO_MADRID, Site
 SHORT, LONG = 5, 50
 
 
-class Meeting:
-    """A worker's lane: whoever finds nothing in the ledgers goes on when the other one has looked as well."""
+def meet(lane: Lane, met: asyncio.Barrier) -> Lane:
+    """Have who finds nothing in the ledgers go on when the other worker has looked as well."""
+    look = lane.find_effect
 
-    def __init__(self, lane: Any, met: asyncio.Barrier) -> None:
-        self._lane, self._met = lane, met
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._lane, name)
-
-    async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
-        found = await self._lane.find_effect(lease, effect)
-        if found is None and self._met.n_waiting < self._met.parties:
-            await self._met.wait()
+    async def find_effect(lease: Lease, effect: Effect) -> LedgerEntry | None:
+        found = await look(lease, effect)
+        if found is None:
+            await met.wait()
         return found
+
+    lane.find_effect = find_effect
+    return lane
 
 
 async def _say_yes_at_once(site: Site) -> list[str]:
@@ -46,7 +44,7 @@ async def _say_yes_at_once(site: Site) -> list[str]:
     met = asyncio.Barrier(2)
     turns = [await site.submit(branch, "yes") for branch in branches]
     workers = [
-        LaneRunner(Meeting(await site.make_lane(), met), site.live, MemoryWakeup(), site.find_agent)
+        LaneRunner(meet(await site.make_lane(), met), site.live, MemoryWakeup(), site.find_agent)
         for _ in branches
     ]
     await asyncio.gather(*(worker.run(branch) for worker, branch in zip(workers, branches, strict=True)))

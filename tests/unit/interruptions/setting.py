@@ -218,9 +218,9 @@ class Booking:
 
 async def interject(setting: Setting, text: str, moment: str, *, polls: bool = True) -> list[TurnId]:
     """Say something at a moment, let the lane look where it does so by itself, and let everything come to its end."""
-    first = await setting.submit(ASK)
+    said = [await setting.submit(ASK)]
     if moment == "queued":
-        second = await setting.submit(text)
+        said.append(await setting.submit(text))
     runner = setting.runner()
     running = asyncio.create_task(runner.run(setting.session))
     if moment != "queued":
@@ -232,7 +232,7 @@ async def interject(setting: Setting, text: str, moment: str, *, polls: bool = T
             await running
         else:
             await setting.reached["label" if moment == "between" else moment].wait()
-        second = await setting.submit(text)
+        said.append(await setting.submit(text))
         if moment == "between":
             setting.let_go["label"].set()
             polls = False
@@ -241,4 +241,4 @@ async def interject(setting: Setting, text: str, moment: str, *, polls: bool = T
     setting.go_on()
     await running
     await runner.run(setting.session)
-    return [first, second]
+    return said

@@ -83,14 +83,14 @@ async def _record_alone(
         async with database.hot_transaction() as hot:
             await hot.fetch_all(statement("lock_effect"), arguments)
             found, is_at_work = _read(await hot.fetch_one(statement("find_effect"), arguments), entry)
-            is_theirs = found is not None and found.session_id != entry.session_id
-            is_news = is_theirs and found.idempotency_key != entry.idempotency_key
+            is_known = found is None or (
+                found.session_id == entry.session_id or found.idempotency_key == entry.idempotency_key
+            )
             stands = waited and found is not None and found.status in _STANDING
-            if not (is_at_work or is_news or stands):
+            if is_known and not stands and not is_at_work:
                 row = await hot.fetch_one(statement("record_effect"), arguments)
                 return None if row is None else row[0]
-        if not is_at_work:
-            assert found is not None
+        if found is not None and not is_at_work:
             return UnknownOutcome(entry.step_key, found.idempotency_key)
         waited = True
         await asyncio.sleep(_LOOK_AGAIN_S)
