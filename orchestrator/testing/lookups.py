@@ -5,13 +5,12 @@ from dataclasses import replace
 from itertools import takewhile
 
 from orchestrator.testing.store import MemoryStore, MemoryTurn
-from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import MAY_BE_HAD, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, Said, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import TurnStatus
 
 _LOOK_AGAIN_S = 0.01
-_STANDING = OPEN | {LedgerStatus.DONE}
 
 
 def said_meanwhile(store: MemoryStore, lease: Lease) -> Said:
@@ -47,7 +46,7 @@ async def begun_elsewhere(store: MemoryStore, lease: Lease, entry: LedgerEntry) 
     while is_at_work:
         await asyncio.sleep(_LOOK_AGAIN_S)
         found, is_at_work = _look(store, lease, entry)
-    if found is None or found.status not in _STANDING:
+    if found is None or found.status not in MAY_BE_HAD:
         return None
     is_news = found.session_id != lease.session_id and found.idempotency_key != entry.idempotency_key
     return UnknownOutcome(entry.step_key, found.idempotency_key) if waited or is_news else None
@@ -66,11 +65,11 @@ def _look(store: MemoryStore, lease: Lease, call: Effect | LedgerEntry) -> tuple
         if owner != lease.session_id
         and (store.sessions[owner].root or owner) == own_root
         and (entry.tool_id, entry.arguments) == (call.tool_id, call.arguments)
-        and entry.status in _STANDING
+        and entry.status in MAY_BE_HAD
     ]
     at_work = [entry for entry in alike if _is_at_work(store, lease, entry)]
     theirs = [entry for entry in (*at_work, *alike) if entry.idempotency_key not in known]
-    if theirs and (own is None or own.status not in _STANDING):
+    if theirs and (own is None or own.status not in MAY_BE_HAD):
         own = replace(theirs[0], status=LedgerStatus.UNKNOWN, result=None, of_session=theirs[0].session_id)
     return own, bool(at_work)
 

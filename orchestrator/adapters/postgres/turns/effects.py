@@ -15,14 +15,13 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, effects, lanes, record_of, sessions
 from orchestrator.errors import LaneLost, NotFound
-from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import MAY_BE_HAD, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, Json, SessionId, TenantId, TurnId
 
 _LOOK_AGAIN_S = 0.05
 """Between two looks at a call that another branch makes."""
-_STANDING = OPEN | {LedgerStatus.DONE}
 
 
 class PostgresEffects:
@@ -86,7 +85,7 @@ async def _record_alone(
             is_known = found is None or (
                 found.session_id == entry.session_id or found.idempotency_key == entry.idempotency_key
             )
-            stands = waited and found is not None and found.status in _STANDING
+            stands = waited and found is not None and found.status in MAY_BE_HAD
             if is_known and not stands and not is_at_work:
                 row = await hot.fetch_one(statement("record_effect"), arguments)
                 return None if row is None else row[0]
