@@ -310,7 +310,6 @@ async def test_a_queued_turn_can_be_cancelled_and_listed() -> None:
         assert cancelled.json()["status"] == "cancelled"
         listed = (await house.http.get("/v1/turns", params={"status": "cancelled"})).json()
         assert [turn["turn_id"] for turn in listed] == [turn_id]
-        problem(await house.http.post(f"/v1/turns/{turn_id}/retry"), 409, "refused")
 
 
 async def test_readiness_names_what_is_missing() -> None:
