@@ -17,7 +17,7 @@ from orchestrator.domain.evaluations import EvaluationFile, FaultKind
 from orchestrator.nlu.readers.system1 import System1
 from parley.evaluation.domains import find_conversations
 from parley.evaluation.faults.cases import describe, read_case
-from parley.evaluation.faults.judge import Breach
+from parley.evaluation.faults.judge import Breach, Sounds
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.search import Search, Share, try_case
 from parley.main import run
@@ -248,7 +248,7 @@ def test_a_planted_bug_is_found_by_a_short_case(bug: Bug, learnt: System1, tmp_p
     assert case.count("\n") < MOST_LINES, case
     kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(case)}).conversations[0]
     for domain, wrong in ((folder, {bug.breach}), (LENDING, set[Breach]())):
-        findings, _ = asyncio.run(try_case(Workers(str(domain), learnt), read_case("kept", kept)))
+        findings, _ = asyncio.run(try_case(Sounds(Workers(str(domain), learnt)), read_case("kept", kept)))
         assert {one.breach for one in findings} >= wrong
         assert bool(findings) == bool(wrong)
 
