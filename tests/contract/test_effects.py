@@ -260,11 +260,11 @@ async def test_what_one_branch_did_is_unknown_to_the_others(ports: Ports, tenant
     assert found is not None
     assert (found.status, found.idempotency_key) == (LedgerStatus.UNKNOWN, done.idempotency_key)
     assert (found.of_session, found.result) == (left, None)
+    assert await other_lane.find_effect(other, effect_of("f9", offer_id="another")) is None
+    assert await other_lane.find_effect(other, effect_of("f9", tool="hotel_book")) is None
     failed = entry_of(other, fingerprint="f9", status=LedgerStatus.FAILED)
     await write(other_lane, other, StepStatus.FINISHED, failed)
     assert await other_lane.find_effect(other, effect_of("f9")) == found, "its own try came to nothing"
-    assert await other_lane.find_effect(other, effect_of("f9", offer_id="another")) is None
-    assert await other_lane.find_effect(other, effect_of("f9", tool="hotel_book")) is None
     assert await lane.find_effect(lease, effect_of("f9")) is None, "its own flows may do it once more"
     mine = entry_of(other, fingerprint="f9", status=LedgerStatus.DONE, idempotency_key=done.idempotency_key)
     await write(other_lane, other, StepStatus.FINISHED, mine)
