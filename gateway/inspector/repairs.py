@@ -24,6 +24,7 @@ from orchestrator.domain.model import Domain
 from orchestrator.errors import Refused
 from orchestrator.turns.access import Caller
 from orchestrator.turns.approval import ApprovalStatus
+from orchestrator.turns.event import Event
 from orchestrator.turns.repair import (
     GONE_ON,
     REPAIR,
@@ -183,8 +184,12 @@ async def make_repairs(
         return Repaired.model_validate(answer | told | {"epoch": body.epoch})
     place = await _look(sessions, caller, session_id)
     refused = repairs.make_repairs(place, _changes(body.repairs)).refused
-    if place.epoch != body.epoch and (made := await _find_earlier(sessions, caller, session_id, signed)):
-        return Repaired.model_validate(answer | _read(await turns.inbox.turn(caller.tenant_id, made)))
+    earlier = None
+    if place.epoch != body.epoch:
+        earlier = await _find_earlier(sessions, caller, session_id, signed)
+    if earlier is not None and earlier.turn_id is not None:
+        made = await turns.inbox.turn(caller.tenant_id, earlier.turn_id)
+        return Repaired.model_validate(answer | _read(made))
     if place.epoch != body.epoch or refused:
         raise Refused(" ".join(refused) if place.epoch == body.epoch else GONE_ON)
     receipt = await turns.submit(
@@ -222,11 +227,11 @@ async def _make_at_once(
 
 async def _find_earlier(
     sessions: SessionServices, caller: Caller, session_id: SessionId, signed: JsonObject
-) -> TurnId | str | None:
-    """Look whether an order was carried out before, or refused in its turn; gives that turn, or something."""
+) -> Event | None:
+    """Find what the session's log has of an order that was carried out, or refused in its turn."""
     async for event in sessions.events.read(caller.tenant_id, session_id):
         if event.type == REPAIRED and signed.items() <= event.payload.items():
-            return event.turn_id or REPAIRED
+            return event
     return None
 
 

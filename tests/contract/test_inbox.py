@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
@@ -14,7 +16,7 @@ from tests.contract.factories import commit_for, commit_of, new_session_id, subm
 SIGNED: JsonObject = {"by": "ann", "why": "It was mended.", "epoch": 0}
 
 
-async def _session(ports: Ports, tenant: TenantId, **options: object) -> SessionId:
+async def _session(ports: Ports, tenant: TenantId, **options: Any) -> SessionId:
     return (await ports.sessions.create(tenant, "travel", session_id=new_session_id(), **options)).session_id
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 import orjson
@@ -324,7 +324,7 @@ async def test_a_surprise_is_a_problem_without_its_secrets() -> None:
     """AG-4 at the door: the caller learns nothing of the inside."""
     async with open_house() as house:
 
-        async def broken(*_: object, **__: object) -> None:
+        async def broken(*_: object, **__: object) -> NoReturn:
             raise RuntimeError("password=hunter2")
 
         house.sessions.list = broken
