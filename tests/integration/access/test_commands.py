@@ -14,6 +14,7 @@ from orchestrator.client import Client
 from orchestrator.errors import Forbidden, Unauthenticated
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.turns.approval import ApprovalRecord
+from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, FlowId, JsonObject, SessionId, ToolId, UserId, new_id
 from parley.main import run
 from tests.contract.factories import commit_for, submission
@@ -149,7 +150,7 @@ async def test_approvals_are_listed_granted_and_denied(terminal: Terminal) -> No
         turns = await terminal.house.ports.stores.inbox.turns(
             DEFAULT_TENANT, session_id=SessionId(approval["session_id"]), limit=5
         )
-        assert [turn.input.kind for turn in turns].count("system") == 1
+        assert [turn.input.kind for turn in turns].count(TurnKind.SYSTEM) == 1
 
 
 async def test_only_operators_grant_what_is_marked_so(terminal: Terminal) -> None:
