@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Header
@@ -14,6 +15,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.event import Event
+from orchestrator.turns.repair import OF_OPERATORS, REPAIRED
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/sessions", tags=["events"])
@@ -81,7 +83,7 @@ async def stream_events(
         else sessions.events.read(tenant, session_id, after=start)
     )
     return EventSourceResponse(
-        _messages(events),
+        _messages(events, operates=caller.operates),
         ping=HEARTBEAT_EVERY_S,
         ping_message_factory=lambda: ServerSentEvent(comment="still here", sep="\n"),
         send_timeout=SLOW_FOR_S,
@@ -89,15 +91,24 @@ async def stream_events(
     )
 
 
-async def _messages(events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentEvent | bytes]:
+async def _messages(
+    events: AsyncGenerator[Event], *, operates: bool
+) -> AsyncGenerator[ServerSentEvent | bytes]:
     yield ServerSentEvent(comment="listening", retry=RECONNECT_AFTER_MS, sep="\n")
     async with aclosing(events):
         try:
             with LISTENERS.labels("stream").track_inprogress():
                 async for event in events:
-                    yield _message(event)
+                    yield _message(event if operates else _for_users(event))
         except Unavailable as error:  # the client comes back, and goes on after the last number it saw
             _log.warning("A stream of events was ended.", error=error)
+
+
+def _for_users(event: Event) -> Event:
+    if event.type != REPAIRED:
+        return event
+    told = {name: value for name, value in event.payload.items() if name not in OF_OPERATORS}
+    return replace(event, payload=told)
 
 
 def _message(event: Event) -> bytes:

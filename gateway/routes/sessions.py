@@ -12,8 +12,10 @@ from gateway.request_bodies import Branch, NewSession, Rollback
 from gateway.responses.common import documented
 from gateway.responses.sessions import Comparison, Effect, Plan, Session, State, Utterance
 from orchestrator.errors import Forbidden, NotFound
+from orchestrator.turns.access import Caller
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.journeys import Journey, Stretch, compare
+from orchestrator.turns.lease import OPERATOR
 from orchestrator.turns.plan import plan_in
 from orchestrator.turns.submission import Identifier
 from orchestrator.turns.turn import SessionRecord, TurnRecord
@@ -54,9 +56,10 @@ async def list_sessions(sessions: TheSessions, caller: TheCaller, limit: Limit =
 
 @router.get("/{session_id}", response_model=Session)
 async def show_session(
-    session_id: SessionId, sessions: TheSessions, tenant: TheTenant, at: AtEpoch = None
+    session_id: SessionId, sessions: TheSessions, caller: TheCaller, at: AtEpoch = None
 ) -> SessionRecord | Session:
     """A session with its working state: the flow stack, what is known, what is asked; now, or as it was after `at`."""
+    tenant = caller.tenant_id
     record = await sessions.store.get(tenant, session_id)
     if at is None:
         return record
@@ -64,7 +67,10 @@ async def show_session(
     state = await sessions.store.state_at(tenant, session_id, epoch)
     said = await sessions.store.history(tenant, session_id, until=epoch)
     past = Session.model_validate(replace(record, epoch=epoch, state=state))
-    past.plan, past.history = plan_in(state), [Utterance.model_validate(line) for line in said]
+    past.plan, past.history = (
+        plan_in(state),
+        [Utterance.model_validate(line) for line in _for_caller(said, caller)],
+    )
     return past
 
 
@@ -78,12 +84,20 @@ async def close_session(session_id: SessionId, sessions: TheSessions, tenant: Th
 async def read_history(
     session_id: SessionId,
     sessions: TheSessions,
-    tenant: TheTenant,
+    caller: TheCaller,
     before: Before = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
-    """List what was said, oldest first: the last lines, or the last before the turn with this `seq`."""
-    return await sessions.store.history(tenant, session_id, before=before, limit=limit)
+    """List what was said, oldest first: the last lines, or the last before the turn with this `seq`.
+
+    What operators write for each other, with why they repaired something, is left out for users.
+    """
+    said = await sessions.store.history(caller.tenant_id, session_id, before=before, limit=limit)
+    return _for_caller(said, caller)
+
+
+def _for_caller(said: list[JsonObject], caller: Caller) -> list[JsonObject]:
+    return said if caller.operates else [line for line in said if line["role"] != OPERATOR]
 
 
 @router.get("/{session_id}/effects", response_model=list[Effect])

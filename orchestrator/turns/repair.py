@@ -14,6 +14,8 @@ REPAIR = "repair"
 """The action of a system turn that brings an order."""
 REPAIRED = "repaired"
 """The event that says who repaired what, and why."""
+OF_OPERATORS = frozenset({"by", "why"})
+"""Its fields that operators write for each other: users are not told."""
 MOST = 16
 
 
