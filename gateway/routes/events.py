@@ -2,20 +2,20 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from gateway.auth.disclosure import event_for
 from gateway.dependencies import TheAccess, TheCaller, TheSessions, TheTurns, leave_of
 from gateway.parameters import Number
 from gateway.responses import sessions as responses
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import LISTENERS
+from orchestrator.turns.access import Caller
 from orchestrator.turns.event import Event
-from orchestrator.turns.repair import OF_OPERATORS, REPAIRED
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/sessions", tags=["events"])
@@ -83,7 +83,7 @@ async def stream_events(
         else sessions.events.read(tenant, session_id, after=start)
     )
     return EventSourceResponse(
-        _messages(events, operates=caller.operates),
+        _messages(caller, events),
         ping=HEARTBEAT_EVERY_S,
         ping_message_factory=lambda: ServerSentEvent(comment="still here", sep="\n"),
         send_timeout=SLOW_FOR_S,
@@ -91,24 +91,15 @@ async def stream_events(
     )
 
 
-async def _messages(
-    events: AsyncGenerator[Event], *, operates: bool
-) -> AsyncGenerator[ServerSentEvent | bytes]:
+async def _messages(caller: Caller, events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentEvent | bytes]:
     yield ServerSentEvent(comment="listening", retry=RECONNECT_AFTER_MS, sep="\n")
     async with aclosing(events):
         try:
             with LISTENERS.labels("stream").track_inprogress():
                 async for event in events:
-                    yield _message(event if operates else _for_users(event))
+                    yield _message(event_for(caller, event))
         except Unavailable as error:  # the client comes back, and goes on after the last number it saw
             _log.warning("A stream of events was ended.", error=error)
-
-
-def _for_users(event: Event) -> Event:
-    if event.type != REPAIRED:
-        return event
-    told = {name: value for name, value in event.payload.items() if name not in OF_OPERATORS}
-    return replace(event, payload=told)
 
 
 def _message(event: Event) -> bytes:

@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from gateway.auth.disclosure import turn_for
 from gateway.auth.rate_limits import count_failure
-from gateway.dependencies import SessionServices, TheAccess, TheSessions, TheTenant, TheTurns
+from gateway.dependencies import SessionServices, TheAccess, TheCaller, TheSessions, TheTenant, TheTurns
 from gateway.parameters import Before, Limit
 from gateway.responses.common import documented, format_time
 from gateway.responses.sessions import Frame, FramePage, JournalStep, Note
@@ -49,18 +50,19 @@ async def list_session_turns(
     session_id: SessionId,
     turns: TheTurns,
     sessions: TheSessions,
-    tenant: TheTenant,
+    caller: TheCaller,
     status: TurnStatus | None = None,
     before: Before = None,
     limit: Limit = 50,
 ) -> list[JsonObject]:
     """A session's turns with their times, newest first; page back with `before`."""
+    tenant = caller.tenant_id
     records = await turns.inbox.turns(
         tenant, session_id=session_id, status=status, before=before, limit=limit
     )
     if not records:
         await sessions.store.get(tenant, session_id)
-    return [timed_turn(record) for record in records]
+    return [turn_for(caller, timed_turn(record)) for record in records]
 
 
 @router.get("/sessions/{session_id}/frames", responses=documented(list[Frame]))

@@ -6,16 +6,15 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from gateway.auth.disclosure import history_for
 from gateway.dependencies import SessionServices, TheCaller, TheSessions, TheTenant, TheTurns, TurnServices
 from gateway.parameters import AtEpoch, Before, Limit
 from gateway.request_bodies import Branch, NewSession, Rollback
 from gateway.responses.common import documented
 from gateway.responses.sessions import Comparison, Effect, Plan, Session, State, Utterance
 from orchestrator.errors import Forbidden, NotFound
-from orchestrator.turns.access import Caller
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.journeys import Journey, Stretch, compare
-from orchestrator.turns.lease import OPERATOR
 from orchestrator.turns.plan import plan_in
 from orchestrator.turns.submission import Identifier
 from orchestrator.turns.turn import SessionRecord, TurnRecord
@@ -69,7 +68,7 @@ async def show_session(
     past = Session.model_validate(replace(record, epoch=epoch, state=state))
     past.plan, past.history = (
         plan_in(state),
-        [Utterance.model_validate(line) for line in _for_caller(said, caller)],
+        [Utterance.model_validate(line) for line in history_for(caller, said)],
     )
     return past
 
@@ -93,11 +92,7 @@ async def read_history(
     What operators write for each other, with why they repaired something, is left out for users.
     """
     said = await sessions.store.history(caller.tenant_id, session_id, before=before, limit=limit)
-    return _for_caller(said, caller)
-
-
-def _for_caller(said: list[JsonObject], caller: Caller) -> list[JsonObject]:
-    return said if caller.operates else [line for line in said if line["role"] != OPERATOR]
+    return history_for(caller, said)
 
 
 @router.get("/{session_id}/effects", response_model=list[Effect])

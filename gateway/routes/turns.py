@@ -5,7 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
-from gateway.dependencies import TheSessions, TheTenant, TheTurns
+from gateway.auth.disclosure import turn_for
+from gateway.dependencies import TheCaller, TheSessions, TheTenant, TheTurns
 from gateway.parameters import Limit, Wait
 from gateway.responses.common import documented, format_time
 from gateway.responses.turns import Receipt, Turn, TurnJournal
@@ -62,14 +63,14 @@ async def _waited(
 @router.get("/turns", responses=documented(list[Turn]))
 async def list_turns(
     turns: TheTurns,
-    tenant: TheTenant,
+    caller: TheCaller,
     status: TurnStatus | None = None,
     session_id: SessionId | None = None,
     limit: Limit = 100,
 ) -> list[JsonObject]:
     """Turns of all sessions or of one, newest first; with `status=quarantined` those that need somebody."""
-    records = await turns.inbox.turns(tenant, session_id=session_id, status=status, limit=limit)
-    return [turn_object(record) for record in records]
+    records = await turns.inbox.turns(caller.tenant_id, session_id=session_id, status=status, limit=limit)
+    return [turn_for(caller, turn_object(record)) for record in records]
 
 
 @router.get(
@@ -80,13 +81,15 @@ async def list_turns(
     },
 )
 async def show_turn(
-    turn_id: TurnId, turns: TheTurns, tenant: TheTenant, response: Response, wait: Wait = None
+    turn_id: TurnId, turns: TheTurns, caller: TheCaller, response: Response, wait: Wait = None
 ) -> JsonObject:
     """A turn as it is now, or with `wait` once it has finished, after so many seconds at most."""
-    record = await turns.inbox.turn(tenant, turn_id)
+    record = await turns.inbox.turn(caller.tenant_id, turn_id)
     if wait is None or record.status in FINISHED:
-        return turn_object(record)
-    return await _waited(turns, tenant, record.session_id, turn_id, wait, response)
+        told = turn_object(record)
+    else:
+        told = await _waited(turns, caller.tenant_id, record.session_id, turn_id, wait, response)
+    return turn_for(caller, told)
 
 
 @router.get("/turns/{turn_id}/journal", responses=documented(TurnJournal))

@@ -7,7 +7,7 @@ from itertools import zip_longest
 import orjson
 
 from orchestrator.turns.effect import LedgerEntry
-from orchestrator.turns.turn import TurnRecord, turn_object
+from orchestrator.turns.turn import TurnKind, TurnRecord, turn_object
 from orchestrator.types import Epoch, Json, JsonObject, SessionId
 
 
@@ -47,9 +47,12 @@ class Journey:
 
 
 def show_doing(turn: TurnRecord) -> JsonObject:
-    """What a turn did, without what only its answer needs."""
+    """What a turn did, without what only its answer needs; of a turn of the system its name alone."""
     shown = turn_object(turn)
-    said = turn.input.text if turn.input.action is None else orjson.dumps(turn.input.action).decode()
+    said, action = turn.input.text, turn.input.action
+    if action is not None:
+        is_the_users = turn.input.kind is TurnKind.USER
+        said = orjson.dumps(action).decode() if is_the_users else action["name"]
     names = ("session_id", "turn_id", "epoch", "status", "reply", "flows", "completed", "tools")
     return {"said": said, **{name: shown[name] for name in names}}
 

@@ -9,13 +9,14 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from orchestrator.errors import Refused
 from orchestrator.turns.submission import NO_NUL, AnyJson, Identifier, PlainText, RequestBody
+from orchestrator.types import JsonObject, is_object
 
 REPAIR = "repair"
 """The action of a system turn that brings an order."""
 REPAIRED = "repaired"
 """The event that says who repaired what, and why."""
-OF_OPERATORS = frozenset({"by", "why"})
-"""Its fields that operators write for each other: users are not told."""
+_OF_OPERATORS = frozenset({"by", "why"})
+"""Its fields that operators write for each other."""
 MOST = 16
 
 
@@ -158,3 +159,13 @@ def require_held(*, held: bool, moved: bool) -> None:
     require_looked_at(moved=moved)
     if not held:
         raise Refused("Nobody holds the lane of this session: there is nothing to release.")
+
+
+def without_reasons(told: JsonObject) -> JsonObject:
+    """Give an event, an order or a turn of repairs as users are told of it: without who made them, and why."""
+    kept = {name: value for name, value in told.items() if name not in _OF_OPERATORS}
+    if is_object(repair := told.get("repair")):
+        kept["repair"] = without_reasons(repair)
+    if is_object(action := told.get("action")) and action.get("name") == REPAIR:
+        kept["action"] = {**action, "payload": without_reasons(action["payload"])}
+    return kept
