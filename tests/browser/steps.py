@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 import httpx
 from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, expect
 
-expect.set_options(timeout=60_000)
+PATIENCE_MS = 180_000
+"""Playwright itself gives up after thirty seconds, which a page may take on a machine with much else to do."""
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.fleet import STAND_IN
+from tests.integration.chaos.fleet import STAND_IN, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import Submitter, submitter
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
@@ -218,11 +218,7 @@ async def _until_at_work(database: str, pool: WorkerPool) -> None:
 
 
 async def _wait(condition: Callable[[], object], what: str) -> None:
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + WITHIN_S
-    while not await asyncio.to_thread(condition):
-        assert loop.time() < ends_at, f"within {WITHIN_S} s this did not happen: {what}"
-        await asyncio.sleep(0.05)
+    await asyncio.to_thread(wait_until, condition, within_s=WITHIN_S, what=what)
 
 
 async def _read(database: str, query: str) -> list[tuple[Any, ...]]:
