@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import orjson
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.processes.forked import run
 
 
-def run_soak(*options: str) -> dict[str, object]:
+def run_soak(*options: str) -> dict[str, Any]:
     ended = run(("-m", "parley", "soak", "--json", *options), environment=os.environ)
     assert ended.stdout, ended.stderr
     report = orjson.loads(ended.stdout)

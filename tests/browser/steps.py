@@ -12,6 +12,10 @@ from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, e
 PATIENCE_MS = 180_000
 """Playwright itself gives up after thirty seconds, which a page may take on a machine with much else to do."""
 expect.set_options(timeout=PATIENCE_MS)
+PANELS = (
+    *("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals", "Turn"),
+    *("Memory", "Documents", "Evaluations", "Replays", "Repair"),
+)
 
 
 @dataclass

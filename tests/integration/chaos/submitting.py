@@ -75,7 +75,7 @@ class Submitter:
 
 @asynccontextmanager
 async def submitter(database_url: str, redis_url: str) -> AsyncIterator[Submitter]:
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
     async with open_ports(settings) as ports:
         yield Submitter(ports)
 

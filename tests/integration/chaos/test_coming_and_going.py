@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -221,19 +221,19 @@ async def _wait(condition: Callable[[], object], what: str) -> None:
     await asyncio.to_thread(wait_until, condition, within_s=WITHIN_S, what=what)
 
 
-async def _read(database: str, query: str) -> list[tuple[Any, ...]]:
+async def _read(database: str, query: LiteralString) -> list[tuple[Any, ...]]:
     return await asyncio.to_thread(_read_now, database, query)
 
 
-async def _pids(database: str, query: str) -> list[int]:
+async def _pids(database: str, query: LiteralString) -> list[int]:
     return await asyncio.to_thread(_pids_now, database, query)
 
 
-def _pids_now(database: str, query: str) -> list[int]:
+def _pids_now(database: str, query: LiteralString) -> list[int]:
     """The processes that results name."""
     return [unpack_json(result)["pid"] for (result,) in _read_now(database, query)]
 
 
-def _read_now(database: str, query: str) -> list[tuple[Any, ...]]:
+def _read_now(database: str, query: LiteralString) -> list[tuple[Any, ...]]:
     with psycopg.connect(database) as connection:
         return connection.execute(query).fetchall()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -22,7 +23,7 @@ HOLDER = (
 CRASHES = "SELECT crashes FROM turns WHERE turn_id = %s"
 
 
-async def _poll(connection: psycopg.AsyncConnection, query: str, turn_id: str) -> int:
+async def _poll(connection: psycopg.AsyncConnection, query: LiteralString, turn_id: str) -> int:
     """The first number that the query gives, and that is none of 0; every few milliseconds."""
     async with asyncio.timeout(300):
         while True:
