@@ -187,6 +187,22 @@ async def test_a_session_that_nobody_came_for_is_for_anybody(redis: Redis) -> No
     assert await _take_all(one) == names
 
 
+async def test_who_leaves_a_session_waiting_is_not_counted_on(redis: Redis) -> None:
+    """One of two that are awake was killed: what is offered after the sweep goes to the other at once."""
+    alive, _ = await _two_awake(redis)
+    door = RedisWakeup(redis, Sent())
+    names = {SessionId(f"talk-{n}") for n in range(20)}
+    await door.offer(*names)
+    left = names - await _take_all(alive)
+
+    await door.offer(*left, nobody_came=True)
+    assert await _take_all(alive) == left
+    await door.offer(*names)
+
+    assert await redis.zcard(AWAKE) == 1
+    assert await _take_all(alive) | await _take_all(alive) == names
+
+
 async def test_who_retires_leaves_what_was_kept_for_it_to_the_others(redis: Redis) -> None:
     one, other = await _two_awake(redis)
     names = {SessionId(f"talk-{n}") for n in range(20)}
