@@ -26,7 +26,7 @@ from orchestrator.models.journal import StepCaller
 from orchestrator.ports.housekeeping import SessionRows, SessionState
 from orchestrator.ports.material import Conversation, History, SlotUse
 from orchestrator.ports.memory.context import Finding
-from orchestrator.ports.memory.documents import Added, Document, DocumentRecord, Passage
+from orchestrator.ports.memory.documents import Added, Candidate, Document, DocumentRecord, Passage
 from orchestrator.ports.memory.preferences import Preference
 from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, JsonObject, drop_nul, is_list, is_object
@@ -41,6 +41,7 @@ RECORDS: Final = {
     kind.__name__: TypeAdapter[Any](kind)
     for kind in (
         Added,
+        Candidate,
         Conversation,
         Document,
         DocumentRecord,
@@ -288,15 +289,15 @@ def _write_arguments(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Js
 
 
 def _reach(path: str, given: Json) -> str:
-    return f"{path}{orjson.dumps(given[0]).decode()}"
+    return f"{path}({orjson.dumps(given[0]).decode()[1:-1]})"
 
 
 def _encode(value: Any) -> Any:
     """Mark records by name, wherever lists and objects hold them."""
     if is_dataclass(value) and not isinstance(value, type):
         return {_RECORD: type(value).__name__, "is": value}
-    if is_list(value) or isinstance(value, tuple):
-        return [_encode(one) for one in value]
+    if isinstance(value, tuple) or is_list(value):
+        return [_encode(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if is_object(value):
         return {name: _encode(one) for name, one in value.items()}
     return value

@@ -45,8 +45,8 @@ class Wanted:
     """What is replayed, and by what.
 
     `sessions`, `runs`: these; none: the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
-    folder; None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked anew
-    in place of what was answered then. `since`: the first epoch.
+    folder; None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked
+    anew in place of what was answered then. `since`: the first epoch.
     """
 
     sessions: tuple[SessionId, ...] = ()

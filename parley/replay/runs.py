@@ -182,7 +182,11 @@ async def _replay(
         async with Database(url, reading_size=2, size=1, read_only=True) as database:
             recordings = PostgresRunRecordings(database)
             sandbox = RunSandbox(
-                catalogue, loaded.domain.config, models, ModelPool({}), wanted.model is not None
+                catalogue,
+                loaded.domain.config,
+                models,
+                ModelPool({}, model=settings.model),
+                wanted.model is not None,
             )
             for run_id, domain in found.items():
                 outcomes.append(await sandbox.replay(await recordings.read(run_id, domain)))
