@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import LaneRunner
@@ -32,6 +33,8 @@ MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
 """Before the turn is taken up; while a call that changes nothing is at work; while the first effect is; when that is
 over and the next not begun; while the next is; when all is over."""
 
+TOOL_TIMEOUT_MS = 60_000
+
 
 @cache
 def trained(folder: str) -> tuple[LoadedDomain, System1]:
@@ -49,6 +52,10 @@ def write_mailroom(folder: Path) -> Path:
     ontology = yaml.safe_load((folder / "ontology.yaml").read_text())
     ontology["flows"]["send_parcel"]["tools"].insert(0, {"tool_id": "letter_count"})
     (folder / "ontology.yaml").write_text(yaml.safe_dump(ontology, sort_keys=False))
+    # A call that has run out of time may have been made or not, and then another table holds. One that takes less than
+    # half a second takes many, where all the machine's cores are busy with something else.
+    with (folder / "domain.yaml").open("a") as config:
+        config.write(f"resilience: {{tool_timeout_ms: {TOOL_TIMEOUT_MS}}}\n")
     return folder
 
 
@@ -101,10 +108,10 @@ class Setting:
     let_go: dict[str, asyncio.Event] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, folder: str, lane: type[NotingLane] = NotingLane) -> Setting:
+    def of(cls, folder: str, lane: type[NotingLane] = NotingLane, models: ModelPool | None = None) -> Setting:
         loaded, system1 = trained(folder)
         service: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
-        simulator = Simulator.of(loaded, system1=system1, services={"Mailroom": service})
+        simulator = Simulator.of(loaded, system1=system1, services={"Mailroom": service}, models=models)
         simulator.store.clock = lambda: datetime.now(UTC)
         setting = cls(simulator, lane(simulator.store))
         for name in ("letters", *EFFECTS):
