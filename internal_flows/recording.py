@@ -93,6 +93,14 @@ class StageRecord:
         self.answer(step, answer)
         return answer
 
+    def write(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Json:
+        """Write what a call is given."""
+        try:
+            return _write_arguments(arguments, named)
+        except TypeError:
+            self.lost = NO_JSON
+            return None
+
     def answer(self, step: JsonObject, answer: Any) -> None:
         """Take down what a call gave, and which sessions that tells of."""
         for one in answer if is_list(answer) else (answer,):
@@ -181,7 +189,7 @@ class _Overheard:
 
         def call(*arguments: Any, **named: Any) -> Any:
             begun = found(*arguments, **named)
-            given = _write_arguments(arguments, named)
+            given = self._kept.write(arguments, named)
             if not inspect.isawaitable(begun):
                 return _Overheard(begun, self._kept, _reach(path, given))
             return self._kept.call(path, TOOL, given, lambda _key: _wait(begun), idempotent=True)
@@ -285,7 +293,8 @@ def read_material(body: JsonObject) -> Mapping[str, Any]:
 
 
 def _write_arguments(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Json:
-    return orjson.loads(orjson.dumps([arguments, named], default=_list_set_or_name))
+    written = orjson.dumps([arguments, named], default=_list_set_or_name, option=orjson.OPT_NON_STR_KEYS)
+    return orjson.loads(written)
 
 
 def _reach(path: str, given: Json) -> str:

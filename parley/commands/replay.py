@@ -82,5 +82,5 @@ def replay_sessions(
         print("\n".join(tell(report)))
         say(f"Kept as {path}")
     if forbidden := count_forbidden(report, fail_on or ()):
-        say(f"{forbidden} turns came out otherwise that may not.")
+        say(f"{forbidden} {'stages' if runs else 'turns'} came out otherwise that may not.")
         raise typer.Exit(1)

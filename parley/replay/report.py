@@ -100,6 +100,8 @@ def tell(report: JsonObject) -> Iterator[str]:
             if turn["allowed"]
             else " (reads what is remembered now)"
             if turn["remembers"]
+            else " (its flow was rewritten)"
+            if turn.get("rewritten")
             else ""
         )
         whose = (

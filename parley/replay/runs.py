@@ -164,8 +164,8 @@ async def _replay(
 ) -> tuple[str, list[JsonObject]]:
     found = await find_runs(url, wanted)
     settings = read_settings(**NO_STORES)
-    if missing := set(wanted.runs) - set(found):
-        raise NotFound("run", ", ".join(sorted(missing)))
+    if (missing := set(wanted.runs) - set(found)) or not found:
+        raise NotFound("run", ", ".join(sorted(missing)) or f"of the domain {wanted.of}")
     domains = sorted({one for one in found.values() if one is not None})
     if len(domains) > 1:
         raise InvalidInput(f"Replay one domain at a time; these are of {', '.join(domains)}.", field="run")

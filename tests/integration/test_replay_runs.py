@@ -215,7 +215,7 @@ def test_a_planted_prompt_is_found_where_it_was_asked_and_another_model_is_asked
     [outcome] = recorded.replay(*summary, model="another")
     assert found([outcome]) == {("summarize_session", "item 1"): {"calls"}}
     places = {place["at"]: place for place in outcome["different"][0]["changes"]["calls"]}
-    assert places["1.arguments.1.3.text"] | {"at": ""} == {"at": "", "then": SUMMARY, "now": "Nothing."}
+    assert places["1.arguments.1.4.text"] | {"at": ""} == {"at": "", "then": SUMMARY, "now": "Nothing."}
     assert {request.model for request in recorded.model.requests[recorded.asked :]} == {"another"}
 
 

@@ -50,7 +50,7 @@ function showCounts(counts) {
 }
 
 function showTurns(replay) {
-  return section("Turns that came out otherwise", h("ul", { class: "entries" }, replay.different.map((turn) => h("li", { class: "entry" },
+  return section(`${replay.runs ? "Stages" : "Turns"} that came out otherwise`, h("ul", { class: "entries" }, replay.different.map((turn) => h("li", { class: "entry" },
     h("header", {}, h("h4", {}, turn.said), turn.allowed ? chip("allowed") : null, h("span", { class: "when" }, turn.run ? `${turn.run}, ${turn.stage}` : `${turn.session}, epoch ${turn.epoch}`)),
     turn.remembers ? h("p", { class: "quote" }, "Reads what is remembered now, which may have changed since.") : null,
     h("ul", { class: "changes" }, Object.entries(turn.changes).flatMap(([aspect, places]) => places.map((place) => h("li", {},
