@@ -1,6 +1,7 @@
 """`parley replay`: decide finished conversations once more, and show what would come out otherwise."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.errors import InvalidInput
-from orchestrator.types import SessionId
+from orchestrator.types import JsonObject, SessionId
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.commands.stores import open_some_database
 from parley.data_folder import EVALUATIONS
@@ -54,7 +55,7 @@ def replay_sessions(
     something that is not allowed.
     """
     from parley.replay.comparing import ALL_ASPECTS  # noqa: PLC0415  # slow to import
-    from parley.replay.report import count_forbidden, keep, read_allowed, sum_up, tell  # noqa: PLC0415
+    from parley.replay.report import keep, read_allowed, sum_up  # noqa: PLC0415
     from parley.replay.running import Wanted, replay  # noqa: PLC0415
     from parley.replay.runs import replay_runs  # noqa: PLC0415
 
@@ -75,12 +76,18 @@ def replay_sessions(
             wanted = replace(wanted, sessions=tuple(map(SessionId, named)))
             recorded, done, seconds = replay(url, wanted, processes=processes, counted=counted)
     report = sum_up(recorded, wanted, done, seconds, allowed)
-    path = keep(report, data_dir / EVALUATIONS)
+    _show(report, keep(report, data_dir / EVALUATIONS), fail_on or (), json=json)
+
+
+def _show(report: JsonObject, path: Path, fail_on: Sequence[str], *, json: bool) -> None:
+    """Print a report, and end with 1 where something came out otherwise that may not."""
+    from parley.replay.report import count_forbidden, tell  # noqa: PLC0415  # slow to import
+
     if json:
         print_json({**report, "report": str(path)})
     else:
         print("\n".join(tell(report)))
         say(f"Kept as {path}")
-    if forbidden := count_forbidden(report, fail_on or ()):
-        say(f"{forbidden} {'stages' if runs else 'turns'} came out otherwise that may not.")
+    if forbidden := count_forbidden(report, fail_on):
+        say(f"{forbidden} {'stages' if report['runs'] else 'turns'} came out otherwise that may not.")
         raise typer.Exit(1)
