@@ -28,7 +28,7 @@ from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.errors import NotFound
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.status import ENDED, RunStatus
-from orchestrator.settings import Settings
+from orchestrator.settings import read_settings
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import DEFAULT_TENANT, JsonObject
@@ -117,7 +117,7 @@ def recorded(
 
 
 async def _record(database_url: str, redis_url: str, start: Any) -> dict[str, list[str]]:
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    settings = read_settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     async with open_ports(settings) as ports, open_lane(ports) as lane:
         house, catalogue = House(ports, lane, {}), Catalogue(FLOWS)
         seat = {"slots": {"seat": {"value": "aisle", "source": "user"}}}
