@@ -1,7 +1,6 @@
-"""Wake-ups over sorted sets of ready sessions; a Celery message only when somebody must be woken.
+"""Wake-ups over a sorted set of ready sessions; a Celery message only when somebody must be woken.
 
-While runners are awake a turn costs no Celery message: each takes from a set of its own, of sessions whose state it has
-had at hand before, and from the one that is everybody's.
+While runners are awake a turn costs no Celery message: they take from the set.
 """
 
 import time
@@ -25,8 +24,6 @@ AWAKE_FOR_MS = 3000
 ATTEND_EVERY_S = 1.0
 WAKE_AT_MOST_EVERY_MS = 100
 BACKLOG = 2
-KEPT_FOR_ONE = 8
-"""So many sessions at most wait for the runner that has had them before."""
 
 _log = get_logger(__name__)
 
@@ -49,8 +46,6 @@ class RedisWakeup:
         self._waiting = waiting or redis
         self._send = send
         self._runner = new_id("runner")
-        self._own = f"{READY}:{self._runner}"
-        self._sets = [self._own, READY]
         self._attended_at = 0.0
         self._offer = redis.register_script(read_script("offer"))
         self._attend = self._waiting.register_script(read_script("attend"))
@@ -60,10 +55,10 @@ class RedisWakeup:
 
     async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
         """Put sessions among the ready ones; wake a worker when none keeps up."""
-        bounds = (0, 0) if nobody_came else (BACKLOG, KEPT_FOR_ONE)
+        backlog = 0 if nobody_came else BACKLOG
         try:
             wake = await self._offer(
-                keys=[READY, AWAKE, WOKEN], args=[WAKE_AT_MOST_EVERY_MS, *bounds, CHANNEL, *session_ids]
+                keys=[READY, AWAKE, WOKEN], args=[WAKE_AT_MOST_EVERY_MS, backlog, CHANNEL, *session_ids]
             )
             if wake:
                 await self._send(session_ids[0])
@@ -84,9 +79,7 @@ class RedisWakeup:
     async def retire(self, *, force: bool = False) -> bool:
         """Take this runner off the list of those awake."""
         try:
-            retired = await self._retire(
-                keys=[READY, AWAKE, self._own], args=[self._runner, "1" if force else "0"]
-            )
+            retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
             # The entry runs out by itself; until then a wake-up may be missed, which the sweep finds.
             _log.warning("A runner could not retire.", error=error)
@@ -99,9 +92,14 @@ class RedisWakeup:
         attending = time.monotonic() - self._attended_at >= ATTEND_EVERY_S
         if attending:
             await self._attend(keys=[AWAKE], args=[self._runner, AWAKE_FOR_MS], client=pipeline)
-        self._sets.reverse()  # by turns first, so that neither waits for ever behind the other
-        pipeline.bzmpop(timeout_s, 2, self._sets, min=True, count=limit)
-        *_, found = await pipeline.execute()
+        pipeline.bzpopmin(READY, timeout_s)
+        if limit > 1:
+            pipeline.zpopmin(READY, limit - 1)
+        replies: list[Any] = await pipeline.execute()
         if attending:
             self._attended_at = time.monotonic()
-        return [] if found is None else [SessionId(member.decode()) for member, _ in found[1]]
+            replies = replies[1:]
+        first, *rest = replies
+        taken = [] if first is None else [first[1]]
+        taken.extend(member for member, _ in (rest[0] if rest else ()))
+        return [SessionId(member.decode()) for member in taken]

@@ -12,15 +12,7 @@ from redis.asyncio import Redis
 from orchestrator.adapters.redis import client
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import CHANNEL, RedisEvents
-from orchestrator.adapters.redis.wakeup import (
-    AWAKE,
-    AWAKE_FOR_MS,
-    KEPT_FOR_ONE,
-    READY,
-    WAKE_AT_MOST_EVERY_MS,
-    WOKEN,
-    RedisWakeup,
-)
+from orchestrator.adapters.redis.wakeup import AWAKE, READY, WAKE_AT_MOST_EVERY_MS, WOKEN, RedisWakeup
 from orchestrator.errors import Unavailable
 from orchestrator.turns.event import LOOK, Event
 from orchestrator.types import SessionId, TurnId
@@ -122,108 +114,6 @@ async def test_a_silent_runner_is_not_counted_on(redis: Redis) -> None:
     await RedisWakeup(redis, sent).offer(A)
 
     assert sent.sessions == [A]
-
-
-async def _two_awake(redis: Redis) -> tuple[RedisWakeup, RedisWakeup]:
-    runners = RedisWakeup(redis, Sent()), RedisWakeup(redis, Sent())
-    for runner in runners:
-        await runner.take(limit=1, timeout_s=0.01)
-    return runners
-
-
-async def _take_all(runner: RedisWakeup) -> set[SessionId]:
-    """What there is for a runner, in its own set and in everybody's."""
-    return {*await runner.take(limit=16, timeout_s=0.01), *await runner.take(limit=16, timeout_s=0.01)}
-
-
-async def test_a_session_comes_to_the_runner_that_had_it_before(redis: Redis) -> None:
-    runners = await _two_awake(redis)
-    door = RedisWakeup(redis, Sent())
-    names = [SessionId(f"talk-{n}") for n in range(16)]
-
-    homes: list[list[int]] = []
-    for _ in range(2):
-        homes.append([])
-        for name in names:
-            await door.offer(name)
-            took = [await runner.take(limit=16, timeout_s=0.01) for runner in runners]
-            assert sorted(took) == [[], [name]]
-            homes[-1].append(took.index([name]))
-
-    assert homes[0] == homes[1]
-    assert set(homes[0]) == {0, 1}
-
-
-async def test_a_backlog_of_one_of_several_wakes_another(redis: Redis) -> None:
-    await _two_awake(redis)
-    sent = Sent()
-
-    await RedisWakeup(redis, sent).offer(*(SessionId(f"talk-{n}") for n in range(3)))
-
-    assert len(sent.sessions) == 1
-    assert not await redis.zcard(READY)
-
-
-async def test_what_a_busy_runner_leaves_is_for_anybody(redis: Redis) -> None:
-    """So many wait for one runner; the others are taken by whoever comes."""
-    idle, _ = await _two_awake(redis)
-    names = [SessionId(f"talk-{n}") for n in range(60)]
-
-    await RedisWakeup(redis, Sent()).offer(*names)
-
-    taken: set[SessionId] = set()
-    while more := await _take_all(idle):
-        taken |= more
-    assert len(taken) == len(names) - KEPT_FOR_ONE
-
-
-async def test_a_session_that_nobody_came_for_is_for_anybody(redis: Redis) -> None:
-    one, _ = await _two_awake(redis)
-    names = {SessionId(f"talk-{n}") for n in range(12)}
-
-    for name in names:
-        await RedisWakeup(redis, Sent()).offer(name, nobody_came=True)
-
-    assert await _take_all(one) == names
-
-
-async def test_who_leaves_a_session_waiting_is_not_counted_on(redis: Redis) -> None:
-    """One of two that are awake was killed: what is offered after the sweep goes to the other at once."""
-    alive, _ = await _two_awake(redis)
-    door = RedisWakeup(redis, Sent())
-    names = {SessionId(f"talk-{n}") for n in range(20)}
-    await door.offer(*names)
-    left = names - await _take_all(alive)
-
-    await door.offer(*left, nobody_came=True)
-    assert await _take_all(alive) == left
-    await door.offer(*names)
-
-    assert await redis.zcard(AWAKE) == 1
-    assert await _take_all(alive) | await _take_all(alive) == names
-
-
-async def test_who_retires_leaves_what_was_kept_for_it_to_the_others(redis: Redis) -> None:
-    one, other = await _two_awake(redis)
-    names = {SessionId(f"talk-{n}") for n in range(20)}
-    await RedisWakeup(redis, Sent()).offer(*names)
-    others = await _take_all(other)
-
-    assert not await one.retire()
-    assert await one.retire(force=True)
-
-    assert others | await _take_all(other) == names
-
-
-async def test_what_was_kept_for_a_runner_goes_with_it(redis: Redis) -> None:
-    """A runner that was killed leaves nothing behind: the sweep finds its sessions."""
-    await _two_awake(redis)
-
-    await RedisWakeup(redis, Sent()).offer(*(SessionId(f"talk-{n}") for n in range(20)))
-
-    kept = [name async for name in redis.scan_iter(f"{READY}:*")]
-    assert len(kept) == 2
-    assert all([0 < await redis.pttl(name) <= AWAKE_FOR_MS for name in kept])
 
 
 async def test_without_redis_an_offer_is_refused_and_a_take_says_why() -> None:
