@@ -41,7 +41,7 @@ async def site(database_url: str, redis_url: str) -> AsyncIterator[tuple[Site, d
             worker = await stack.enter_async_context(WorkerLock(database_url))
             return PostgresLane(house.ports.stores.database, worker, **options)
 
-        found = Site(house.ports.stores.inbox, make_lane, house.http)
+        found = Site(house.ports.stores.inbox, make_lane, house.http, house.ports.shared.live)
         await found.open()
         yield found, headers
 

@@ -16,10 +16,10 @@ import orjson
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.turns import Inbox
+from orchestrator.ports.turns import Inbox, LiveEvents
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Simulator
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.live import MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, new_id
 from tests.contract.factories import commit_for
@@ -55,19 +55,23 @@ class Site:
     """Broken sessions over one pair of inbox and lanes, with the agent of the travel domain."""
 
     def __init__(
-        self, inbox: Inbox, make_lane: Callable[..., Awaitable[Lane]], http: httpx.AsyncClient
+        self,
+        inbox: Inbox,
+        make_lane: Callable[..., Awaitable[Lane]],
+        http: httpx.AsyncClient,
+        live: LiveEvents,
     ) -> None:
         loaded, system1 = trained()
         self.airline = Airline()
         services = {**loaded.services, "Bookings": unsteady(loaded.services["Bookings"], self.airline)}
         self.simulator = Simulator.of(replace(loaded, services=services), system1=system1)
-        self.inbox, self.make_lane, self.http = inbox, make_lane, http
+        self.inbox, self.make_lane, self.http, self.live = inbox, make_lane, http, live
         self.lane: Lane
         self.hand: Lane
 
     async def open(self) -> None:
         self.lane, self.hand = await self.make_lane(), await self.make_lane(max_attempts=1)
-        self.runner = LaneRunner(self.lane, MemoryLiveEvents(), MemoryWakeup(), self._agent)
+        self.runner = LaneRunner(self.lane, self.live, MemoryWakeup(), self._agent)
 
     async def _agent(self, _: str) -> TurnAgent:
         assert self.simulator.agent is not None

@@ -59,7 +59,7 @@ async def open_site() -> AsyncIterator[tuple[Site, dict[str, dict[str, str]]]]:
         async with httpx.AsyncClient(
             transport=transport, base_url="http://gateway", headers=headers[BY]
         ) as http:
-            site = Site(inbox, make_lane, http)
+            site = Site(inbox, make_lane, http, live)
             await site.open()
             yield site, headers
 
