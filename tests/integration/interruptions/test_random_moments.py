@@ -33,7 +33,10 @@ from tests.unit.interruptions.setting import write_mailroom
 
 CALL_S = 0.4
 """How long each of the three calls takes."""
-LAST_MOMENT_S = 1.3
+STAGES = ("accepted", "letters", "label", "parcel")
+"""What has happened already when the clock of a moment starts: however slow the machine is, each stage is met."""
+LAST_MOMENT_S = CALL_S + 0.1
+"""The next stage has begun by then."""
 AT_ONCE = 14
 WITHIN_S = 120
 KEYS = {"label": "tool:parcel_label:1", "parcel": "tool:parcel_send:1"}
@@ -46,12 +49,14 @@ class Outside:
         self.url = ""
         self.call_s = CALL_S
         self.calls: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self.reached: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def serve(self, path: str, body: dict[str, Any]) -> Any:
         if "recipient" in body:
             with self._lock:
                 self.calls[body["session"]][path, body["recipient"]] += 1
+        self.reached.add((body["session"], path))
         time.sleep(self.call_s)
         return {}
 
@@ -70,9 +75,14 @@ async def mailroom(database_url: str, redis_url: str, folder: Path, world: Outsi
                 yield Setting(ports, crew, world, 120.0)  # type: ignore[arg-type]  # it is asked for its calls only
 
 
-async def interrupt(setting: Setting, kind: str, session: str, text: str, after_s: float) -> Outcome:
-    """Say something a while after a turn was submitted; gives what became of both."""
+async def interrupt(
+    setting: Setting, kind: str, session: str, text: str, stage: str, after_s: float
+) -> Outcome:
+    """Say something a while after a turn has come to a stage; gives what became of both."""
     first = await setting.submit(session, ASK)
+    world: Outside = setting.world  # type: ignore[assignment]  # `mailroom` has put it there
+    while stage != STAGES[0] and (session, stage) not in world.reached:
+        await asyncio.sleep(0.01)
     await asyncio.sleep(after_s)
     second = await setting.submit(session, text, IfBusy.UNDERSTAND)
     turns = await setting.ended(session, first), await setting.ended(session, second)
@@ -90,13 +100,19 @@ async def test_interruptions_of_each_kind_come_to_what_the_table_says(
 ) -> None:
     chance, world = random.Random(9), Outside()
     planned = [
-        (kind, f"{kind}-{number}", chance.choice(SAID[kind]), chance.uniform(0, LAST_MOMENT_S))
+        (
+            kind,
+            f"{kind}-{number}",
+            chance.choice(SAID[kind]),
+            chance.choice(STAGES),
+            chance.uniform(0, LAST_MOMENT_S),
+        )
         for number in range(times)
         for kind in SAID
     ]
     limit = asyncio.Semaphore(AT_ONCE)
 
-    async def one(plan: tuple[str, str, str, float]) -> Outcome:
+    async def one(plan: tuple[str, str, str, str, float]) -> Outcome:
         async with limit:
             return await interrupt(setting, *plan)
 

@@ -21,7 +21,7 @@ from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Simulator
 from orchestrator.testing.live import MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, new_id
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, ToolId, TurnId, new_id
 from tests.contract.factories import commit_for
 from tests.unit.gateway.repairs.unsteady_airline import Airline, unsteady
 
@@ -71,15 +71,15 @@ class Site:
 
     async def open(self) -> None:
         self.lane, self.hand = await self.make_lane(), await self.make_lane(max_attempts=1)
-        self.runner = LaneRunner(self.lane, self.live, MemoryWakeup(), self._agent)
+        self.runner = LaneRunner(self.lane, self.live, MemoryWakeup(), self.find_agent)
 
-    async def _agent(self, _: str) -> TurnAgent:
+    async def find_agent(self, _: str) -> TurnAgent:
         assert self.simulator.agent is not None
         return self.simulator.agent
 
     # What users and workers do.
 
-    async def submit(self, session: SessionId, text: str) -> str:
+    async def submit(self, session: SessionId, text: str) -> TurnId:
         self.simulator.now += 20
         given = Submission(session, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
         return (await self.inbox.submit(given)).turn_id
@@ -264,7 +264,7 @@ async def unknown_and_done(site: Site, session: SessionId) -> Ticket:
     entry = await _unknown(site, session, books=True)
     services = site.simulator.records[DEFAULT_TENANT]
     (booking,) = await services.find("bookings", {"session": session})
-    schema = site.simulator.loaded.domain.tools["flight_book"].output_schema["properties"]
+    schema = site.simulator.loaded.domain.tools[ToolId("flight_book")].output_schema["properties"]
     booked = {name: value for name, value in booking.items() if name in schema and value is not None}
     wants: list[JsonObject] = [
         {"kind": "mark", "fingerprint": entry["fingerprint"], "done": True, "result": booked}
