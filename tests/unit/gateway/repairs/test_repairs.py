@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters import event_feed
 from orchestrator.agent import repairs
 from orchestrator.agent.repairs import Outcome, Place
 from orchestrator.client.methods import Methods
@@ -22,7 +20,6 @@ from tests.unit.gateway.repairs.broken_sessions import (
     WHY,
     Site,
     Ticket,
-    asleep_on_top,
     break_one,
     lost_lease,
     quarantined,
@@ -282,19 +279,6 @@ async def test_a_repair_that_would_break_something_is_refused(monkeypatch: pytes
         ticket.calls = len(site.airline.calls)
         assert await repair_one(site, ticket) == []
         assert any("a question of" in one for one in await judge(site, ticket, BY))
-
-
-async def test_who_waits_for_a_repair_hears_of_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of one that says nothing to the user; without the event it would be looked for now and then."""
-    async with open_site() as (site, _):
-        await asleep_on_top(site, SESSION)
-        epoch = await epoch_of(site)
-        monkeypatch.setattr(event_feed, "LOOK_EVERY_S", 60)
-
-        async with asyncio.timeout(20):
-            made = await site.post(SESSION, [{"kind": "mend"}], epoch)
-
-        assert made.status_code == 200
 
 
 @pytest.mark.parametrize("route", [("GET", ""), ("POST", ""), ("POST", "/preview")])
