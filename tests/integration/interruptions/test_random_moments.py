@@ -67,11 +67,11 @@ async def mailroom(database_url: str, redis_url: str, folder: Path, world: Outsi
     domain = write_mailroom(folder / "mailroom")
     (domain / "services.py").write_bytes(SERVICES.read_bytes())
     with served(world):
-        environment = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
+        environment: dict[str, Any] = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
         with fleet(database_url, redis_url, folder, environment) as crew:
             await asyncio.to_thread(crew.start, application=APPLICATION)
-            settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN=str(domain))
-            async with open_ports(settings) as ports:
+            stores: dict[str, Any] = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+            async with open_ports(Settings(**stores, **environment)) as ports:
                 yield Setting(ports, crew, world, 120.0)  # type: ignore[arg-type]  # it is asked for its calls only
 
 
