@@ -72,7 +72,7 @@ async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
         await socket.send(json.dumps({"currentMessage": text}))
         return await asked[text]
 
-    async def hear() -> None:
+    async def listen() -> None:
         async for message in socket:
             told = json.loads(message)
             if told["type"] in {"text", "error"}:  # of a turn that was stopped
@@ -81,9 +81,9 @@ async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
 
     address = house.url.replace("http", "ws", 1)
     async with websockets.connect(f"{address}/v1/sessions/{session}/ws") as socket:
-        hearing = asyncio.create_task(hear())
+        listener = asyncio.create_task(listen())
         yield say
-        hearing.cancel()
+        listener.cancel()
 
 
 @asynccontextmanager
