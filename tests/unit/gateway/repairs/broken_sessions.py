@@ -45,7 +45,6 @@ class Ticket:
     wants: list[JsonObject] = field(default_factory=list[JsonObject])
     booked: JsonObject | None = None
     expects: Callable[[JsonObject], bool] = lambda _: True
-    turns: str | None = None
     epoch: int = 0
     calls: int = 0
     posts: int = 0
@@ -239,7 +238,8 @@ async def quarantined(site: Site, session: SessionId) -> Ticket:
     assert lease is not None
     await site.hand.abandon(lease, error="a worker's fault")
     assert await site.hand.claim(session) is None
-    return Ticket(session, "quarantined", turns=random.Random(session).choice(["retry", "drop"]))
+    kind = random.Random(session).choice(["retry", "give_up"])
+    return Ticket(session, "quarantined", [{"kind": kind, "turn": lease.work.turn_id}])
 
 
 async def lost_lease(site: Site, session: SessionId) -> Ticket:
