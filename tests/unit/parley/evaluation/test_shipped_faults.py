@@ -77,8 +77,8 @@ BORNE = """
     - {user: check booking PX7K2M, faults: {interrupted: before booking_list, doubled: by its key}}
 - name: a user says no to an offer that a model alone has made
   turns:
-    - {user: Book a flight from Oslo to Madrid}
-    - {user: tomorrow, faults: {nonsense: 'book_flight {"cabin": "premium"}'}}
+    - user: Book a flight from Oslo to Madrid tomorrow
+      faults: {nonsense: 'book_flight {"origin": "OSL", "destination": "MAD", "date": "2026-11-21", "passengers": 7}'}
     - {user: 'yes'}
 """
 """Each was held to be wrong, and is not."""
