@@ -231,10 +231,10 @@ class Talk:
         return TurnInput(action={"name": entry.action["name"], "payload": payload_of(entry.action, offered)})
 
     async def _click_again(self, what: str) -> None:
-        """Click what an answer before has offered: ``confirm of turn 2``."""
+        """Click what an answer before has offered, and the last one does not: ``confirm of turn 2``."""
         name, _, number = what.partition(" of turn ")
         for action in self._offered.get(int(number), ()):
-            if action["name"] == name:
+            if action["name"] == name and action not in self.course.heard[-1].actions:
                 await self.submit(TurnInput(action={"name": name, "payload": action["payload"]}))
                 return
 

@@ -75,6 +75,10 @@ BORNE = """
 - name: a message that was stopped is stopped when it comes again
   turns:
     - {user: check booking PX7K2M, faults: {interrupted: before booking_list, doubled: by its key}}
+- name: what is offered once more is no stale click
+  turns:
+    - {user: Book a flight from Oslo to Madrid tomorrow}
+    - {user: 'no, make it business', faults: {nonsense: a yes, stale_click: confirm of turn 1}}
 - name: a user says no to an offer that a model alone has made
   turns:
     - user: Book a flight from Oslo to Madrid tomorrow
