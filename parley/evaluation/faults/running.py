@@ -239,9 +239,10 @@ class Talk:
                 return
 
     async def say_again(self, first: int) -> None:
-        """Say the script again from a turn on, after whatever is open was dropped."""
+        """Say the script again from a turn on, after whatever is open was dropped, and not twice in a row."""
         for _ in range(_MOST_OPEN):
-            if self.course.heard[-1].is_open:
+            last = self.course.heard[-1]
+            if last.is_open or last.said == self._conversation.turns[first - 1].user:
                 await self.submit(TurnInput(text=NEVER_MIND))
         for at, entry in enumerate(self._conversation.turns[first - 1 :], start=first):
             turn = await self.submit(self._write(at, entry))
