@@ -27,7 +27,7 @@ from orchestrator.ports.tools import ToolTransport
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit
-from orchestrator.turns.step import Step
+from orchestrator.turns.step import Step, UnknownOutcome
 from orchestrator.types import Json, JsonObject, TurnId
 
 T = TypeVar("T")
@@ -278,7 +278,7 @@ class MortalLane(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         write = super().record
         return await self._write("journal", lambda: write(lease, turn_id, step, entry, heard))
 

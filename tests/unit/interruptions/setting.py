@@ -24,9 +24,9 @@ from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.step import Step
+from orchestrator.turns.step import Step, UnknownOutcome
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord
-from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId
 from tests.unit.interruptions.judge import ASK, EFFECTS, Outcome
 
 MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
@@ -42,7 +42,7 @@ def trained(folder: str) -> tuple[LoadedDomain, System1]:
     return loaded, System1.for_domain(loaded.domain)
 
 
-def write_mailroom(folder: Path) -> Path:
+def write_mailroom(folder: Path, *, timeout_ms: int = TOOL_TIMEOUT_MS) -> Path:
     source = Path("tests/domains/mailroom")
     for path in source.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
@@ -55,7 +55,7 @@ def write_mailroom(folder: Path) -> Path:
     # A call that has run out of time may have been made or not, and then another table holds. One that takes less than
     # half a second takes many, where all the machine's cores are busy with something else.
     with (folder / "domain.yaml").open("a") as config:
-        config.write(f"resilience: {{tool_timeout_ms: {TOOL_TIMEOUT_MS}}}\n")
+        config.write(f"resilience: {{tool_timeout_ms: {timeout_ms}}}\n")
     return folder
 
 
@@ -75,7 +75,7 @@ class NotingLane(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         written = await super().record(lease, turn_id, step, entry, heard)
         if written:
             self.first.setdefault((turn_id, step.key), datetime.now(UTC))
@@ -92,7 +92,7 @@ class LateLane(NotingLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         return await super().record(lease, turn_id, step, entry)
 
 
@@ -147,15 +147,21 @@ class Setting:
         return MemoryInbox(self.simulator.store)
 
     async def submit(self, text: str) -> TurnId:
-        given = Submission(
+        return await self._submit(TurnInput(text))
+
+    async def click(self, action: JsonObject) -> TurnId:
+        return await self._submit(TurnInput(action=action, form="action"))
+
+    async def _submit(self, given: TurnInput) -> TurnId:
+        submission = Submission(
             self.session,
-            TurnInput(text),
+            given,
             DEFAULT_TENANT,
             if_busy=IfBusy.UNDERSTAND,
             create_session=True,
             domain="mailroom",
         )
-        return (await self.inbox.submit(given)).turn_id
+        return (await self.inbox.submit(submission)).turn_id
 
     async def read(self, turn_id: TurnId) -> TurnRecord:
         return await self.inbox.turn(DEFAULT_TENANT, turn_id)
@@ -182,25 +188,41 @@ class Setting:
 
 @dataclass
 class Booking:
-    """A conversation in which a flight was offered."""
+    """A conversation in which a flight was offered. `actions`: the suggested replies of the last answer."""
 
     simulator: Simulator
     session: SessionId
+    actions: list[JsonObject]
 
     @classmethod
     async def begin(cls) -> Booking:
         simulator = Simulator.of("travel")
         talk = simulator.converse()
-        await talk.say("Book a flight from Oslo to Madrid tomorrow")
-        return cls(simulator, talk.session_id)
+        turn = await talk.say("Book a flight from Oslo to Madrid tomorrow")
+        return cls(simulator, talk.session_id, turn["actions"])
 
     @property
     def inbox(self) -> MemoryInbox:
         return MemoryInbox(self.simulator.store)
 
     async def submit(self, text: str) -> TurnId:
-        given = Submission(self.session, TurnInput(text), DEFAULT_TENANT, if_busy=IfBusy.UNDERSTAND)
-        return (await self.inbox.submit(given)).turn_id
+        return await self._submit(TurnInput(text))
+
+    async def click(self, name: str) -> TurnId:
+        action = next(action for action in self.actions if action["name"] == name)
+        clicked = {"name": name, "payload": action["payload"]}
+        return await self._submit(TurnInput(action=clicked, form="action"))
+
+    async def _submit(self, given: TurnInput) -> TurnId:
+        submission = Submission(
+            self.session,
+            given,
+            DEFAULT_TENANT,
+            if_busy=IfBusy.UNDERSTAND,
+            create_session=True,
+            domain="travel",
+        )
+        return (await self.inbox.submit(submission)).turn_id
 
     def runner(self) -> LaneRunner:
         async def agent(_domain: str) -> Any:
@@ -218,9 +240,9 @@ class Booking:
 
 async def interject(setting: Setting, text: str, moment: str, *, polls: bool = True) -> list[TurnId]:
     """Say something at a moment, let the lane look where it does so by itself, and let everything come to its end."""
-    first = await setting.submit(ASK)
+    said = [await setting.submit(ASK)]
     if moment == "queued":
-        second = await setting.submit(text)
+        said.append(await setting.submit(text))
     runner = setting.runner()
     running = asyncio.create_task(runner.run(setting.session))
     if moment != "queued":
@@ -232,7 +254,7 @@ async def interject(setting: Setting, text: str, moment: str, *, polls: bool = T
             await running
         else:
             await setting.reached["label" if moment == "between" else moment].wait()
-        second = await setting.submit(text)
+        said.append(await setting.submit(text))
         if moment == "between":
             setting.let_go["label"].set()
             polls = False
@@ -241,4 +263,4 @@ async def interject(setting: Setting, text: str, moment: str, *, polls: bool = T
     setting.go_on()
     await running
     await runner.run(setting.session)
-    return [first, second]
+    return said
