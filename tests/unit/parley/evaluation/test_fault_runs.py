@@ -26,8 +26,8 @@ LENDING = Path("tests/domains/lending")
 MOST_LINES = 6
 EVERY_FAULT = 140
 """Cases in which one thing goes wrong."""
-OF_ONE = 55
-"""Cases of one conversation: every fault of the outside, and a few of several at once."""
+OF_ONE, OF_ONE_LONG = 30, 55
+"""Cases of one conversation: most faults of the outside; in the long form every one, and a few of several at once."""
 OF_THE_OUTSIDE = (
     FaultKind.WORKER_DEATH,
     FaultKind.OTHER_WORKER,
@@ -244,11 +244,14 @@ def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
     assert set(share.by_kind) == set(FaultKind)
 
 
+@pytest.mark.parametrize("budget", [OF_ONE, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_planted_bug_is_found_by_a_short_case(bug: Bug, learnt: System1, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_by_a_short_case(
+    bug: Bug, budget: int, learnt: System1, tmp_path: Path
+) -> None:
     """The case is written as it can be kept, finds the bug again, and nothing where there is none."""
     folder = plant(bug, tmp_path)
-    share = look(folder, learnt, about=bug.about, budget=OF_ONE, kinds=bug.kinds)
+    share = look(folder, learnt, about=bug.about, budget=budget, kinds=bug.kinds)
 
     found = [one for one in describe("lending", share, (), seed=0)["found"] if one["breach"] == bug.breach]
     assert found, {one.finding for one in share.found.values()}
@@ -277,3 +280,17 @@ def test_the_command_prints_keeps_and_fails(tmp_path: Path, capsys: pytest.Captu
     kept.write_text(f"conversations:\n{case}\n", encoding="utf-8")
     assert run(["eval", str(folder), *place]) == 1
     assert Breach.TWICE in json.loads(capsys.readouterr().out)["findings"][0]
+
+
+@pytest.mark.parametrize(("words", "ends"), [("never mind", "cancelled"), ("help", "done")])
+def test_what_is_said_while_a_turn_is_at_work_is_understood(words: str, ends: str, learnt: System1) -> None:
+    """A question is answered beside the turn, which goes on; one that nobody wants any more ends."""
+    said = {"user": "show my loans", "faults": {"interjected": f"before loan_list: {words}"}}
+    conversation = EvaluationFile.model_validate({"conversations": [{"name": "list", "turns": [said]}]})
+    case = read_case("list", conversation.conversations[0])
+
+    findings, heard = asyncio.run(try_case(Sounds(Workers(str(LENDING), learnt)), case))
+
+    assert findings == []
+    assert [(one.said, one.status) for one in heard] == [("show my loans", ends), (words, "done")]
+    assert (heard[0].reply == "I found nothing that fits.") == (ends == "done")
