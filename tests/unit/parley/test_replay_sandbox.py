@@ -180,7 +180,7 @@ def digits(number: int) -> str:
     return f"{number:032x}"
 
 
-FRAME = {"frame_id": f"frame_{digits(1)}", "flow_id": f"flow_{digits(2)}", "data": [{"flow": digits(2)}]}
+FRAME = {"frame_id": f"frame_{digits(1)}", "flow_id": f"flow_{digits(2)}", "rows": [{"flow": digits(2)}]}
 
 
 @pytest.mark.parametrize(
@@ -188,18 +188,18 @@ FRAME = {"frame_id": f"frame_{digits(1)}", "flow_id": f"flow_{digits(2)}", "data
     [
         (FRAME, []),
         (
-            {"frame_id": f"frame_{digits(7)}", "flow_id": f"flow_{digits(8)}", "data": [{"flow": digits(9)}]},
+            {"frame_id": f"frame_{digits(7)}", "flow_id": f"flow_{digits(8)}", "rows": [{"flow": digits(9)}]},
             [],
         ),
         (
             {**FRAME, "flow_id": f"plan_{digits(2)}"},
-            [{"at": "1.flow_id", "then": "flow_2", "now": "plan_2"}],
+            [{"at": "1.flow_id", "then": "flow_1", "now": "plan_1"}],
         ),
         (
-            {**FRAME, "frame_id": f"frame_{digits(2)}", "data": [{"flow": digits(2) + "0"}]},
-            [{"at": "1.data.1.flow", "then": "1", "now": digits(2) + "0"}],
+            {**FRAME, "rows": [{"flow": f"{digits(2)}0"}]},
+            [{"at": "1.rows.1.flow", "then": "3", "now": f"{digits(2)}0"}],
         ),
-        ({**FRAME, "data": [{"flow": "none"}]}, [{"at": "1.data.1.flow", "then": "1", "now": "none"}]),
+        ({**FRAME, "rows": [{"flow": "none"}]}, [{"at": "1.rows.1.flow", "then": "3", "now": "none"}]),
     ],
 )
 def test_identifiers_are_compared_by_their_order(now: JsonObject, places: list[JsonObject]) -> None:
@@ -211,7 +211,7 @@ def test_identifiers_are_compared_by_their_order(now: JsonObject, places: list[J
         return {**none, "ambiguity": None, "reply": "", "frame": frame, "interaction": None}
 
     recorded = replace(turn(1), result=result(FRAME))
-    commit = TurnCommit(TurnStatus.DONE, b"", b"", result=result(now))
+    commit = TurnCommit(TurnStatus.DONE, b"", b"", snapshot=False, result=result(now))
 
     changes = compare(recorded, Replayed(commit, [], [], remembers=False))
 
