@@ -14,8 +14,8 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-times test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-workers docs screenshots faults faults-stops faults-interruptions faults-storm faults-idle \
-	faults-poison faults-every-second faults-submissions soak soak-ten chaos fuzz audit audit-online bom lock clean
+	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-workers docs screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
+	faults-poison faults-every-second faults-submissions faults-repairs soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -104,10 +104,11 @@ screenshots: $(VENV)/.installed-dev
 
 # The faults at the scale that is promised, with the defaults that ship; each form prints its figures and a verdict.
 # All of them take an hour; one alone: `make faults-storm`, `faults-idle`, `faults-poison`, `faults-every-second`,
-# `faults-submissions`, `faults-stops`, `faults-interruptions`.
+# `faults-submissions`, `faults-stops`, `faults-interruptions`, `faults-conversations`, `faults-repairs`.
 LONG := $(BIN)/python -m pytest -q -m slow
 CHAOS := tests/integration/chaos
-faults: faults-stops faults-interruptions faults-storm faults-idle faults-poison faults-every-second faults-submissions $(VENV)/.installed-dev
+faults: faults-stops faults-interruptions faults-conversations faults-storm faults-idle faults-poison faults-every-second \
+	faults-submissions faults-repairs $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_once_only.py $(CHAOS)/test_coming_and_going.py $(CHAOS)/test_killed_plan.py \
 		tests/integration/internal/test_retention.py
 
@@ -116,6 +117,9 @@ faults-stops: $(VENV)/.installed-dev
 
 faults-interruptions: $(VENV)/.installed-dev
 	$(LONG) -s tests/integration/interruptions
+
+faults-conversations: $(VENV)/.installed-dev
+	$(LONG) -s tests/unit/parley/evaluation/test_shipped_faults.py
 
 faults-storm: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_kill_storm.py
@@ -131,6 +135,10 @@ faults-every-second: $(VENV)/.installed-dev
 
 faults-submissions: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_killed_submissions.py
+
+# 500 broken sessions repaired through the console, and branches that book at the same moment, on real stores.
+faults-repairs: $(VENV)/.installed-dev
+	$(LONG) tests/integration/sessions
 
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)

@@ -53,8 +53,6 @@ _FURTHER: dict[str, dict[int, str]] = {
         409: "The session is busy under `reject`, or closed; the sequence was used; or two keys were given.",
         429: "The inbox is full, or you asked too often; `Retry-After` says when to try again.",
     },
-    "retry_turn": {409: "Only a quarantined turn can be retried."},
-    "drop_turn": {409: "The turn has finished or is running."},
     "cancel_turn": {409: "The turn was merged into another."},
     "roll_back": {
         404: "There is no such session, or it had no state at this epoch.",

@@ -5,6 +5,7 @@ Public to domains. Nothing here knows how or where the stages are run.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final
@@ -78,6 +79,7 @@ class RunContext:
         data: what `before_all` left for the later stages.
         material: what the flow declared, by name, in `before_all`; None elsewhere, and without a session.
         tools: the ports that the flow declared, by name.
+        now: when this stage, or this share of the items, began, in unix seconds: the same in a replay.
     """
 
     run_id: str
@@ -91,6 +93,7 @@ class RunContext:
     data: Json = None
     tools: Mapping[str, Any] = field(default_factory=dict[str, Any])
     material: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    now: float = field(default_factory=time.time)
 
 
 class InternalFlow:
@@ -114,6 +117,8 @@ class InternalFlow:
     urgency: ClassVar[Urgency] = Urgency.HOUSEKEEPING
     redo_ceiling: ClassVar[int | None] = DEFAULT_REDO_CEILING
     """Reruns of one chain; None: no ceiling. Configuration may change it."""
+    recorded: ClassVar[bool | None] = None
+    """Whether calls and results are kept for replays; None: where the run has a session, with which they go."""
 
     async def before_all(self, run: RunContext) -> Json | Directive:
         """Once, first: data for the later stages."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from tests.scheduling import note_times, unit_of
 
-# Seconds of processor time, of this process and of those it started and waited for, that a test may take unless it
-# is marked `slow`. Processor time, since a busy machine must change nothing; several times what it takes on a good one.
+# Seconds of processor time, of this process and of those below it, that a test may take unless it is marked `slow`.
+# Processor time, since a busy machine must change nothing; several times what it takes on a good one.
 BUDGET_CPU_S: Final = 150.0
 SLOWEST: Final = 20
 _CPU: Final = "cpu_s"
+_SHARED: Final = "set up once"
+"""What a fixture takes that many files share is not its first user's."""
 
 
 class Reporting:
@@ -26,27 +30,47 @@ class Reporting:
         self._folders = Counter[str]()
         self._units = Counter[str]()
         self._cpu_s = Counter[str]()
+        self._files_cpu_s = Counter[str]()
+        self._shared: list[tuple[str, float]] = []
         self._slow = set[str]()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._began_at = _cpu_s()
+        self._began_at, self._shared = cpu_s(), []
         return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[object]:
+        if fixturedef.scope not in {"session", "package"}:
+            return (yield)
+        began_at = cpu_s()
+        made = yield
+        self._shared.append((fixturedef.argname, cpu_s() - began_at))
+        return made
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
         report = yield
-        if call.when == "call":  # what a fixture's processes have used by the time they end is nobody's alone
-            report.user_properties.append((_CPU, _cpu_s() - self._began_at))
+        if call.when == "teardown":
+            whole = cpu_s() - self._began_at
+            own = whole - sum(taken for _, taken in self._shared)
+            report.user_properties += [
+                (_CPU, own),
+                *((f"{_SHARED}: {name}", taken) for name, taken in self._shared),
+            ]
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        file = report.nodeid.split("::")[0]
         self._seconds[report.nodeid] += report.duration
         self._units[unit_of(report.nodeid)] += report.duration
-        self._folders["/".join(report.nodeid.split("::")[0].split("/")[:3])] += report.duration
-        self._cpu_s[report.nodeid] += sum(
-            float(str(value)) for name, value in report.user_properties if name == _CPU
-        )
+        self._folders["/".join(file.split("/")[:3])] += report.duration
+        for name, value in report.user_properties if report.when == "teardown" else []:
+            taken = max(0.0, float(str(value)))
+            if name == _CPU:
+                self._cpu_s[report.nodeid] += taken
+            if name == _CPU or name.startswith(_SHARED):
+                self._files_cpu_s[file if name == _CPU else name] += taken
         if "slow" in report.keywords:
             self._slow.add(report.nodeid)
 
@@ -74,6 +98,10 @@ class Reporting:
                     cpu = f"({self._cpu_s[name]:.1f} s of processor time)" if name in self._cpu_s else ""
                     terminalreporter.write_line(f"{seconds:7.1f} s  {name} {cpu}".rstrip())
                 terminalreporter.write_line("")
+            terminalreporter.section("where the processor time went, that of the processes started with it")
+            terminalreporter.write_line(f"{self._files_cpu_s.total():7.1f} s  in all")
+            for name, seconds in self._files_cpu_s.most_common(2 * SLOWEST):
+                terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
         skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
         if skipped:
             terminalreporter.section("skipped")
@@ -83,9 +111,33 @@ class Reporting:
             terminalreporter.write_line(line, red=True)
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
+    """Return the seconds of processor time that this process and all below it have used, those that live as well.
+
+    One that nobody waits for is counted as long as it lives. Where there is no ``/proc`` only this process counts, and
+    those that it has waited for.
+    """
     used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    ours = sum(each.ru_utime + each.ru_stime for each in used)
+    return ours + sum(map(_ticks, _below(os.getpid()))) / os.sysconf("SC_CLK_TCK")
+
+
+def _below(pid: int) -> Iterator[int]:
+    try:
+        listed = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:  # it, or one of its threads, has just ended
+        return
+    for child in (int(word) for words in listed for word in words):
+        yield child
+        yield from _below(child)
+
+
+def _ticks(pid: int) -> int:
+    """What it and those it has waited for have used: four fields in a row of its ``stat``, by proc(5)."""
+    try:
+        return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+    except OSError:
+        return 0
 
 
 def _reason(report: pytest.TestReport) -> str:

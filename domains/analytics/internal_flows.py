@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
@@ -35,7 +34,7 @@ class SendReports(InternalFlow):
     options: ClassVar[Options] = Options(concurrency=4)
 
     async def before_all(self, run: RunContext) -> Any:
-        now, due = time.time(), list[Json]()
+        now, due = run.now, list[Json]()
         after = (TenantId(""), "")
         while page := await run.tools["collections"].everywhere(
             DOMAIN, SCHEDULES, {"status": "active"}, after=after, limit=PAGE

@@ -17,8 +17,6 @@ from orchestrator.types import SessionId, TurnId
 
 OPERATORS_ONLY: Final = frozenset(
     {
-        ("POST", "/v1/turns/{turn_id}/retry"),
-        ("POST", "/v1/turns/{turn_id}/drop"),
         ("GET", "/v1/turns/{turn_id}/journal"),
         ("GET", "/v1/sessions/{session_id}/repairs"),
         ("POST", "/v1/sessions/{session_id}/repairs"),

@@ -1,6 +1,7 @@
 """The repair console: what is wrong with a session, what repairs would change, and making them. For operators.
 
-A repair is a turn of the session, in the order of its lane; releasing the lane, which may be stuck, is not.
+A repair is a turn of the session, in the order of its lane. What is made of the lane itself, which may be stuck, and of
+turns that were set aside, is not: it is made at once.
 """
 
 import time
@@ -23,13 +24,17 @@ from orchestrator.domain.model import Domain
 from orchestrator.errors import Refused
 from orchestrator.turns.access import Caller
 from orchestrator.turns.approval import ApprovalStatus
+from orchestrator.turns.event import Event
 from orchestrator.turns.repair import (
     GONE_ON,
     REPAIR,
+    REPAIRED,
     Change,
     Release,
     Repair,
     RepairOrder,
+    Retry,
+    Urgent,
     WantedRepairs,
 )
 from orchestrator.turns.turn import (
@@ -40,13 +45,14 @@ from orchestrator.turns.turn import (
     TurnKind,
     TurnRecord,
     TurnStatus,
+    require_droppable,
+    require_retriable,
 )
-from orchestrator.types import Epoch, JsonObject, SessionId, hash_json
+from orchestrator.types import Epoch, JsonObject, SessionId, TurnId, hash_json
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/repairs", tags=["operate"])
 
-RELEASED = "The lane is taken from its holder, and the turn at work is begun again."
-_ALONE = "A lane is released by itself: leave the other repairs out."
+_ALONE = "A lane or a turn is repaired by itself: leave the other repairs out."
 
 
 @cache
@@ -83,6 +89,11 @@ async def list_repairs(
     for turn in unfinished:
         if turn.status is TurnStatus.RUNNING:
             fits.append({"repair": {"kind": "release"}, "why": f"{turn.turn_id} is being worked on."})
+        if turn.status is TurnStatus.QUARANTINED:
+            why = f"{turn.turn_id} was set aside."
+            fits += [
+                {"repair": {"kind": kind, "turn": turn.turn_id}, "why": why} for kind in ("retry", "give_up")
+            ]
     return Trouble.model_validate(
         {
             "session_id": session_id,
@@ -105,13 +116,10 @@ async def preview_repairs(
     """Say what repairs would change, what the user would be told, and what would keep them from being made."""
     place = await _look(sessions, caller, session_id)
     about: JsonObject = {"session_id": session_id, "epoch": place.epoch}
-    if any(isinstance(one, Release) for one in body.repairs):
-        running = [
-            turn for turn in await _unfinished(turns, caller, session_id) if turn.status is TurnStatus.RUNNING
-        ]
-        refused = [] if running else ["No turn is being worked on."]
+    if (urgent := _find_urgent(body)) is not None:
+        refused = await _find_obstacle(turns, caller, session_id, urgent)
         refused += [_ALONE] if len(body.repairs) > 1 else []
-        return Preview(**about, done=[RELEASED], told=None, refused=refused, wrong=[], diff={})
+        return Preview(**about, done=[urgent.done], told=None, refused=refused, wrong=[], diff={})
     made = repairs.make_repairs(place, _changes(body.repairs))
     return Preview(
         **about,
@@ -124,7 +132,29 @@ async def preview_repairs(
 
 
 def _changes(wanted: Sequence[Repair]) -> list[Change]:
-    return [one for one in wanted if not isinstance(one, Release)]
+    return [one for one in wanted if not isinstance(one, Urgent)]
+
+
+def _find_urgent(body: WantedRepairs) -> Urgent | None:
+    return next((one for one in body.repairs if isinstance(one, Urgent)), None)
+
+
+async def _find_obstacle(
+    turns: TurnServices, caller: Caller, session_id: SessionId, urgent: Urgent
+) -> list[str]:
+    """Say what keeps a repair from being made at once."""
+    unfinished = await _unfinished(turns, caller, session_id)
+    if isinstance(urgent, Release):
+        running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)
+        return [] if running else ["No turn is being worked on."]
+    turn = next((turn for turn in unfinished if turn.turn_id == urgent.turn), None)
+    if turn is None:
+        return [f"No turn {urgent.turn} of this session waits or was set aside."]
+    try:
+        (require_retriable if isinstance(urgent, Retry) else require_droppable)(turn)
+    except Refused as error:
+        return [str(error)]
+    return []
 
 
 @router.post("", responses={202: {"model": Repaired, "description": "Not made yet; the turn says when."}})
@@ -139,19 +169,27 @@ async def make_repairs(
 ) -> Repaired:
     """Make repairs as a turn of the session, signed with who makes them and why; undone by rolling back.
 
-    Nothing is changed when the session has gone on since `epoch`, or when something would be broken.
+    Nothing is changed when the session has gone on since `epoch`, or when something would be broken. An order that is
+    repeated, for its answer was lost, is answered as it was the first time.
     """
     signed = body.model_dump(mode="json") | {"by": caller.name}
     answer: JsonObject = {"session_id": session_id, "by": caller.name, "why": body.why}
-    if any(isinstance(one, Release) for one in body.repairs):
+    if (urgent := _find_urgent(body)) is not None:
         if len(body.repairs) > 1:
             raise Refused(_ALONE)
-        record = await sessions.store.release_lane(caller.tenant_id, session_id, Epoch(body.epoch), signed)
+        if body.idempotency_key is None or not await _find_earlier(sessions, caller, session_id, signed):
+            await _make_at_once(sessions, turns, caller, session_id, urgent, signed)
         await turns.wakeup.offer(session_id)
-        told = {"turn_id": None, "status": TurnStatus.DONE, "done": [RELEASED], "reply": None}
-        return Repaired.model_validate(answer | told | {"epoch": record.epoch})
+        told = {"turn_id": None, "status": TurnStatus.DONE, "done": [urgent.done], "reply": None}
+        return Repaired.model_validate(answer | told | {"epoch": body.epoch})
     place = await _look(sessions, caller, session_id)
     refused = repairs.make_repairs(place, _changes(body.repairs)).refused
+    earlier = None
+    if place.epoch != body.epoch:
+        earlier = await _find_earlier(sessions, caller, session_id, signed)
+    if earlier is not None and earlier.turn_id is not None:
+        made = await turns.inbox.turn(caller.tenant_id, earlier.turn_id)
+        return Repaired.model_validate(answer | _read(made))
     if place.epoch != body.epoch or refused:
         raise Refused(" ".join(refused) if place.epoch == body.epoch else GONE_ON)
     receipt = await turns.submit(
@@ -167,6 +205,34 @@ async def make_repairs(
     if turn.status not in FINISHED:
         response.status_code = HTTPStatus.ACCEPTED
     return Repaired.model_validate(answer | _read(turn))
+
+
+async def _make_at_once(
+    sessions: SessionServices,
+    turns: TurnServices,
+    caller: Caller,
+    session_id: SessionId,
+    urgent: Urgent,
+    signed: JsonObject,
+) -> None:
+    tenant_id = caller.tenant_id
+    if isinstance(urgent, Release):
+        await sessions.store.release_lane(tenant_id, session_id, Epoch(signed["epoch"]), signed)
+        return
+    if obstacle := await _find_obstacle(turns, caller, session_id, urgent):
+        raise Refused(" ".join(obstacle))
+    repair = turns.inbox.retry if isinstance(urgent, Retry) else turns.inbox.drop
+    await repair(tenant_id, TurnId(urgent.turn), signed)
+
+
+async def _find_earlier(
+    sessions: SessionServices, caller: Caller, session_id: SessionId, signed: JsonObject
+) -> Event | None:
+    """Find what the session's log has of an order that was carried out, or refused in its turn."""
+    async for event in sessions.events.read(caller.tenant_id, session_id):
+        if event.type == REPAIRED and signed.items() <= event.payload.items():
+            return event
+    return None
 
 
 def _read(turn: TurnRecord) -> JsonObject:

@@ -66,17 +66,21 @@ class Replay(ResponseModel):
     made_at: str
     sessions: int
     turns: int
-    differing: int = Field(description="Turns that came out otherwise.")
+    runs: int = Field(description="Of Internal flows, replayed in place of sessions.")
+    stages: int = Field(description="Of those runs.")
+    differing: int = Field(description="Turns, or stages of runs, that came out otherwise.")
     changed: dict[str, int] = Field(description="How many of them in each aspect.", examples=[{"calls": 2}])
     not_made: dict[str, int] = Field(description="Calls that no recording answers, by tool.")
-    left_out: dict[str, int] = Field(description="Turns that cannot be replayed, by why.")
+    left_out: dict[str, int] = Field(description="Turns, or runs, that cannot be replayed, by why.")
     remembering: int = Field(description="Turns that read what is remembered now beyond their session.")
     seconds: float
     turns_a_second: float
 
 
 class WholeReplay(Replay):
-    different: list[JsonMap] = Field(description="The turns that came out otherwise, with each change.")
+    different: list[JsonMap] = Field(
+        description="The turns or stages that came out otherwise, with each change."
+    )
 
 
 class Whoami(ResponseModel):

@@ -14,7 +14,7 @@ class Fit(ResponseModel):
 
 
 class UnfinishedTurn(ResponseModel):
-    """A turn that waits, runs, or was set aside: see `/v1/turns/{turn_id}/retry` and `…/drop`."""
+    """A turn that waits, runs, or was set aside."""
 
     turn_id: str
     seq: int
@@ -50,7 +50,7 @@ class Preview(ResponseModel):
 
 
 class Repaired(ResponseModel):
-    """What became of repairs; `turn_id` is null for a lane that was released."""
+    """What became of repairs; `turn_id` is null for what is made at once."""
 
     session_id: str
     turn_id: str | None

@@ -1,4 +1,4 @@
-"""Turns: submit, wait, read, cancel, retry, drop."""
+"""Turns: submit, wait, read, cancel."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -114,17 +114,3 @@ async def read_turn_journal(
 async def cancel_turn(turn_id: TurnId, turns: TheTurns, tenant: TheTenant) -> JsonObject:
     """Cancel a queued turn at once; ask a running one to stop."""
     return turn_object(await turns.inbox.cancel(tenant, turn_id))
-
-
-@router.post("/turns/{turn_id}/retry", responses=documented(Turn))
-async def retry_turn(turn_id: TurnId, turns: TheTurns, tenant: TheTenant) -> JsonObject:
-    """Queue a quarantined turn again."""
-    record = await turns.inbox.retry(tenant, turn_id)
-    await turns.wakeup.offer(record.session_id)
-    return turn_object(record)
-
-
-@router.post("/turns/{turn_id}/drop", responses=documented(Turn))
-async def drop_turn(turn_id: TurnId, turns: TheTurns, tenant: TheTenant) -> JsonObject:
-    """Give a quarantined or queued turn up for good."""
-    return turn_object(await turns.inbox.drop(tenant, turn_id))

@@ -84,14 +84,6 @@ class Methods(ABC, Generic[One, Many]):
         """Cancel a turn that waits, ask one at work to stop; a finished one stays as it is."""
         return self._post("turns", turn_id, "cancel")
 
-    def retry_turn(self, turn_id: str) -> One:
-        """Put a quarantined turn at the end of its session's queue. Raises Refused for any other."""
-        return self._post("turns", turn_id, "retry")
-
-    def drop_turn(self, turn_id: str) -> One:
-        """Cancel a quarantined or queued turn for good. Raises Refused when it has finished."""
-        return self._post("turns", turn_id, "drop")
-
     def sessions(self, limit: int = 100) -> Many:
         """The tenant's sessions, newest activity first."""
         return self._get("sessions", limit=limit)
@@ -210,10 +202,9 @@ class Methods(ABC, Generic[One, Many]):
         self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
     ) -> One:
         """Make repairs as a turn. Raises Refused when the session has gone on, or something would be broken."""
+        body = {"repairs": repairs, "epoch": epoch, "why": why, "idempotency_key": new_id("client")}
         path = path_of("sessions", session_id, "repairs")
-        return self._send(
-            Call("POST", path, {"repairs": repairs, "epoch": epoch, "why": why}, {"wait": wait_s})
-        )
+        return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))
 
     def start_run(
         self,

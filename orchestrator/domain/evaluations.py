@@ -70,9 +70,13 @@ class FaultKind(StrEnum):
     STALE_CLICK = "stale_click"
     """``NAME of turn N``: after this turn, what an earlier answer offered is clicked."""
     NONSENSE = "nonsense"
-    """``a yes``, ``no JSON`` or a flow: what a model makes of the message."""
+    """What a model makes of the message: ``a yes``, ``half a yes``, ``no JSON``, or a flow and what is to fill it
+    (``FLOW {"slot": "value"}``).
+    """
     INTERRUPTED = "interrupted"
     """``before PLACE`` or ``after PLACE``: the user breaks in while the turn is at work."""
+    INTERJECTED = "interjected"
+    """``before PLACE: WORDS`` or ``after PLACE: WORDS``: what is said while the turn is at work."""
     ASIDE = "aside"
     """Words that the user says before this turn."""
 

@@ -5,7 +5,7 @@ from typing import Protocol
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit
-from orchestrator.turns.step import Step
+from orchestrator.turns.step import Step, UnknownOutcome
 from orchestrator.types import FlowId, SessionId, TurnId
 
 
@@ -44,11 +44,13 @@ class Lane(Protocol):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         """Insert or finish one journal step under the fence, with its line of the ledger if it has one.
 
         False: neither was written, for a turn with a higher `seq` than `heard` was sent by `understand` meanwhile.
-        Without `heard`, and without an entry, that is not looked at. Raises LaneLost; then neither was written.
+        An outcome: nor was either, for another branch of the family has made the same call since it was looked for;
+        one that is at work there is waited for. Without `heard`, and without an entry, neither is looked at.
+        Raises LaneLost; then neither was written.
         """
         ...
 
@@ -67,8 +69,9 @@ class Lane(Protocol):
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
         """The session's line of the ledger for an effect, whichever turn had it (RT-10).
 
-        Without one, that of a call with the same tool and arguments in another branch of its family, which this
-        session's ledger does not know: as unknown, so that it is looked into before it is made here (ST-4).
+        Without one that stands, that of a call with the same tool and arguments in another branch of its family, which
+        this session's ledger does not know: as unknown, so that it is looked into before it is made here (ST-4). While
+        it is at work there, its end is waited for.
         """
         ...
 

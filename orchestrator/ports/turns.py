@@ -48,14 +48,15 @@ class Inbox(Protocol):
         """Cancel a queued turn at once, ask a running one to stop. Finished turns stay as they are."""
         ...
 
-    async def retry(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
-        """Put a quarantined turn back at the end of its session's queue (new seq). Raises Refused
-        when it is not quarantined.
+    async def retry(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
+        """Put a quarantined turn back at the end of its session's queue (new seq); `signed` is kept as an event.
+
+        Raises Refused when it is not quarantined, or the session is not at the order's epoch.
         """
         ...
 
-    async def drop(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
-        """Cancel a quarantined or queued turn for good. Raises Refused when it has finished."""
+    async def drop(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
+        """Cancel a quarantined or queued turn for good; otherwise as `retry`."""
         ...
 
 

@@ -150,8 +150,8 @@ class Journal:
             raise ModelUnavailable("The turn was stopped; no model is asked any more.")
         self.acting = effect is not None
         try:
-            if self.acting or not idempotent:
-                await self._begin(step)
+            if (self.acting or not idempotent) and (elsewhere := await self._begin(step)) is not None:
+                return elsewhere
             self._tell_tool("tool_started", kind, request)
             began = time.perf_counter()
             try:
@@ -171,15 +171,19 @@ class Journal:
         self._tell_tool("tool_finished", kind, request)
         return result
 
-    async def _begin(self, step: _Call) -> None:
-        """Record the start of a call that changes something, as soon as all that was said before is read."""
+    async def _begin(self, step: _Call) -> UnknownOutcome | None:
+        """Record the start of a call that changes something, as soon as all that was said before is read.
+
+        An outcome: another branch has made the call meanwhile, and it does not begin here.
+        """
         if step.idempotent:  # after a crash it may be called again; a stop leaves open whether it was done
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
-            return
+            return None
         started, heard = {"idempotency_key": step.idempotency_key}, 0
-        while not await self._record(step, StepStatus.STARTED, started, heard=heard):
+        while not (begun := await self._record(step, StepStatus.STARTED, started, heard=heard)):
             heard = await self._listen(self)
+        return begun if isinstance(begun, UnknownOutcome) else None
 
     def _tell_tool(self, event: str, kind: str, request: Json) -> None:
         if kind == TOOL:
@@ -251,13 +255,14 @@ class Journal:
         result: Json = None,
         began: float | None = None,
         heard: int | None = None,
-    ) -> bool:
-        """Give False where more was said than is heard, and nothing was written."""
+    ) -> bool | UnknownOutcome:
+        """Write a step with its line of the ledger, see `Lane.record`."""
         lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
         written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
         entry = self._enter(step, status, result)
-        if not await self.lane.record(self.lease, self.turn_id, written, entry, heard):
-            return False
+        held = await self.lane.record(self.lease, self.turn_id, written, entry, heard)
+        if held is not True:
+            return held
         self._journal[step.key] = written
         if status is StepStatus.FINISHED:
             await self._mark_compensated(step.effect, result)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from orchestrator.errors import InvalidInput
 from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn
+from orchestrator.turns.repair import require_looked_at
 from orchestrator.turns.turn import (
     IfBusy,
     Receipt,
@@ -19,7 +20,7 @@ from orchestrator.turns.turn import (
     require_total_room,
     sequence_in_use,
 )
-from orchestrator.types import SessionId, TenantId, TurnId, new_id
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class MemoryInbox:
@@ -130,9 +131,11 @@ class MemoryInbox:
             turn.cancel_requested = True
         return turn.record()
 
-    async def retry(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+    async def retry(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
         session, turn = self._store.turn(tenant_id, turn_id)
+        require_looked_at(moved=session.epoch != signed["epoch"])
         require_retriable(turn.record())
+        self._store.sign(session, signed)
         now = self._store.clock()
         if session.pending == 0:
             session.ready_at = now
@@ -142,9 +145,11 @@ class MemoryInbox:
         self._store.enter(session, turn, now)
         return turn.record()
 
-    async def drop(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+    async def drop(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
         session, turn = self._store.turn(tenant_id, turn_id)
+        require_looked_at(moved=session.epoch != signed["epoch"])
         require_droppable(turn.record())
+        self._store.sign(session, signed)
         self._store.end(session, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator")
         return turn.record()
 

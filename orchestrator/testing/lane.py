@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.lookups import find_effect, said_meanwhile
+from orchestrator.testing.lookups import begun_elsewhere, find_effect, said_meanwhile
 from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
-from orchestrator.turns.step import Step
+from orchestrator.turns.step import Step, UnknownOutcome
 from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, TenantId, TurnId
 
@@ -195,10 +195,14 @@ class MemoryLane:
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         session = self._fenced(lease)
-        if entry is not None and heard is not None and session.said_seq > heard:
-            return False
+        if entry is not None and heard is not None:
+            if session.said_seq > heard:
+                return False
+            if (elsewhere := await begun_elsewhere(self._store, lease, entry)) is not None:
+                return elsewhere
+            self._fenced(lease)
         turn, at = self._store.turn(lease.tenant_id, turn_id)[1], self._store.clock()
         turn.steps[step.key], turn.stepped[step.key] = step, at
         if entry is not None:
@@ -219,7 +223,7 @@ class MemoryLane:
         return True
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
-        return find_effect(self._store, lease, effect)
+        return await find_effect(self._store, lease, effect)
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId

@@ -16,6 +16,7 @@ from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit
 from orchestrator.turns.plan import PlanRecord, PlanRevision
+from orchestrator.turns.repair import REPAIRED
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import (
     FINISHED,
@@ -275,6 +276,11 @@ class MemoryStore:
         if session is None or turn is None or turn.tenant_id != tenant_id:
             raise NotFound("turn", turn_id)
         return session, turn
+
+    def sign(self, session: MemorySession, signed: JsonObject) -> None:
+        """Put a repair that is no turn into the session's log."""
+        event = Event(session.session_id, REPAIRED, None, signed, len(session.events) + 1, at=self.clock())
+        session.events += (event,)
 
     def enter(self, session: MemorySession, turn: MemoryTurn, now: datetime) -> None:
         """Note a turn that has come into a session's queue, or has come back to it, at the next place."""

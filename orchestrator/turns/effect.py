@@ -25,6 +25,7 @@ class LedgerStatus(StrEnum):
 
 OPEN = frozenset({LedgerStatus.STARTED, LedgerStatus.UNKNOWN})
 """Nobody knows whether an effect in these was had."""
+MAY_BE_HAD = OPEN | {LedgerStatus.DONE}
 
 
 @dataclass(frozen=True, slots=True)

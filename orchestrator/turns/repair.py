@@ -3,7 +3,7 @@
 What each does to a session is decided in `agent.repairs`; releasing a lane, in the store.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, StringConstraints
 
@@ -78,11 +78,30 @@ class Release(RequestBody):
     """Take the lane from whoever holds it: the turn at work there is begun again by another worker."""
 
     kind: Literal["release"]
+    done: ClassVar = "The lane is taken from its holder, and the turn at work is begun again."
+
+
+class Retry(RequestBody):
+    """Queue a turn that was set aside again, as the session's last."""
+
+    kind: Literal["retry"]
+    turn: Identifier
+    done: ClassVar = "The turn is queued again, as the last one."
+
+
+class GiveUp(RequestBody):
+    """Give up a turn that waits or was set aside."""
+
+    kind: Literal["give_up"]
+    turn: Identifier
+    done: ClassVar = "The turn is given up."
 
 
 Change: TypeAlias = Fill | Drop | Resume | Mend | Mark | TakeOver | Say | HandBack
 """What is committed as a turn."""
-Repair: TypeAlias = Annotated[Change | Release, Field(discriminator="kind")]
+Urgent: TypeAlias = Release | Retry | GiveUp
+"""What is made at once, by itself: the lane may be stuck."""
+Repair: TypeAlias = Annotated[Change | Urgent, Field(discriminator="kind")]
 
 
 class WantedRepairs(RequestBody):
@@ -92,7 +111,10 @@ class WantedRepairs(RequestBody):
 
 
 class RepairOrder(WantedRepairs):
-    """`epoch`: of the session that was looked at. `why`: kept with the turn."""
+    """`epoch`: of the session that was looked at. `why`: kept with the turn.
+
+    `idempotency_key`: the same order with the same key is made once.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -110,10 +132,11 @@ class RepairOrder(WantedRepairs):
 
     epoch: Annotated[int, Field(ge=0, le=2**53)]
     why: Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=NO_NUL)]
+    idempotency_key: Identifier | None = None
 
 
 class SignedOrder(RepairOrder):
-    """An order as the lane gets it: without a release, which is none of a turn's. `by`: who makes it."""
+    """An order as the lane gets it: without what is made at once. `by`: who makes it."""
 
     repairs: list[Annotated[Change, Field(discriminator="kind")]]  # pyright: ignore[reportIncompatibleVariableOverride]
     by: str
@@ -122,9 +145,14 @@ class SignedOrder(RepairOrder):
 GONE_ON = "The session has gone on since it was looked at."
 
 
-def require_held(*, held: bool, moved: bool) -> None:
-    """Raises Refused unless there is a lane to be released, at the epoch that was looked at."""
+def require_looked_at(*, moved: bool) -> None:
+    """Raises Refused unless the session is at the epoch that was looked at."""
     if moved:
         raise Refused(GONE_ON)
+
+
+def require_held(*, held: bool, moved: bool) -> None:
+    """Raises Refused unless there is a lane to be released, at the epoch that was looked at."""
+    require_looked_at(moved=moved)
     if not held:
         raise Refused("Nobody holds the lane of this session: there is nothing to release.")

@@ -16,6 +16,7 @@ from orchestrator.types import JsonObject
 from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file
 from parley.evaluation.explain import explain
 from parley.evaluation.faults.cases import part_cases, take_kept
+from parley.evaluation.faults.judge import Sounds
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import Judge
@@ -95,7 +96,7 @@ async def evaluate_domain(
     sections = [_read_sections(variant) for variant in variants]
     runs: list[JsonObject] = []
     files, kept = part_cases(files)
-    findings = await take_kept(Workers(domain, system1), kept) if kept else []
+    findings = await take_kept(Sounds(Workers(domain, system1)), kept) if kept else []
     async with open_model(judge) as judging:
         config = loaded.domain.config
         asked = judging.engineer(config) if judging is not None else None

@@ -19,6 +19,9 @@ ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display"
 """What is compared: the message's kind and likeliest flow; the stack with what has ended; values; tools with their
 arguments; questions to models; words and the open question; what is shown beside them; turns of the system.
 """
+RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
+"""The same of a stage of a run: what it passes on; calls; questions; what it found; which way the run takes."""
+ALL_ASPECTS: Final = tuple(dict.fromkeys((*ASPECTS, *RUN_ASPECTS)))
 
 _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
 """Names of what a turn makes, and fingerprints of calls, which are made of those."""
@@ -34,8 +37,13 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
     if CALLS in now:
         now[CALLS] += [{**request, "status": "not made"} for request in tools]
     then["models"], now["models"] = _models(turn, replayed)
+    return find_changes(then, now)
+
+
+def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
+    """List the aspects in which two decisions differ, with the places in each."""
     found: JsonObject = {}
-    for name in ASPECTS:
+    for name in ALL_ASPECTS:
         written, rewritten = _write(then.get(name)), _write(now.get(name))
         if written == rewritten or (written := _number(written)) == (rewritten := _number(rewritten)):
             continue
@@ -96,11 +104,12 @@ def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Js
         if failed[prompt_id]:
             failed[prompt_id] -= 1
         else:
-            now.append(_name_question(key))
-    return [_name_question(step.key) for step in replayed.unused if step.kind != TOOL], now
+            now.append(name_question(key))
+    return [name_question(step.key) for step in replayed.unused if step.kind != TOOL], now
 
 
-def _name_question(key: str) -> str:
+def name_question(key: str) -> str:
+    """Name a step of a model by its prompt and a digest of what was asked."""
     _, prompt_id, digest, *_ = key.split(":")
     return f"{prompt_id} {digest[:8]}"
 

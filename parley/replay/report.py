@@ -10,7 +10,7 @@ import orjson
 
 from orchestrator.errors import InvalidInput
 from orchestrator.types import Json, JsonObject
-from parley.replay.comparing import ASPECTS
+from parley.replay.comparing import ALL_ASPECTS
 from parley.replay.running import Wanted
 
 REPLAYS: Final = "replays"
@@ -22,9 +22,13 @@ _LONGEST: Final = 160
 
 
 def sum_up(
-    domain: str, wanted: Wanted, sessions: Sequence[JsonObject], seconds: float, allowed: Collection[str] = ()
+    domain: str,
+    wanted: Wanted,
+    sessions: Sequence[JsonObject],
+    seconds: float,
+    allowed: frozenset[str] = frozenset(),
 ) -> JsonObject:
-    """Write the report of a replay. `allowed`: see `read_allowed`."""
+    """Write the report of a replay, of sessions or of runs. `allowed`: see `read_allowed`."""
     made = datetime.now(UTC)
     left_out, not_made, changed = Counter[str](), Counter[str](), Counter[str]()
     different: list[JsonObject] = []
@@ -33,29 +37,33 @@ def sum_up(
         not_made.update(one["not_made"])
         for turn in one["different"]:
             changed.update(turn["changes"].keys())
-            names = {one["session"], f"{one['session']} {turn['epoch']}"}
-            different.append({"session": one["session"], **turn, "allowed": not names.isdisjoint(allowed)})
-    turns = sum(one["turns"] for one in sessions)
+            names = (name := one.get("session") or one["run"], f"{name} {turn.get('epoch') or turn['stage']}")
+            whose = {"session": name} if "session" in one else {}
+            different.append({**whose, **turn, "allowed": not allowed.isdisjoint(names)})
+    turns, stages = (sum(one.get(part, 0) for one in sessions) for part in ("turns", "stages"))
+    runs = sum("run" in one for one in sessions)
     return {
         "replay": f"{made:%Y%m%d-%H%M%S}",
         "domain": domain,
         "by": {name: getattr(wanted, name) for name in ("domain", "prompt", "model")},
         "made_at": made.isoformat(timespec="seconds"),
-        "sessions": len(sessions),
+        "sessions": len(sessions) - runs,
         "turns": turns,
+        "runs": runs,
+        "stages": stages,
         "differing": len(different),
-        "changed": {name: changed[name] for name in ASPECTS if changed[name]},
+        "changed": {name: changed[name] for name in ALL_ASPECTS if changed[name]},
         "not_made": dict(sorted(not_made.items())),
         "left_out": dict(sorted(left_out.items())),
-        "remembering": sum(one["remembering"] for one in sessions),
+        "remembering": sum(one.get("remembering", 0) for one in sessions),
         "seconds": round(seconds, 3),
-        "turns_a_second": round(turns / max(seconds, 1e-9), 1),
+        "turns_a_second": round((turns + stages) / max(seconds, 1e-9), 1),
         "different": different,
     }
 
 
 def read_allowed(path: Path | None) -> frozenset[str]:
-    """Read what may come out otherwise: a session, or a session and an epoch, on each line; after # a remark.
+    """Read what may come out otherwise: a session or run, or one and an epoch or stage, on each line; after # a remark.
 
     Raises InvalidInput for a file that cannot be read.
     """
@@ -92,25 +100,33 @@ def tell(report: JsonObject) -> Iterator[str]:
             if turn["allowed"]
             else " (reads what is remembered now)"
             if turn["remembers"]
+            else " (its flow was rewritten)"
+            if turn.get("rewritten")
             else ""
         )
-        yield f"{turn['session']}, epoch {turn['epoch']}: “{turn['said']}”{mark}"
+        whose = (
+            f"{turn['run']}, {turn['stage']}"
+            if "run" in turn
+            else f"{turn['session']}, epoch {turn['epoch']}"
+        )
+        yield f"{whose}: “{turn['said']}”{mark}"
         for aspect, places in turn["changes"].items():
             for place in places:
                 at = f" {place['at']}" if place["at"] else ""
                 yield f"  {aspect}{at}: {_show(place['then'])} → {_show(place['now'])}"
+    whole, parts = ("runs", "stages") if report["runs"] else ("sessions", "turns")
     if report["differing"] > MOST_TOLD:
-        yield f"… and {report['differing'] - MOST_TOLD} more turns"
-    yield f"{report['sessions']} sessions, {report['turns']} turns: {report['differing']} came out otherwise."
+        yield f"… and {report['differing'] - MOST_TOLD} more {parts}"
+    yield f"{report[whole]} {whole}, {report[parts]} {parts}: {report['differing']} came out otherwise."
     for name, count in report["changed"].items():
         yield f"  {name}: {count}"
     for tool, count in report["not_made"].items():
         yield f"Not made, as no recording answers it: {tool} {count} times."
     for why, count in report["left_out"].items():
-        yield f"Left out: {count} turns {why}."
+        yield f"Left out: {count} {'runs' if report['runs'] else parts} {why}."
     if report["remembering"]:
         yield f"{report['remembering']} turns read what is remembered beyond their session, as it is now."
-    yield f"No effect was had. {report['turns_a_second']:.0f} turns a second."
+    yield f"No effect was had. {report['turns_a_second']:.0f} {parts} a second."
 
 
 def _show(value: Json) -> str:

@@ -44,9 +44,9 @@ UNASKED: Final = "http://unasked.invalid/v1"
 class Wanted:
     """What is replayed, and by what.
 
-    `sessions`: these; none: the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or folder;
-    None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked anew
-    in place of what was answered then. `since`: the first epoch.
+    `sessions`, `runs`: these; none: the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
+    folder; None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked
+    anew in place of what was answered then. `since`: the first epoch.
     """
 
     sessions: tuple[SessionId, ...] = ()
@@ -57,6 +57,7 @@ class Wanted:
     prompt: str | None = None
     model: str | None = None
     since: int = 0
+    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +72,23 @@ class Setup:
     since: int
 
     def open_models(self) -> ModelPool:
-        """The models that are asked; without one, those that would be, at an address that nobody has."""
-        if self.model is not None:
-            endpoints = read_endpoints(self.settings)
-            if not endpoints:
-                raise InvalidInput(
-                    "A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL.", field="model"
-                )
-            return ModelPool(endpoints, model=self.model)
-        models = self.loaded.domain.config.models
-        named = (models.default, models.fallback, *models.per_prompt.values())
-        providers = {DEFAULT_PROVIDER, *(one.provider for one in named if one is not None)}
-        return ModelPool({name: Endpoint(base_url=UNASKED) for name in providers}, model=self.settings.model)
+        """See the function."""
+        return open_models(self.settings, self.loaded, self.model)
+
+
+def open_models(settings: Settings, loaded: LoadedDomain, model: str | None) -> ModelPool:
+    """The models that are asked; without one, those that would be, at an address that nobody has."""
+    if model is not None:
+        endpoints = read_endpoints(settings)
+        if not endpoints:
+            raise InvalidInput(
+                "A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL.", field="model"
+            )
+        return ModelPool(endpoints, model=model)
+    models = loaded.domain.config.models
+    named = (models.default, models.fallback, *models.per_prompt.values())
+    providers = {DEFAULT_PROVIDER, *(one.provider for one in named if one is not None)}
+    return ModelPool({name: Endpoint(base_url=UNASKED) for name in providers}, model=settings.model)
 
 
 def replay(

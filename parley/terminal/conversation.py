@@ -14,7 +14,7 @@ Turn: TypeAlias = dict[str, Any]
 
 _SPEAKERS = {"user": "You", "agent": "Parley"}
 WAIT_S = 30.0
-_RUNNING = frozenset({"queued", "running"})
+RUNNING = frozenset({"queued", "running"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class Conversation:
     session_id: str
     domain: str | None = None
     user_id: str | None = None
+    ahead: str | None = None
+    """By which rule of `if_busy` is sent what is typed ahead; None: by the session's own."""
 
     @classmethod
     def begin(
@@ -32,25 +34,31 @@ class Conversation:
     ) -> Conversation:
         """Begin a session, or continue the one that has this identifier already."""
         made = client.create_session(domain, session_id=session_id, user_id=user_id)
-        return cls(client, str(made["session_id"]), domain, user_id)
+        ahead = "understand" if made["if_busy"] == "enqueue" else None
+        return cls(client, str(made["session_id"]), domain, user_id, ahead)
 
     def ask(self, text: str) -> Turn:
         """Say something, and wait for the end of the turn."""
-        return self._wait(self.client.submit(self.session_id, text, wait_s=WAIT_S))
+        return self.wait(self.client.submit(self.session_id, text, wait_s=WAIT_S))
+
+    def say(self, text: str) -> Turn:
+        """Say something, whatever else is at work; gives the receipt of the turn."""
+        return self.client.submit(self.session_id, text, if_busy=self.ahead)
 
     def act(self, name: str, payload: dict[str, Any]) -> Turn:
-        """Send an action, as a click does, and wait for the end of the turn."""
+        """Send an action, as a click does; gives the receipt of the turn."""
         action = {"name": name, "payload": payload}
-        return self._wait(self.client.submit(self.session_id, action=action, wait_s=WAIT_S))
+        return self.client.submit(self.session_id, action=action, if_busy=self.ahead)
+
+    def wait(self, turn: Turn) -> Turn:
+        """Wait for the end of a turn."""
+        while turn["status"] in RUNNING:
+            turn = self.client.turn(str(turn["turn_id"]), wait_s=WAIT_S)
+        return turn
 
     def words_of(self, turn: Turn) -> str:
         """Give what the user reads, with whole addresses for what can be downloaded."""
         return answer_of(turn).replace(EXPORTS, f"{self.client.base_url.rstrip('/')}{EXPORTS}")
-
-    def _wait(self, turn: Turn) -> Turn:
-        while turn["status"] in _RUNNING:
-            turn = self.client.turn(str(turn["turn_id"]), wait_s=WAIT_S)
-        return turn
 
 
 def line_of(said: dict[str, Any]) -> str:

@@ -18,10 +18,9 @@ MOST_COLUMNS = 10
 LONGEST_CELL = 40
 
 
-def show_turn(console: Console, turn: Turn, *, printed: bool = False) -> None:
-    """Print everything of a turn; `printed`: its words have been printed while they came."""
-    if not printed:
-        console.print(Text(f"Parley: {plain(answer_of(turn))}"))
+def show_turn(console: Console, turn: Turn) -> None:
+    """Print everything of a turn."""
+    console.print(Text(f"Parley: {plain(answer_of(turn))}"))
     for part in show_frame(turn):
         console.print(part)
     for part in show_replies(turn):

@@ -1,92 +1,82 @@
-"""Prints an answer's words while they come (RT-15), and answers that nobody waits for, such as of a task that
-went on by itself. Words that turn out not to be the answer are followed by the answer.
+"""Takes an answer's words while they come (RT-15), and answers that nobody waits for, such as of a task that
+went on by itself.
 """
 
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any
 
-from orchestrator.client import Client
+from orchestrator.client import Client, SessionEvent
 from orchestrator.errors import ParleyError
-from parley.terminal.conversation import Turn, answer_of
 from parley.terminal.words import plain
 
 LEADER = "Parley: "
 
 
 class StreamedWords:
-    """The words of one turn so far. `write` prints without a line end."""
+    """The words so far of the answer that is being written. `write` prints a line; `changed` has them shown anew."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], changed: Callable[[], object]) -> None:
         self._write = write
+        self._changed = changed
         self._lock = threading.Lock()
-        self._shown = ""
-        self._open = False
-        self._busy = False
-        self._waited_for: set[str] = set()
+        self._turn_id: str | None = None
+        self._words = ""
+        self._busy = 0
+        self._over: set[str] = set()
         self._others: list[tuple[str, str]] = []
 
+    @property
+    def written(self) -> str:
+        """What is to be seen of it now."""
+        words = self._words
+        return f"{LEADER}{plain(words)}" if words else ""
+
     def begin(self) -> None:
-        """A new turn: nothing is printed yet."""
+        """One thing more is waited for."""
         with self._lock:
-            self._shown, self._open, self._busy = "", True, True
+            self._busy += 1
 
-    def take(self, payload: dict[str, Any]) -> None:
+    def take(self, event: SessionEvent) -> None:
         """A piece and where it begins."""
-        text, offset = str(payload.get("text", "")), int(payload.get("offset", 0))
+        text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
-            if not self._open or offset > len(self._shown):
-                return  # of a turn that is over, or a piece is missing: the answer comes whole
-            if offset < len(self._shown):
-                self._start_over(offset, text)
-                return
-            if text:
-                self._write(f"{'' if self._shown else LEADER}{plain(text)}")
-                self._shown += text
-
-    def _start_over(self, offset: int, text: str) -> None:
-        kept = self._shown[:offset] + text
-        if kept and self._shown.startswith(kept):
-            return  # the same again, from another attempt
-        self._write(" …\n")
-        self._shown = ""
-        if kept:
-            self._write(f"{LEADER}{plain(kept)}")
-            self._shown = kept
+            if not self._busy or event.turn_id in self._over:
+                return  # of a turn that is over
+            if event.turn_id != self._turn_id:
+                self._turn_id, self._words = event.turn_id, ""
+            kept = self._words[:offset] + text
+            if offset > len(self._words) or (kept and self._words.startswith(kept)):
+                return  # a piece is missing, so that the answer comes whole; or the same again, from another attempt
+            self._words = kept
+        self._changed()
 
     def answered(self, turn_id: str, reply: str) -> None:
         """A turn of the session has its answer; one that was not waited for is printed, at the latest later."""
         with self._lock:
             self._others.append((turn_id, reply))
-            if not self._busy:
-                self._print_others()
+            self._print_others()
+
+    def end(self, turn_id: str) -> None:
+        """Something that was waited for is over: its answer is printed whole."""
+        with self._lock:
+            self._over.add(turn_id)
+            if turn_id == self._turn_id:
+                self._turn_id, self._words = None, ""
 
     def finish(self) -> None:
-        """Whatever was waited for has been shown: print the answers that came meanwhile."""
+        """One thing less is waited for; after the last, print the answers that came meanwhile."""
         with self._lock:
-            self._open = self._busy = False
+            self._busy -= 1
             self._print_others()
 
     def _print_others(self) -> None:
+        if self._busy:
+            return
         for turn_id, reply in self._others:
-            if turn_id not in self._waited_for:
-                self._write(f"{LEADER}{plain(reply)}\n")
+            if turn_id not in self._over:
+                self._write(f"{LEADER}{plain(reply)}")
         self._others.clear()
-
-    def end(self, turn: Turn) -> bool:
-        """The turn is over: print what is missing; False when nothing of its answer was printed."""
-        with self._lock:
-            shown, self._shown, self._open = self._shown, "", False
-            self._waited_for.add(str(turn["turn_id"]))
-        reply = answer_of(turn)
-        if not shown:
-            return False
-        if not reply.startswith(shown):
-            self._write(" …\n")
-            return False
-        self._write(f"{plain(reply[len(shown) :])}\n")
-        return True
 
 
 def listen(client: Client, session_id: str, words: StreamedWords) -> None:
@@ -97,7 +87,7 @@ def listen(client: Client, session_id: str, words: StreamedWords) -> None:
         with contextlib.suppress(ParleyError):
             for event in client.stream(session_id, after=None):
                 if event.type == "token":
-                    words.take(event.payload)
+                    words.take(event)
                 elif event.type == "answer" and event.payload.get("reply"):
                     words.answered(str(event.turn_id), str(event.payload["reply"]))
 

@@ -1,19 +1,22 @@
-"""The interactive conversation: prompt with history, streamed answers, a status line, commands."""
+"""The interactive conversation: a prompt that stays, answers and their words above it, a status line, commands."""
 
+import asyncio
+import shutil
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
-from orchestrator.errors import NotFound, ParleyError, Unavailable
+from orchestrator.errors import ParleyError, Unavailable
+from parley.terminal.answers import Answers
 from parley.terminal.commands import Talk, find_command
 from parley.terminal.conversation import Conversation, Turn
-from parley.terminal.show import show_turn
 from parley.terminal.streamed import StreamedWords, listen
-from parley.terminal.words import choose_action, clean, describe_progress
+from parley.terminal.words import choose_action, clean
 
 HISTORY = "chat_history"
 PROMPT = "You: "
@@ -21,20 +24,40 @@ PROMPT = "You: "
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
     """Prompt until Ctrl-D, Ctrl-C or /quit. What was typed is kept where there is a data folder."""
-    session = _make_prompt(data_dir)
+    asyncio.run(_converse(conversation, _make_prompt(data_dir)))
+
+
+async def _converse(conversation: Conversation, session: PromptSession[str]) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
-    words = StreamedWords(lambda text: print(text, end="", flush=True, file=console.file))
-    talk = Talk(conversation, console, lambda label: str(PromptSession[str]().prompt(label)))
+    words = StreamedWords(lambda text: print(text, flush=True, file=console.file), session.app.invalidate)
+    # A prompt of its own, in a thread of its own: the loop is that of the prompt that stays.
+    talk = Talk(conversation, console, lambda label: str(PromptSession[str]().prompt(label, in_thread=True)))
+    answers = Answers(talk, words)
     listen(conversation.client, conversation.session_id, words)
-    talk.note(f"Session {conversation.session_id}. /help lists commands, Ctrl-D ends the conversation.")
-    while not talk.over:
-        try:
-            with patch_stdout(raw=True):  # answers that come meanwhile stand above the prompt
-                line = session.prompt(PROMPT, bottom_toolbar=lambda: talk.status).strip()
-        except (EOFError, KeyboardInterrupt):
-            return
-        if line:
-            _take(talk, line, words)
+    with patch_stdout(raw=True):  # answers stand above the prompt
+        talk.note(f"Session {conversation.session_id}. /help lists commands, Ctrl-D ends the conversation.")
+        while not talk.over:
+            try:
+                line = await session.prompt_async(
+                    lambda: _begin_prompt(words), bottom_toolbar=lambda: talk.status
+                )
+            except EOFError:
+                break
+            except KeyboardInterrupt:
+                return
+            if line.strip():
+                _take(answers, line.strip(), words)
+        answers.wait()
+
+
+def _begin_prompt(words: StreamedWords) -> str:
+    """Put what is written of an answer above the line that is typed: its end, half a screen at most."""
+    written = "" if get_app().is_done else words.written
+    if not written:
+        return PROMPT
+    size = shutil.get_terminal_size()
+    room = size.columns * size.lines // 2
+    return f"{written if len(written) < room else f'… {written[-room:]}'}\n{PROMPT}"
 
 
 def _make_prompt(data_dir: Path) -> PromptSession[str]:
@@ -59,45 +82,31 @@ def _make_keys() -> KeyBindings:
     return keys
 
 
-def _take(talk: Talk, line: str, words: StreamedWords) -> None:
-    """Carry out one line of the user: a command, a number, or something said."""
+def _take(answers: Answers, line: str, words: StreamedWords) -> None:
+    """Carry out one line of the user: a command, a number, or something said. Its answer is not waited for."""
+    talk = answers.talk
     before = talk.conversation
+    words.begin()
     try:
-        printed = False
-        words.begin()
-        turn = _answer(talk, line)
-        if turn is not None:
-            turn = {**turn, "reply": talk.conversation.words_of(turn)}
-            printed = words.end(turn)
-            _note(talk, turn)
-            show_turn(talk.console, turn, printed=printed)
+        turn = _send(answers, line)
     except Unavailable:
         raise
     except ParleyError as error:
         talk.note(f"parley: {clean(error)}")
-    finally:
-        words.finish()
+        turn = None
+    answers.expect(before, turn)
     if talk.conversation is not before:
         listen(talk.conversation.client, talk.conversation.session_id, words)
 
 
-def _answer(talk: Talk, line: str) -> Turn | None:
-    command = find_command(line)
+def _send(answers: Answers, line: str) -> Turn | None:
+    talk, command = answers.talk, find_command(line)
     if command is not None:
         do, argument = command
-        return do(talk, argument)
+        with answers.shown:  # no answer comes in between what it prints
+            return do(talk, argument)
     action = choose_action(talk.turn, line)
     if action is not None:
         talk.note(f"› {clean(action['label'])}")
         return talk.conversation.act(action["name"], action["payload"])
-    return talk.conversation.ask(line)
-
-
-def _note(talk: Talk, turn: Turn) -> None:
-    talk.turn, talk.progress = turn, ""
-    if not (turn.get("flags") or {}).get("has_plan"):
-        return
-    try:
-        talk.progress = describe_progress(talk.conversation.client.plan(talk.conversation.session_id))
-    except NotFound:
-        return
+    return talk.conversation.say(line)

@@ -17,6 +17,7 @@ import pytest
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.acceptance.test_chat import ROOT, make_environment, survivors
 from tests.integration.modelled import travel_with
+from tests.unit.interruptions.setting import write_mailroom
 
 COLUMNS, LINES = 120, 50
 PATIENCE_S = 60.0
@@ -175,3 +176,56 @@ def test_a_long_answer_is_printed_while_it_is_written(tmp_path: Path) -> None:
 
     assert len(early.strip()) < len(whole.strip())
     assert chat.text.count("Wonderful") == 1
+
+
+WAITING_MAILROOM = '''
+"""A mailroom whose letters are counted when the file LET_GO is there; parcels are written down in CALLS."""
+
+import asyncio
+from pathlib import Path
+
+from orchestrator import JsonObject, Service
+
+
+class Mailroom(Service):
+    async def count_letters(self) -> JsonObject:
+        while not Path("LET_GO").exists():
+            await asyncio.sleep(0.05)
+        return {"waiting": 2}
+
+    async def print_label(self, *, recipient: str) -> JsonObject:
+        return {"label": recipient}
+
+    async def send_parcel(self, *, recipient: str) -> JsonObject:
+        with Path("CALLS").open("a") as calls:
+            calls.write(f"{recipient}\\n")
+        return {"parcel_id": recipient}
+
+    async def send(self, *, recipient: str) -> JsonObject:
+        return {"mail_id": recipient}
+
+    async def recall(self, *, mail_id: str) -> JsonObject:
+        return {"recalled": bool(mail_id)}
+
+    read_page = list_salaries = count_letters
+'''
+
+
+def test_what_is_typed_while_a_turn_runs_is_sent_at_once(tmp_path: Path) -> None:
+    """UI-1, RT-5: a question is answered beside, a correction stops the turn, and /quit waits for the answers."""
+    domain, let_go, calls = write_mailroom(tmp_path / "mailroom"), tmp_path / "let_go", tmp_path / "calls"
+    service = WAITING_MAILROOM.replace("LET_GO", str(let_go)).replace("CALLS", str(calls))
+    (domain / "services.py").write_text(service)
+    with terminal(tmp_path, str(domain)) as chat:
+        chat.type("send a parcel to Bob")
+        chat.say("what can you do?", "I can help you with these things")
+        assert not let_go.exists(), "the turn that it was asked beside is still at work"
+        chat.say("no, to Ann", "Parley: You said more, so I went no further")
+        chat.type("thank you")
+        chat.type("/quit")
+        let_go.touch()
+        chat.wait_for("Nice to hear from you", below="You: /quit")
+        chat.child.expect(pexpect.EOF, timeout=PATIENCE_S)
+
+    assert calls.read_text() == "ann\n"
+    assert re.findall(r"Parley: (\w+ \w+)", chat.text) == ["We are", "You said", "I have", "Nice to"]

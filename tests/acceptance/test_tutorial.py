@@ -1,4 +1,7 @@
-"""`docs/tutorial.md`, followed block by block: its files are written, its commands run, its output is what comes."""
+"""`docs/tutorial.md`, followed block by block: its files are written, its commands run, its output is what comes.
+
+What stays, `up`, is the installed `parley`; what comes and goes is forked, as importing would take most of the time.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from tests.acceptance.test_up import free_port
+from tests.processes.commands import parley_command
 
 ROOT: Final = Path(__file__).parents[2]
+INSTALLED: Final = Path(sys.executable).parent
 TUTORIAL: Final = ROOT / "docs" / "tutorial.md"
 _BLOCK: Final = re.compile(
     r"^```(?P<language>\w+)(?: (?P<title>[^\n]+))?\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
@@ -51,12 +56,12 @@ def write(folder: Path, title: str, body: str) -> None:
 class Shell:
     """One shell for all commands, as a reader has one, with `up` on a free port and its output in a file."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, commands: Path) -> None:
         hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}
         kept = {name: value for name, value in os.environ.items() if name not in hidden}
         port = free_port()
         url = f"http://127.0.0.1:{port}"
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        path = f"{commands}:{INSTALLED}:{os.environ['PATH']}"
         self._port = port
         self._bash = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
@@ -74,7 +79,7 @@ class Shell:
         line = command.line
         if line.endswith("&"):
             ready = command.expected[0]
-            line = f"{line.removesuffix('&')} --port {self._port} > up.log 2>&1 &\n"
+            line = f"{INSTALLED}/{line.removesuffix('&')} --port {self._port} > up.log 2>&1 &\n"
             line += f"while kill -0 $! && ! grep --quiet '{ready}' up.log; do sleep 0.1; done; cat up.log"
         assert self._bash.stdin is not None
         assert self._bash.stdout is not None
@@ -102,11 +107,12 @@ class Shell:
 
 @contextmanager
 def shell(folder: Path) -> Iterator[Shell]:
-    opened = Shell(folder)
-    try:
-        yield opened
-    finally:
-        opened.close()
+    with parley_command() as commands:
+        opened = Shell(folder, commands)
+        try:
+            yield opened
+        finally:
+            opened.close()
 
 
 def assert_printed(printed: str, command: Command) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from orchestrator.errors import LaneLost, NotFound
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import AGENT, Lease, Utterance
-from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
 from orchestrator.turns.turn import IfBusy, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, ToolId
 from tests.contract.conftest import Ports
@@ -261,6 +262,9 @@ async def test_what_one_branch_did_is_unknown_to_the_others(ports: Ports, tenant
     assert (found.of_session, found.result) == (left, None)
     assert await other_lane.find_effect(other, effect_of("f9", offer_id="another")) is None
     assert await other_lane.find_effect(other, effect_of("f9", tool="hotel_book")) is None
+    failed = entry_of(other, fingerprint="f9", status=LedgerStatus.FAILED)
+    await write(other_lane, other, StepStatus.FINISHED, failed)
+    assert await other_lane.find_effect(other, effect_of("f9")) == found, "its own try came to nothing"
     assert await lane.find_effect(lease, effect_of("f9")) is None, "its own flows may do it once more"
     mine = entry_of(other, fingerprint="f9", status=LedgerStatus.DONE, idempotency_key=done.idempotency_key)
     await write(other_lane, other, StepStatus.FINISHED, mine)
@@ -270,3 +274,75 @@ async def test_what_one_branch_did_is_unknown_to_the_others(ports: Ports, tenant
     assert line.status is LedgerStatus.COMPENSATED
     third_lane, third = await _claimed(ports, tenant, parent)
     assert await third_lane.find_effect(third, effect_of("f11")) is None
+
+
+async def _family(ports: Ports, tenant: TenantId) -> list[tuple[Lane, Lease]]:
+    """Two branches of one session, each claimed by a worker of its own."""
+    lane, lease = await begin(ports, tenant)
+    parent = await _ended(lane, lease)
+    branches = [await ports.sessions.branch(tenant, parent) for _ in range(2)]
+    return [await _claimed(ports, tenant, branch.session_id) for branch in branches]
+
+
+@pytest.mark.parametrize("ends", [LedgerStatus.DONE, LedgerStatus.FAILED])
+async def test_of_two_branches_that_begin_at_once_one_waits_for_the_other(
+    ports: Ports, tenant: TenantId, ends: LedgerStatus
+) -> None:
+    """ST-4: what it did is found out about; what it failed to do is begun here."""
+    family = await _family(ports, tenant)
+    beginnings = {
+        asyncio.create_task(lane.record(lease, lease.work.turn_id, step(), entry_of(lease), heard=0)): number
+        for number, (lane, lease) in enumerate(family)
+    }
+    (first,), (second,) = await asyncio.wait(beginnings, return_when=asyncio.FIRST_COMPLETED)
+    assert first.result() is True
+    lane, lease = family[beginnings[first]]
+    other_lane, other = family[beginnings[second]]
+    looking = asyncio.create_task(other_lane.find_effect(other, effect_of("f9")))
+    await asyncio.sleep(0.2)
+    assert not second.done()
+    assert not looking.done()
+
+    had = entry_of(lease, status=ends)
+    await write(lane, lease, StepStatus.FINISHED, had)
+
+    found = await looking
+    if ends is LedgerStatus.FAILED:
+        assert await second is True
+        assert found is None
+    else:
+        assert await second == UnknownOutcome(KEY, had.idempotency_key)
+        assert found is not None
+        assert found.idempotency_key == had.idempotency_key
+        assert await ports.effects.list(tenant, other.session_id) == []
+
+
+async def test_who_tries_again_does_not_begin_beside_another_who_does(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: both have the first call's key; the second learns what became of the first."""
+    (lane, lease), (other_lane, other) = await _family(ports, tenant)
+    for one_lane, one in ((lane, lease), (other_lane, other)):
+        unknown = entry_of(one, status=LedgerStatus.UNKNOWN, idempotency_key="k")
+        await write(one_lane, one, StepStatus.FINISHED, unknown)
+    assert await lane.record(lease, lease.work.turn_id, step(), entry_of(lease, idempotency_key="k"), heard=0)
+    again = other_lane.record(
+        other, other.work.turn_id, step(), entry_of(other, idempotency_key="k"), heard=0
+    )
+    trying = asyncio.create_task(again)
+    await asyncio.sleep(0.2)
+    assert not trying.done()
+
+    await write(
+        lane, lease, StepStatus.FINISHED, entry_of(lease, status=LedgerStatus.DONE, idempotency_key="k")
+    )
+
+    assert await trying == UnknownOutcome(KEY, "k")
+
+
+async def test_a_worker_that_died_in_a_call_is_not_waited_for(ports: Ports, tenant: TenantId) -> None:
+    (lane, lease), (other_lane, other) = await _family(ports, tenant)
+    assert await lane.record(lease, lease.work.turn_id, step(), entry_of(lease), heard=0)
+    await lane.abandon(lease, error="its worker died")
+
+    outcome = await other_lane.record(other, other.work.turn_id, step(), entry_of(other), heard=0)
+
+    assert outcome == UnknownOutcome(KEY, entry_of(lease).idempotency_key)

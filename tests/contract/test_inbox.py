@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind, TurnStatus
-from orchestrator.types import SessionId, TenantId, TurnId
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, commit_of, new_session_id, submission
 
+SIGNED: JsonObject = {"by": "ann", "why": "It was mended.", "epoch": 0}
 
-async def _session(ports: Ports, tenant: TenantId, **options: object) -> SessionId:
+
+async def _session(ports: Ports, tenant: TenantId, **options: Any) -> SessionId:
     return (await ports.sessions.create(tenant, "travel", session_id=new_session_id(), **options)).session_id
 
 
@@ -293,7 +297,7 @@ async def test_a_quarantined_turn_can_be_retried(ports: Ports, tenant: TenantId)
     turn_id = await _quarantined(ports, tenant, session)
     assert [t.turn_id for t in await ports.inbox.turns(tenant, status=TurnStatus.QUARANTINED)] == [turn_id]
     await ports.inbox.submit(submission(tenant, session, "later"))
-    again = await ports.inbox.retry(tenant, turn_id)
+    again = await ports.inbox.retry(tenant, turn_id, SIGNED)
     assert (again.status, again.seq, again.attempts, again.result) == (TurnStatus.QUEUED, 3, 0, None)
     lane = await ports.make_lane()
     lease = await lane.claim(session)
@@ -303,19 +307,19 @@ async def test_a_quarantined_turn_can_be_retried(ports: Ports, tenant: TenantId)
     assert following is not None
     assert (following.turn_id, following.attempts) == (turn_id, 1)
     with pytest.raises(Refused):
-        await ports.inbox.retry(tenant, turn_id)
+        await ports.inbox.retry(tenant, turn_id, SIGNED)
 
 
 async def test_a_quarantined_turn_can_be_dropped(ports: Ports, tenant: TenantId) -> None:
     """RT-6"""
     session = await _session(ports, tenant)
     turn_id = await _quarantined(ports, tenant, session)
-    dropped = await ports.inbox.drop(tenant, turn_id)
+    dropped = await ports.inbox.drop(tenant, turn_id, SIGNED)
     assert (dropped.status, dropped.error) == (TurnStatus.CANCELLED, "it broke")
     assert await ports.inbox.turns(tenant, status=TurnStatus.QUARANTINED) == []
     assert (await ports.sessions.get(tenant, session)).pending == 0
     with pytest.raises(Refused):
-        await ports.inbox.drop(tenant, turn_id)
+        await ports.inbox.drop(tenant, turn_id, SIGNED)
 
 
 async def test_every_change_leaves_an_event(ports: Ports, tenant: TenantId) -> None:

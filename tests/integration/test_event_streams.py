@@ -122,7 +122,7 @@ async def test_what_a_dead_worker_left_is_not_shown_after_its_turn(house: House)
     session = await house.session()
     turn_id = await house.submit(session)
     await house.ports.shared.live.publish(session, (token(session, turn_id, 0, "left over"),))
-    await house.http.post(f"/v1/turns/{turn_id}/drop")
+    await house.http.post(f"/v1/turns/{turn_id}/cancel")
 
     async with house.http.stream("GET", f"/v1/sessions/{session}/events?after=2") as response:
         stream = Stream(response)

@@ -7,18 +7,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.reporting import cpu_s
+
 ROOT = Path(__file__).parents[2]
 TESTS = """
+import time
 import pytest
 import tests.reporting
 tests.reporting.BUDGET_CPU_S = {budget}
+tests.reporting.SLOWEST = 4
 
-def test_computes():
-    sum(range(3_000_000))
+@pytest.fixture(scope="session")
+def prepared():
+    until = time.process_time() + 0.3
+    while time.process_time() < until:
+        pass
+
+def test_computes(prepared):
+    sum(range(1_000_000))
 
 @pytest.mark.slow
 def test_computes_for_long():
-    sum(range(3_000_000))
+    sum(range(1_000_000))
 
 @pytest.mark.parametrize("number", range(3))
 def test_needs_a_browser(number):
@@ -64,3 +76,32 @@ def test_a_test_over_its_budget_fails_the_run_unless_it_is_slow(tmp_path: Path) 
     assert done.returncode == 1
     assert "test_computes took 0 s of processor time, and may take 0" in done.stdout
     assert "test_computes_for_long took" not in done.stdout
+
+
+COMPUTE_HALF_A_SECOND = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True)\ninput()"
+BY_ANOTHER = ("-c", "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])")
+
+
+@pytest.mark.parametrize("program", [("-c",), BY_ANOTHER], ids=["its own", "started by another"])
+def test_what_processes_use_counts_while_they_run_and_afterwards(program: tuple[str, ...]) -> None:
+    before = cpu_s()
+    command = [sys.executable, *program, COMPUTE_HALF_A_SECOND]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as computing:
+        assert computing.stdout is not None
+        assert computing.stdout.readline()
+        while_it_runs = cpu_s()
+        computing.communicate(b"\n")
+
+    assert while_it_runs >= before + 0.4
+    assert cpu_s() >= while_it_runs
+
+
+def test_what_all_share_is_told_apart_from_its_first_user(tmp_path: Path) -> None:
+    done = run(tmp_path, budget=100)
+
+    told = {
+        line.split(maxsplit=2)[2]: float(line.split()[0])
+        for line in done.stdout.splitlines()
+        if " s  " in line
+    }
+    assert told["set up once: prepared"] >= 0.3 > told["test_it.py"]

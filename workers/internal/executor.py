@@ -6,6 +6,7 @@ Messages come in here and truth is in the store: what cannot be claimed is not d
 import asyncio
 from collections.abc import Collection, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.execution import (
@@ -19,6 +20,7 @@ from internal_flows.execution import (
     run_item,
 )
 from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
+from internal_flows.recording import record
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -197,25 +199,35 @@ class RunExecutor:
             if (failed := fail_items(claim.items)) is not None:
                 return failed
             return await self._end_run(flow, facts, context, await self._work.outputs(facts.run_id))
-        result = await run_before_all(flow, await self._sessions.brief(flow, context), claim.inputs)
+        context = await self._sessions.brief(flow, context)
+        recorded, calls = record(flow, context)
+        result = await run_before_all(flow, recorded, claim.inputs)
         await self._sessions.hand_over(context)
+        kept = calls.close(flow, context, result)
+        before = ((Phase.BEFORE, kept),)
         if not isinstance(result, Proceed):
-            return end_run(flow, facts, result)
-        if not result.inputs:  # the last stage follows under the same claim
-            return await self._end_run(flow, facts, result.run, [])
-        return await self._begin_items(claim, result.run, result.inputs)
+            return replace(end_run(flow, facts, result), records=before)
+        if result.inputs:
+            return await self._begin_items(claim, result.run, result.inputs, kept)
+        context = replace(result.run, tools=context.tools)
+        end = await self._end_run(flow, facts, context, [])  # under the same claim
+        return replace(end, records=before + end.records)
 
     async def _end_run(
         self, flow: InternalFlow, facts: RunFacts, context: RunContext, outputs: list[Json]
     ) -> RunEnd:
-        closing = await run_after_all(flow, context, outputs)
+        recorded, calls = record(flow, context)
+        closing = await run_after_all(flow, recorded, outputs)
         await self._sessions.hand_over(context)
-        return end_run(flow, facts, closing)
+        records = ((Phase.AFTER, calls.close(flow, context, closing)),)
+        return replace(end_run(flow, facts, closing), records=records)
 
-    async def _begin_items(self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]) -> bool:
+    async def _begin_items(
+        self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...], kept: Json
+    ) -> bool:
         """Store the items; do a single one here, and several together with others."""
         facts, options = claim.facts, context.options
-        if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
+        if not await self._work.begin_items(claim, inputs, options.to_json(), context.data, kept):
             raise _Fenced
         if len(inputs) == 1:
             return await self._items(facts.run_id)
@@ -268,9 +280,10 @@ class RunExecutor:
     async def _do_item(self, flow: InternalFlow, context: RunContext, item: ClaimedItem) -> ItemEnd:
         if item.attempts > self._max_attempts:
             return end_item(item.position, StageFailed(_gave_up(self._max_attempts)))
-        result = await run_item(flow, context, item.input)
+        recorded, calls = record(flow, context)
+        result = await run_item(flow, recorded, item.input)
         await self._sessions.hand_over(context)
-        return end_item(item.position, result)
+        return replace(end_item(item.position, result), record=calls.close(flow, context, result))
 
     async def _record(self, claim: ItemsClaim, ends: list[ItemEnd], *, last: bool) -> Recorded:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)

@@ -1,23 +1,33 @@
 """Models for Internal flows: each domain's own, or the one that a run's options name."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.domain.configuration import ModelName
+from orchestrator.domain.configuration import DomainConfig, ModelName
 from orchestrator.models.calling import CallContext
+from orchestrator.models.journal import CallJournal, StepCaller
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
 WITHIN_S = 60.0
 
 
 class ModelWriter:
-    """The tool `writer` of Internal flows: one structured answer to a named prompt, outside any turn."""
+    """The tool `writer` of Internal flows: one structured answer to a named prompt, outside any turn.
 
-    def __init__(self, models: ModelPool, domains: DomainRegistry) -> None:
+    `steps`: what takes the questions and their answers down.
+    """
+
+    def __init__(
+        self, models: ModelPool, configure: Callable[[str], DomainConfig], steps: StepCaller | None = None
+    ) -> None:
         self._models = models
-        self._domains = domains
+        self._configure = configure
+        self._steps = steps
+
+    def recorded_in(self, steps: StepCaller) -> "ModelWriter":
+        """Make the same that takes its questions down. Implements `internal_flows.recording.AsksModels`."""
+        return ModelWriter(self._models, self._configure, steps)
 
     async def write(
         self,
@@ -48,7 +58,7 @@ class ModelWriter:
         """
         if not self._models.configured:
             return None
-        config = self._domains.config(domain)
+        config = self._configure(domain)
         if model is not None:
             chosen = {"default": ModelName(model=model), "per_prompt": {}}
             config = config.model_copy(update={"models": config.models.model_copy(update=chosen)})
@@ -56,7 +66,10 @@ class ModelWriter:
         if engineer is None or not engineer.can_answer(prompt_id):
             return None
         call = CallContext(
-            session_id=session_id, turn_id=TurnId(run_id), deadline=time.monotonic() + WITHIN_S
+            session_id=session_id,
+            turn_id=TurnId(run_id),
+            deadline=time.monotonic() + WITHIN_S,
+            journal=None if self._steps is None else CallJournal(self._steps),
         )
         assistant = config.description or config.persona.name
         return await engineer.structured(prompt_id, {**variables, "assistant": assistant}, schema, call)

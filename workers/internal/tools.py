@@ -85,7 +85,7 @@ SESSION_TOOLS: Final[Mapping[str, _Make]] = {
     "context": _documents,
     "memory": lambda ports: RememberedContext(PostgresPreferences(ports.flows_database), _documents(ports)),
     "sources": lambda ports: PostgresCollectionRows(ports.flows_database),
-    "writer": lambda ports: ModelWriter(ports.models, ports.domains),
+    "writer": lambda ports: ModelWriter(ports.models, ports.domains.config),
 }
 """Tools of session flows: none of them has a right on sessions (IF-17)."""
 TOOLS: Final[Mapping[str, _Make]] = {

@@ -28,6 +28,7 @@ class EmbedDocuments(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("context",)
     input_type: ClassVar[Any] = ToEmbed
     options: ClassVar[Options] = Options(concurrency=2, timeout_s=120)
+    recorded: ClassVar[bool | None] = True
 
     async def before_all(self, run: RunContext) -> Any:
         if "job" not in run.parameters:

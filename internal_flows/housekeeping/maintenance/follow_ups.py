@@ -20,6 +20,7 @@ class SummarizeIdle(InternalFlow):
     name: ClassVar[str] = "summarize_idle"
     trigger: ClassVar[str] = "summarize_idle"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "triggers")
+    recorded: ClassVar[bool | None] = True
 
     async def before_all(self, run: RunContext) -> Any:
         found = await run.tools["housekeeping"].unsummarised(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -40,6 +39,7 @@ class Forget(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "scratchpad")
     input_type: ClassVar[Any] = Forgotten
     options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
+    recorded: ClassVar[bool | None] = False
 
     async def work(self, run: RunContext, item: Forgotten, data: Json) -> int:
         store, tenant_id = run.tools["housekeeping"], run.tenant_id
@@ -77,9 +77,10 @@ class EraseForgotten(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("forgetting", "housekeeping", "scratchpad")
     input_type: ClassVar[Any] = Erasing
     options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
+    recorded: ClassVar[bool | None] = False
 
     async def before_all(self, run: RunContext) -> Any:
-        until = time.time() - run.config.get("after_s", AFTER_S)
+        until = run.now - run.config.get("after_s", AFTER_S)
         inputs = [
             Erasing(tenant_id=tenant_id, owner=owner).model_dump()
             for tenant_id, owner in await run.tools["forgetting"].owners(until)

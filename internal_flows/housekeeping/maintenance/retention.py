@@ -33,6 +33,7 @@ class ExpireSessions(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "sessions", "scratchpad")
     input_type: ClassVar[Any] = Expiring
     options: ClassVar[Options] = Options(concurrency=2)
+    recorded: ClassVar[bool | None] = True
 
     async def before_all(self, run: RunContext) -> Any:
         store = run.tools["housekeeping"]
@@ -67,6 +68,7 @@ class PruneArchive(InternalFlow):
     trigger: ClassVar[str] = "prune_archive"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
     options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
+    recorded: ClassVar[bool | None] = True
     redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
@@ -85,6 +87,7 @@ class PruneRuntime(InternalFlow):
     trigger: ClassVar[str] = "prune_runtime"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
     options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
+    recorded: ClassVar[bool | None] = True
     redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:

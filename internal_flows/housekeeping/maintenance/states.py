@@ -1,6 +1,5 @@
 """`abandon_flows` and `repair_state`: look through sessions at rest and propose what is to be put right."""
 
-import time
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Final
 
@@ -34,6 +33,7 @@ class _Proposing(InternalFlow, ABC):
 
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals")
     input_type: ClassVar[Any] = Found
+    recorded: ClassVar[bool | None] = True
     proposes: ClassVar[str]
 
     def quiet_for_s(self, run: RunContext) -> float:
@@ -159,7 +159,7 @@ class RepairState(_Proposing):
                 return item
         else:
             note = Entry(
-                self.name, f"run {run.run_id}", EntryKind.RESULT, time.time(), data=told, entry_id=entry_id
+                self.name, f"run {run.run_id}", EntryKind.RESULT, run.now, data=told, entry_id=entry_id
             )
             await pad.put(item.tenant_id, item.session_id, (note,), operation=f"{run.run_id}:{entry_id}")
         return skip("dry run: " + " ".join(item.why))

@@ -4,7 +4,6 @@ Each source is one item, so that they are looked through side by side; what none
 """
 
 import re
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final
 
@@ -122,7 +121,7 @@ def _note(run: RunContext, place: int, finding: Finding) -> Entry:
         run.flow,
         f"run {run.run_id}, {finding.source}",
         EntryKind.FINDING,
-        time.time(),
+        run.now,
         text=finding.text,
         data=finding.values or None,
         labels=finding.labels,

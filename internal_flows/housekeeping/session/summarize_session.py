@@ -5,7 +5,6 @@ carry most of what the conversation is about.
 """
 
 import re
-import time
 from collections import Counter
 from dataclasses import asdict
 from typing import Any, ClassVar
@@ -112,7 +111,7 @@ class SummarizeSession(InternalFlow):
             flow=self.name,
             run_id=run.run_id,
         )
-        notes = make_notes(item, result, time.time(), run.run_id)
+        notes = make_notes(item, result, run.now, run.run_id)
         await run.tools["scratchpad"].put(
             run.tenant_id, run.session_id, notes, operation=f"{run.run_id}:notes"
         )

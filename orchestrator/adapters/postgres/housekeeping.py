@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS
-from orchestrator.adapters.postgres.statements import parse, run_named, statement
+from orchestrator.adapters.postgres.statements import as_text, parse, run_named, statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.memory.user_memory import SESSION_OWNER, owner_of
@@ -108,6 +108,7 @@ class PostgresHousekeeping:
         """Remove a session with everything it left; a turn that is at work there will not be committed."""
         names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
+            await connection.execute(as_text("drop_records"), {"session_id": session_id})
             for table in ("internal_runs", "sessions"):  # all else follows by its foreign key
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)

@@ -64,18 +64,25 @@ class ItemsClaim:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnd:
-    """The end of an item: an output, the reason it was skipped, or the error it failed with."""
+    """The end of an item: an output, the reason it was skipped, or the error it failed with.
+
+    `record`: its calls and what it came to, for replays; None: none is kept.
+    """
 
     position: int
     status: ItemStatus
     output: Json = None
     reason: str | None = None
     error: str | None = None
+    record: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended. `redo_count`: the next run's place in the chain when one is to follow."""
+    """How a run ended. `redo_count`: the next run's place in the chain when one is to follow.
+
+    `records`: as that of an item, of the phases that led to this end and are not kept yet.
+    """
 
     status: RunStatus
     closing: Json = None
@@ -84,6 +91,7 @@ class RunEnd:
     redo: RedoStatus = RedoStatus.NONE
     redo_count: int | None = None
     redo_after_s: float = 0.0
+    records: tuple[tuple[Phase, Json], ...] = ()
 
 
 class Recorded(StrEnum):

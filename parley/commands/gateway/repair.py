@@ -24,8 +24,14 @@ FORMS: dict[str, tuple[str, ...]] = {
     "say": ("text",),
     "hand-back": (),
     "release": (),
+    "retry": ("turn",),
+    "give-up": ("turn",),
 }
 """The words of each repair, and what follows it."""
+
+Why = Annotated[
+    str | None, typer.Option(help="Make the repair, signed with this reason; without it, show it only.")
+]
 
 
 @gateway_command(app)
@@ -38,21 +44,23 @@ def repair(
             help="; ".join(" ".join((name, *map(str.upper, words))) for name, words in FORMS.items())
         ),
     ] = None,
-    why: Annotated[
-        str | None, typer.Option(help="Make the repair, signed with this reason; without it, show it only.")
-    ] = None,
+    why: Why = None,
     result: Annotated[str, typer.Option(help="With `done`: what the call returned, as JSON.")] = "{}",
 ) -> Answer:
     """Show what is wrong with a session, or repair it as an operator. Without --why nothing is changed."""
     if not change:
         return _show(client.repairs(session))
-    wanted = [read_change(change, result)]
-    preview = client.preview_repairs(session, wanted)
+    return make_repair(client, session, read_change(change, result), why)
+
+
+def make_repair(client: Client, session: str, change: JsonObject, why: str | None) -> Answer:
+    """Preview a repair, and make it if there is a reason. Raises Refused."""
+    preview = client.preview_repairs(session, [change])
     if why is None:
         return Answer(preview, _tell(preview["done"], preview["told"], preview["refused"]))
     if preview["refused"]:
         raise Refused(" ".join(preview["refused"]))
-    made = client.repair(session, wanted, epoch=preview["epoch"], why=why)
+    made = client.repair(session, [change], epoch=preview["epoch"], why=why)
     return Answer(made, _tell(made["done"], made["reply"], []) + f"\nepoch {made['epoch']}")
 
 

@@ -7,7 +7,8 @@ import typer
 from orchestrator.client import Client
 from orchestrator.types import JsonObject
 from parley.commands.gateway import gateway_command
-from parley.output import Rows
+from parley.commands.gateway.repair import Why, make_repair
+from parley.output import Answer, Rows
 
 app = typer.Typer()
 turns = typer.Typer(help="List turns; retry, drop or cancel one.", no_args_is_help=True)
@@ -33,15 +34,15 @@ def list_turns(
 
 
 @gateway_command(turns)
-def retry(client: Client, turn: Turn) -> JsonObject:
-    """Queue a quarantined turn again."""
-    return client.retry_turn(turn)
+def retry(client: Client, turn: Turn, why: Why = None) -> Answer:
+    """Queue a quarantined turn again: the repair `retry` of its session."""
+    return make_repair(client, client.turn(turn)["session_id"], {"kind": "retry", "turn": turn}, why)
 
 
 @gateway_command(turns)
-def drop(client: Client, turn: Turn) -> JsonObject:
-    """Give a quarantined turn up, so that its session goes on."""
-    return client.drop_turn(turn)
+def drop(client: Client, turn: Turn, why: Why = None) -> Answer:
+    """Give a quarantined or queued turn up: the repair `give-up` of its session."""
+    return make_repair(client, client.turn(turn)["session_id"], {"kind": "give_up", "turn": turn}, why)
 
 
 @gateway_command(turns)

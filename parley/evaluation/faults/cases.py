@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
+from parley.evaluation.faults.judge import Sounds
 from parley.evaluation.faults.ports import Fault
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.search import Case, Found, Search, Share, look_everywhere, try_case
@@ -77,11 +78,11 @@ def _goes_wrong(conversation: ConversationEntry) -> bool:
     return any(turn.faults for turn in conversation.turns)
 
 
-async def take_kept(workers: Workers, kept: Mapping[str, ConversationEntry]) -> list[str]:
+async def take_kept(sounds: Sounds, kept: Mapping[str, ConversationEntry]) -> list[str]:
     """Take the cases that a domain keeps; gives a sentence for each that is not borne."""
     said: list[str] = []
     for name, conversation in kept.items():
-        findings, _ = await try_case(workers, read_case(name, conversation))
+        findings, _ = await try_case(sounds, read_case(name, conversation))
         said += [f"{name}: {one.breach}: {one.why}" for one in findings]
     return said
 
@@ -100,7 +101,7 @@ def try_faults(
         raise InvalidInput("There are no conversations in which anything could go wrong.", field="target")
     workers = Workers(domain)
     share = look_everywhere(Search(workers, conversations, seed, budget), processes)
-    broken = asyncio.run(take_kept(Workers(domain, workers.system1), kept)) if kept else []
+    broken = asyncio.run(take_kept(Sounds(Workers(domain, workers.system1)), kept)) if kept else []
     report = describe(workers.loaded.domain.name, share, broken, seed=seed)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{report['run']}.html"

@@ -15,9 +15,9 @@ import orjson
 
 from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.turns.turn import TurnInput
-from orchestrator.types import Json, is_list, is_object
+from orchestrator.types import Json, JsonObject, is_list, is_object
 from parley.evaluation.faults.ports import Call, Fault
-from parley.evaluation.faults.running import BY_ITS_KEY, Course, Heard, Store, Talk, Workers
+from parley.evaluation.faults.running import Course, Heard, Store, Talk, Workers
 
 _WORD = re.compile(r"\w+")
 _CHANGING = "…"
@@ -95,11 +95,16 @@ class Sound:
 
     def is_as_planned(self, course: Course) -> bool:
         """Say whether a user who reads goes on: not past another offer than was to come, nor a stopped turn."""
-        last, at = course.heard[-1], course.script[-1].at if course.script else 0
-        if at > 0 and course.script[-1].status != "done":
-            return False
-        offers = any(action["name"] in {"confirm", "approve"} for action in last.actions)
-        return not offers or (at > 0 and self.mask(last.reply) == self.replies[at - 1])
+        offers = _offers_of(course.heard[-1])
+        if not course.script:
+            return not offers
+        last = course.script[-1]
+        is_as_told = self.mask(last.reply) == self.replies[last.at - 1]
+        return last.status == "done" and (not offers or (is_as_told and offers == _offers_of(last)))
+
+    def has_offered(self, heard: Heard) -> bool:
+        """Say whether an answer makes an offer that was to be made, in the words in which it was to come."""
+        return any(self.mask(heard.reply).endswith(reply) for reply in self.replies)
 
     def turns_down(self, reply: str) -> bool:
         """Say whether an answer makes an offer that the user goes past without a yes."""
@@ -131,6 +136,10 @@ class Sound:
         return value if all(word in self._stable for word in words) else _CHANGING
 
 
+def _offers_of(heard: Heard) -> list[JsonObject]:
+    return [action for action in heard.actions if action["name"] in {"confirm", "approve"}]
+
+
 def _words_of(course: Course) -> Iterable[str]:
     for one in course.heard:
         yield from _WORD.findall(one.reply)
@@ -150,15 +159,23 @@ def _words_in(value: Json) -> Iterable[str]:
         yield from _WORD.findall(str(value))
 
 
-async def take_soundly(
-    workers: Workers, conversation: ConversationEntry, *, with_model: bool = False
-) -> Sound:
-    """Take a conversation in which nothing goes wrong; what is alike in two of them may be so by chance."""
-    taken = [
-        await workers.take(conversation, with_model=with_model, is_later=is_later)
-        for is_later in (False, True, True, False)
-    ]
-    return Sound(*(talk.course for talk in taken))
+class Sounds:
+    """What comes of conversations in which nothing goes wrong; each is looked at once."""
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+        self._known: dict[str, Sound] = {}
+
+    async def of(self, conversation: ConversationEntry, *, with_model: bool = False) -> Sound:
+        """Take a conversation several times: what is alike in two of them may be so by chance."""
+        key = f"{with_model} {conversation.model_dump_json()}"
+        if key not in self._known:
+            taken = [
+                await self.workers.take(conversation, with_model=with_model, is_later=is_later)
+                for is_later in (False, True, True, False)
+            ]
+            self._known[key] = Sound(*(talk.course for talk in taken))
+        return self._known[key]
 
 
 async def judge(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
@@ -167,23 +184,21 @@ async def judge(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Findi
     found = [*_judge_store(course, sound), *_judge_words(course, sound, faults)]
     found += [*_judge_answers(course, faults)]
     if not found:
-        found += await _bring_to_its_end(talk, sound)
+        found += await _bring_to_its_end(talk, sound, faults)
     return sorted(found, key=lambda one: list(Breach).index(one.breach))
 
 
 def _judge_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]:
-    stopped = {fault.turn for fault in faults if fault.kind is FaultKind.INTERRUPTED}
+    turns = {fault.turn for fault in faults if fault.kind in {FaultKind.INTERRUPTED, FaultKind.INTERJECTED}}
+    stopped = {one.said for one in course.script if one.at in turns}
     for one in course.heard:
-        if one.status != "done" and not (one.at in stopped and one.status == "cancelled"):
+        if one.status != "done" and not (one.said in stopped and one.status == "cancelled"):
             yield Finding(Breach.UNANSWERED, f"the turn “{one.said}” is {one.status}", one.at)
 
 
 def _judge_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
     """Hold what was told against what was done, turn by turn."""
-    invisible = all(
-        fault.kind is FaultKind.OTHER_WORKER or (fault.kind is FaultKind.DOUBLED and fault.at == BY_ITS_KEY)
-        for fault in faults
-    )
+    invisible = all(fault.is_invisible for fault in faults)
     as_told = True
     for heard, reply, store in zip(course.script, sound.replies, sound.stores, strict=False):
         was_told, is_same = as_told, sound.mask(heard.reply) == reply
@@ -213,26 +228,29 @@ def _judge_store(course: Course, sound: Sound) -> Iterable[Finding]:
     done = {sound.name(call) for call in course.done if call.lasting and call.is_whole}
     unasked = sorted({sound.name(call) for call in course.done if call.has_effect} - sound.lasting)
     yield from (Finding(Breach.UNASKED, deed) for deed in unasked)
+    is_else = any(call.lasting and sound.name(call) not in sound.lasting for call in course.done)
     for document, count in store.items():
         if 0 < sound.most[document] < count:
             yield Finding(Breach.TWICE, f"{count} times {document}")
             return
     final = sound.stores[-1]
-    if not unasked and done == sound.lasting and store != final:
+    if not is_else and done == sound.lasting and store != final:
         more = sorted((store - final).elements()) or sorted((final - store).elements())
         breach = Breach.TWICE if sum(store.values()) > sum(final.values()) else Breach.ASTRAY
         yield Finding(breach, f"there is {more[0]}")
 
 
-async def _bring_to_its_end(talk: Talk, sound: Sound) -> list[Finding]:
+async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
     """Answer what is asked, then say again what was not done: it must come to what was asked for, once."""
     course = talk.course
     if not sound.missing(course):
         return []
-    await _answer_what_is_asked(talk, sound)
+    is_misheard = any(fault.kind is FaultKind.NONSENSE for fault in faults)
+    await _answer_what_is_asked(talk, sound, is_misheard=is_misheard)
     missing = sound.missing(course)
     first = _first_to_say(course, sound, missing)
-    if first is None and missing:
+    half = any(call.wrote and not call.is_whole and sound.name(call) in missing for call in course.done)
+    if missing and (first is None or half):
         return []  # a part of a task was done: to say it again would ask for that part twice
     if first is not None:
         await talk.say_again(first)
@@ -243,10 +261,11 @@ async def _bring_to_its_end(talk: Talk, sound: Sound) -> list[Finding]:
     return [*_judge_store(course, sound)]
 
 
-async def _answer_what_is_asked(talk: Talk, sound: Sound) -> None:
+async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:
     """Answer an offer by looking at what is there: a yes only where something is missing, and to no other offer."""
     for _ in range(3):
-        is_other = sound.turns_down(talk.course.heard[-1].reply)
+        last = talk.course.heard[-1]
+        is_other = sound.turns_down(last.reply) or (is_misheard and not sound.has_offered(last))
         wanted = "confirm" if sound.missing(talk.course) and not is_other else "deny"
         action = next((one for one in talk.course.heard[-1].actions if one["name"] == wanted), None)
         if action is None:

@@ -21,17 +21,19 @@ from orchestrator.models.breaker import BreakerBoard, BreakerPolicy
 from orchestrator.models.config import ModelChoice, read_model_config
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.templates import load_prompts
-from orchestrator.nlu.model_calls import THINK
+from orchestrator.nlu.model_calls import CONTEMPLATE, SLOT_FILL, THINK
 from orchestrator.ports.language_model import ChatDelta, ChatReply, ChatRequest, FinishReason
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit
-from orchestrator.turns.step import Step
+from orchestrator.turns.step import Step, UnknownOutcome
 from orchestrator.types import Json, JsonObject, TurnId
 
 T = TypeVar("T")
-YES, NO_JSON, EVERY = "a yes", "no JSON", "every "
+YES, HALF_A_YES, NO_JSON, EVERY = "a yes", "half a yes", "no JSON", "every "
+BY_ITS_KEY, HELP = "by its key", "help"
+_ASKED_FOR = frozenset({THINK, CONTEMPLATE, SLOT_FILL})
 
 
 class WorkerDied(BaseException):
@@ -45,6 +47,19 @@ class Fault:
     kind: FaultKind
     turn: int
     at: str
+
+    @property
+    def is_invisible(self) -> bool:
+        """Say whether the script is answered as without it."""
+        match self.kind:
+            case FaultKind.OTHER_WORKER:
+                return True
+            case FaultKind.DOUBLED:
+                return self.at == BY_ITS_KEY
+            case FaultKind.INTERJECTED:
+                return self.at.endswith(f": {HELP}")
+            case _:
+                return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +81,7 @@ class Call:
         return self.has_effect or self.wrote
 
 
-async def _nobody() -> None:
+async def _nobody(_fault: Fault) -> None:
     return None
 
 
@@ -81,7 +96,7 @@ class Outside:
     turn: int = 0
     places: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     done: list[Call] = field(default_factory=list[Call])
-    break_in: Callable[[], Awaitable[None]] = _nobody
+    break_in: Callable[[Fault], Awaitable[None]] = _nobody
     written: int = 0
     _fired: set[Fault] = field(default_factory=set[Fault])
 
@@ -115,10 +130,15 @@ class Outside:
     async def _pass(self, moment: str) -> None:
         if self.happens(FaultKind.WORKER_DEATH, moment):
             raise WorkerDied
-        if self.happens(FaultKind.INTERRUPTED, moment):
-            await self.break_in()
-            for _ in range(3):  # until the turn has heard that it is stopped, and we with it
-                await asyncio.sleep(0)
+        for fault in self.faults:
+            if (
+                fault.kind in {FaultKind.INTERRUPTED, FaultKind.INTERJECTED}
+                and fault.at.partition(": ")[0] == moment
+                and self.happens(fault.kind, fault.at)
+            ):
+                await self.break_in(fault)
+                for _ in range(3):  # until the turn has heard that it is stopped, and we with it
+                    await asyncio.sleep(0)
 
     async def call(
         self, tool: str, arguments: JsonObject, do: Callable[[], Awaitable[T]], *, has_effect: bool
@@ -258,7 +278,7 @@ class MortalLane(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         write = super().record
         return await self._write("journal", lambda: write(lease, turn_id, step, entry, heard))
 
@@ -270,6 +290,24 @@ class MortalLane(MemoryLane):
         if self.is_dead:
             raise WorkerDied
         return await self.ports.outside.reach(place, write, Unavailable)
+
+
+def _babble(said: str) -> str:
+    """Write the answer of a model that makes this of a message: understanding, another flow, or values."""
+    if said == NO_JSON:
+        return "Certainly! {{"
+    is_yes = said in {YES, HALF_A_YES}
+    dact, _, values = said.partition(" ")
+    meant = {
+        "kind": "confirmation" if is_yes else "task",
+        "flows": [] if is_yes else [{"dact": dact, "score": 0.95}],
+        "slots": orjson.loads(values) if values and not is_yes else {},
+        "intent": None,
+        "target": None,
+        "digression": None,
+    }
+    text = orjson.dumps(meant).decode()
+    return text[: len(text) // 2] if said == HALF_A_YES else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,18 +323,9 @@ class _Babbler:
             (one.at for one in outside.faults if (one.kind, one.turn) == (FaultKind.NONSENSE, outside.turn)),
             None,
         )
-        if said is None or request.metadata.prompt_id != THINK:
+        if said is None or request.metadata.prompt_id not in _ASKED_FOR:
             raise ModelUnavailable("The model is away.")
-        meant = {
-            "kind": "confirmation" if said == YES else "task",
-            "intent": None,
-            "flows": [] if said == YES else [{"dact": said, "score": 0.95}],
-            "slots": {},
-            "target": None,
-            "digression": None,
-        }
-        text = "Certainly! {{" if said == NO_JSON else orjson.dumps(meant).decode()
-        return ChatReply(text, FinishReason.STOP, request.model)
+        return ChatReply(_babble(said), FinishReason.STOP, request.model)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         raise ModelUnavailable("The model is away.")

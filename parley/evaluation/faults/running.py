@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import orjson
@@ -25,6 +25,7 @@ from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, tur
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, new_id
 from parley.evaluation.conversations import beginning_of, insert, payload_of, values_of
 from parley.evaluation.faults.ports import (
+    BY_ITS_KEY,
     Call,
     Fault,
     FaultyTransport,
@@ -36,7 +37,6 @@ from parley.evaluation.faults.ports import (
 )
 
 NEVER_MIND = "never mind"
-BY_ITS_KEY = "by its key"
 _MOST_ATTEMPTS = 12
 _MOST_OPEN = 3
 _PACES_S = (20.0, 33.0)
@@ -50,13 +50,17 @@ Store = dict[str, dict[str, JsonObject]]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A turn as its user knows it, and the store after it. `at`: its place in the script, from 1; 0: not in it."""
+    """A turn as its user knows it, and the store after it. `at`: its place in the script, from 1; 0: not in it.
+
+    `tasks`: what fills the flows on the stack, top last, and nothing of those that were completed.
+    """
 
     at: int
     said: str
     reply: str
     status: str
     actions: Sequence[JsonObject]
+    tasks: Mapping[str, JsonObject]
     is_open: bool
     store: Store
 
@@ -167,7 +171,7 @@ class Talk:
         self._pace_s = pace_s
         self._remembered: dict[str, str] = {}
         self._offered: dict[int, Sequence[JsonObject]] = {}
-        self._broke_in: TurnId | None = None
+        self._broke_in: list[tuple[TurnId, TurnInput]] = []
         self._at_work = 0
         self._has_moved = False
         self._start_runner()
@@ -190,22 +194,27 @@ class Talk:
         for at, entry in enumerate(self._conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break
+            await self._come_to(at)
+            if self.course.heard and not goes_on(self.course):
+                break
             await self._take(at, entry)
         self._outside.turn = 0
         self.course.done, self.course.places = self._outside.done, self._outside.places
 
-    async def _take(self, at: int, entry: TurnEntry) -> None:
-        faults = [fault for fault in self._outside.faults if fault.turn == at]
-        now = beginning_of(self._conversation).timestamp() + at * self._pace_s
-        for worker in self._workers:
-            worker.now = now
+    async def _come_to(self, at: int) -> None:
+        """Let happen what comes before a turn."""
         self._outside.turn = at
-        for fault in faults:
-            if fault.kind is FaultKind.OTHER_WORKER:
+        for worker in self._workers:
+            worker.now = beginning_of(self._conversation).timestamp() + at * self._pace_s
+        for fault in self._outside.faults:
+            if (fault.kind, fault.turn) == (FaultKind.OTHER_WORKER, at):
                 self._at_work = 1 - self._at_work
                 self._start_runner()
-            if fault.kind is FaultKind.ASIDE:
+            if (fault.kind, fault.turn) == (FaultKind.ASIDE, at):
                 await self.submit(TurnInput(text=fault.at))
+
+    async def _take(self, at: int, entry: TurnEntry) -> None:
+        faults = [fault for fault in self._outside.faults if fault.turn == at]
         given = self._write(at, entry)
         doubled = next((fault.at for fault in faults if fault.kind is FaultKind.DOUBLED), None)
         await self.submit(given, at=at, key=f"key {at}" if doubled == BY_ITS_KEY else None)
@@ -245,9 +254,9 @@ class Talk:
         if at:
             self._offered[at] = turn["actions"]
         self._note(turn, at, given)
-        if self._broke_in is not None:
-            broke_in, self._broke_in = self._broke_in, None
-            self._note(await self._see_through(broke_in), 0, TurnInput(text=NEVER_MIND))
+        while self._broke_in:
+            turn_id, said = self._broke_in.pop(0)
+            self._note(await self._see_through(turn_id), 0, said)
         return turn
 
     def _submission(self, given: TurnInput, key: str | None = None) -> Submission:
@@ -274,12 +283,13 @@ class Talk:
                 self._start_runner()
         return turn_object(await self._inbox.turn(DEFAULT_TENANT, turn_id))
 
-    async def _break_in(self) -> None:
-        """Break in on the turn that is at work, as `if_busy: interrupt` does."""
-        receipt = await self._inbox.submit(
-            replace(self._submission(TurnInput(text=NEVER_MIND)), if_busy=IfBusy.INTERRUPT)
-        )
-        self._broke_in = receipt.turn_id
+    async def _break_in(self, fault: Fault) -> None:
+        """Say something while a turn is at work, which stops it or is understood."""
+        stops = fault.kind is FaultKind.INTERRUPTED
+        said = TurnInput(text=NEVER_MIND if stops else fault.at.partition(": ")[2])
+        if_busy = IfBusy.INTERRUPT if stops else IfBusy.UNDERSTAND
+        receipt = await self._inbox.submit(replace(self._submission(said), if_busy=if_busy))
+        self._broke_in.append((receipt.turn_id, said))
         await self._runner.renew()
 
     def _note(self, turn: JsonObject, at: int, given: TurnInput) -> None:
@@ -292,6 +302,8 @@ class Talk:
                 to_plain(turn["reply"] or ""),
                 turn["status"],
                 turn["actions"],
+                {dact: {} for dact in turn["completed"]}
+                | {flow["dact"]: flow["slots"] for flow in turn["flows"]},
                 bool(turn["flows"]) or turn["ambiguity"] is not None,
                 orjson.loads(orjson.dumps(documents)),
             )

@@ -16,9 +16,10 @@ from random import Random
 
 from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.domain.model import Domain
-from parley.evaluation.faults.judge import Finding, Sound, judge, take_soundly
-from parley.evaluation.faults.ports import EVERY, NO_JSON, YES, Fault
-from parley.evaluation.faults.running import BY_ITS_KEY, NEVER_MIND, Heard, Workers
+from parley.evaluation.faults.judge import Finding, Sound, Sounds, judge
+from parley.evaluation.faults.nonsense import list_nonsense
+from parley.evaluation.faults.ports import BY_ITS_KEY, EVERY, HELP, Fault
+from parley.evaluation.faults.running import NEVER_MIND, Heard, Workers
 from parley.output import progress
 
 AS_IT_IS = "as it is"
@@ -57,7 +58,7 @@ class Found:
         return (
             self.finding.breach,
             "" if about.startswith("“") else about,
-            *(one.kind for one in self.case.faults),
+            *sorted(one.kind for one in self.case.faults),
         )
 
 
@@ -88,13 +89,10 @@ class Share:
             self.add(found)
 
 
-async def try_case(
-    workers: Workers, case: Case, sound: Sound | None = None
-) -> tuple[list[Finding], list[Heard]]:
+async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Heard]]:
     """Take a case and judge it; also gives what was heard."""
-    if sound is None:
-        sound = await take_soundly(workers, case.conversation, with_model=case.needs_model)
-    talk = await workers.take(
+    sound = await sounds.of(case.conversation, with_model=case.needs_model)
+    talk = await sounds.workers.take(
         case.conversation, case.faults, with_model=case.needs_model, goes_on=sound.is_as_planned
     )
     findings = await judge(talk, sound, case.faults)
@@ -104,7 +102,6 @@ async def try_case(
 def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Random) -> Iterator[Fault]:
     """List each fault that can happen in a conversation. `others`: what may be said besides."""
     script = sound.course.script
-    flows = sorted(flow.spec.dact for flow in domain.flows.values() if flow.spec.confirm)
     for heard in script:
         turn = heard.at
         for place in sound.course.places.get(turn, ()):
@@ -120,10 +117,8 @@ def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Ran
         for earlier in script[: turn - 1]:
             yield from _list_stale(earlier, heard)
         if not heard.said.startswith("["):
-            yield Fault(FaultKind.NONSENSE, turn, NO_JSON)
-            yield Fault(FaultKind.NONSENSE, turn, YES)
-            for dact in chance.sample(flows, min(2, len(flows))):
-                yield Fault(FaultKind.NONSENSE, turn, dact)
+            for nonsense in list_nonsense(heard.tasks, before.tasks if before else {}, domain, chance):
+                yield Fault(FaultKind.NONSENSE, turn, nonsense)
 
 
 def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
@@ -139,8 +134,10 @@ def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
     if place == name:
         yield Fault(FaultKind.TIME_OUT, turn, EVERY + place)
     if name in domain.tools:
-        yield Fault(FaultKind.INTERRUPTED, turn, f"before {place}")
-        yield Fault(FaultKind.INTERRUPTED, turn, f"after {place}")
+        for moment in (f"before {place}", f"after {place}"):
+            yield Fault(FaultKind.INTERRUPTED, turn, moment)
+            for words in (NEVER_MIND, HELP):
+                yield Fault(FaultKind.INTERJECTED, turn, f"{moment}: {words}")
 
 
 def _list_stale(earlier: Heard, heard: Heard) -> Iterator[Fault]:
@@ -189,19 +186,19 @@ def list_cases(
     return cases[:budget]
 
 
-async def shrink(workers: Workers, case: Case, finding: Finding) -> tuple[Case, Finding, list[Heard]]:
-    """Find a shorter case of the same breach: fewer faults, then fewer turns; what does not come again stays."""
-    breach = finding.breach
-    findings, heard = await try_case(workers, case)
-    best = case, next((one for one in findings if one.breach is breach), finding), heard
+async def shrink(
+    sounds: Sounds, case: Case, finding: Finding, heard: list[Heard]
+) -> tuple[Case, Finding, list[Heard]]:
+    """Find a shorter case of the same breach: fewer faults, then fewer turns."""
+    best = case, finding, heard
     tries = 0
     is_shorter = True
     while is_shorter and tries < _SHRINKINGS:
         is_shorter = False
         for shorter in _shorten(best[0]):
             tries += 1
-            findings, heard = await try_case(workers, shorter)
-            same = next((one for one in findings if one.breach is breach), None)
+            findings, heard = await try_case(sounds, shorter)
+            same = next((one for one in findings if one.breach is finding.breach), None)
             if same is not None:
                 best, is_shorter = (shorter, same, heard), True
                 break
@@ -254,41 +251,34 @@ class Search:
             return await self._look(part, counted)
 
     async def _look(self, part: slice, counted: Callable[[int, int], None]) -> Share:
-        workers, share = self.workers, Share()
-        sounds = {name: await take_soundly(workers, one) for name, one in self.conversations.items()}
-        by_model: dict[str, Sound] = {}
+        sounds, share = Sounds(self.workers), Share()
         cases = list_cases(
             self.conversations,
-            sounds,
-            workers.loaded.domain,
+            {name: await sounds.of(one) for name, one in self.conversations.items()},
+            self.workers.loaded.domain,
             seed=self.seed,
             budget=self.budget,
             kinds=self.kinds,
         )[part]
         for case in cases:
-            sound = sounds[case.name]
-            if case.needs_model:
-                if case.name not in by_model:
-                    by_model[case.name] = await take_soundly(workers, case.conversation, with_model=True)
-                sound = by_model[case.name]
-            findings, _ = await try_case(workers, case, sound)
+            findings, heard = await try_case(sounds, case)
             share.taken += 1
             for fault in case.faults:
                 share.by_kind[fault.kind.value] = share.by_kind.get(fault.kind.value, 0) + 1
             if findings:
-                await _keep(workers, share, case, findings[0])
+                await _keep(sounds, share, case, findings[0], heard)
             counted(share.taken, len(cases))
-        await workers.close()
+        await self.workers.close()
         return share
 
 
-async def _keep(workers: Workers, share: Share, case: Case, finding: Finding) -> None:
+async def _keep(sounds: Sounds, share: Share, case: Case, finding: Finding, heard: list[Heard]) -> None:
     """Keep a finding in its shortest case; one like it that is known already is only counted."""
     rough = Found(finding, case, [])
     if rough.likeness in share.found:
         share.found[rough.likeness].times += 1
         return
-    shortest, same, heard = await shrink(workers, case, finding)
+    shortest, same, heard = await shrink(sounds, case, finding, heard)
     share.add(Found(same, shortest, [line for one in heard for line in (f"> {one.said}", one.reply)]))
 
 

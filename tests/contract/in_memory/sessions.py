@@ -11,9 +11,8 @@ from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.testing.branching import branch_session
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
-from orchestrator.turns.event import Event
 from orchestrator.turns.plan import show_plan, show_revision
-from orchestrator.turns.repair import REPAIRED, require_held
+from orchestrator.turns.repair import require_held
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
@@ -107,9 +106,7 @@ class MemorySessions:
         for turn in session.turns:
             if turn.status is TurnStatus.RUNNING:
                 turn.status, turn.attempts = TurnStatus.QUEUED, turn.attempts - 1
-        session.events.append(
-            Event(session_id, REPAIRED, None, signed, len(session.events) + 1, at=self._store.clock())
-        )
+        self._store.sign(session, signed)
         return await self.get(tenant_id, session_id)
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:

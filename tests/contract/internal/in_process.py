@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from internal_flows.catalogue import Catalogue, Predecessors, in_order
 from internal_flows.execution import (
@@ -200,7 +200,10 @@ class InProcessRunner:
         async def one(item: ItemRecord) -> None:
             async with room:
                 result = await run_item(flow, context, item.input)
-            run.items[item.position] = replace(item, **asdict(end_item(item.position, result)))
+            ended = end_item(item.position, result)
+            run.items[item.position] = replace(
+                item, status=ended.status, output=ended.output, reason=ended.reason, error=ended.error
+            )
 
         await asyncio.gather(*(one(item) for item in run.items))
 

@@ -14,6 +14,7 @@ from orchestrator.client import Client
 from orchestrator.errors import Forbidden, Unauthenticated
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.turns.approval import ApprovalRecord
+from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, FlowId, JsonObject, SessionId, ToolId, UserId, new_id
 from parley.main import run
 from tests.contract.factories import commit_for, submission
@@ -149,7 +150,7 @@ async def test_approvals_are_listed_granted_and_denied(terminal: Terminal) -> No
         turns = await terminal.house.ports.stores.inbox.turns(
             DEFAULT_TENANT, session_id=SessionId(approval["session_id"]), limit=5
         )
-        assert [turn.input.kind for turn in turns].count("system") == 1
+        assert [turn.input.kind for turn in turns].count(TurnKind.SYSTEM) == 1
 
 
 async def test_only_operators_grant_what_is_marked_so(terminal: Terminal) -> None:
@@ -216,3 +217,24 @@ async def test_what_is_remembered_is_listed_and_forgotten_by_key_or_as_a_whole(t
     assert await terminal.run("memory", "forget", anna) == 1
     await terminal.ok("memory", "forget", anna, "--everything")
     assert await store.of_user(DEFAULT_TENANT, anna) == []
+
+
+async def test_a_turn_is_given_up_by_a_repair_with_a_reason(terminal: Terminal) -> None:
+    """RT-29: without one it is only shown what would be done."""
+    await terminal.use_key("desk", "--operator")
+    inbox, session = terminal.house.ports.stores.inbox, SessionId(new_id("session"))
+    turn = (
+        await inbox.submit(submission(DEFAULT_TENANT, session, create_session=True, domain="travel"))
+    ).turn_id
+    assert await terminal.ok("turns", "drop", turn) == ["The turn is given up."]
+    assert (await inbox.turn(DEFAULT_TENANT, turn)).status == "queued"
+
+    assert "The turn is given up." in await terminal.ok(
+        "turns", "drop", turn, "--why", "Nobody waits for it."
+    )
+
+    assert (await inbox.turn(DEFAULT_TENANT, turn)).status == "cancelled"
+    (signed,) = [one.payload for one in await terminal.house.logged(session) if one.type == "repaired"]
+    assert (signed["by"], signed["why"]) == ("desk", "Nobody waits for it.")
+    assert await terminal.run("turns", "retry", turn, "--why", "It is wanted.") != 0
+    assert "waits or was set aside" in terminal.complaint

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.packing import unpack
 from orchestrator.adapters.postgres.tables import metadata
+from orchestrator.memory.forgetting import collect_unwanted
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
@@ -20,6 +21,7 @@ from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
 from tests.contract.factories import commit_of
 from tests.integration.internal.test_housekeeping import House, spoken
+from workers.internal.tools import make_tools
 
 SECRET = "passport X4711"
 PER_SESSION = 1000
@@ -177,3 +179,38 @@ async def _talk(house: House, turns: list[float]) -> None:
         await house.lane.commit(lease, commit_of(lease.work, session_id))
         turns.append(time.monotonic() - began)
         await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("erased", [False, True])
+async def test_records_of_runs_go_with_a_session_that_they_tell_of(house: House, erased: bool) -> None:
+    """Also those of a run over many sessions, with all its stages; those of other sessions stay."""
+    gone, other = [await house.session(spoken(1)) for _ in range(2)]
+    ids: dict[str, str] = {}
+    for name, session_id, about in (("own", gone, []), ("over", None, [gone, other]), ("of", other, [])):
+        run = NewRun("repair_state", tenant_id=DEFAULT_TENANT, session_id=session_id)
+        [ids[name]] = (await house.ports.stores.runs.start((run,))).runs.values()
+        for phase in ("before_all", "after_all"):
+            await house.execute(
+                "INSERT INTO internal_records (run_id, phase, tenant_id, session_id, about, body)"
+                " VALUES (%s, %s, %s, %s, %s, to_json(%s::text))",
+                *(
+                    ids[name],
+                    phase,
+                    DEFAULT_TENANT,
+                    session_id,
+                    about if phase == "before_all" else [],
+                    SECRET,
+                ),
+            )
+    await house.execute("UPDATE internal_runs SET status = 'cancelled', finished_at = now()")
+
+    tools = make_tools(house.ports)
+    if erased:
+        assert await tools["forgetting"].take_out(DEFAULT_TENANT, gone, collect_unwanted([]))
+    else:
+        await tools["housekeeping"].delete_session(DEFAULT_TENANT, gone)
+
+    left = await house.execute(
+        "SELECT DISTINCT run_id FROM internal_records WHERE run_id = ANY(%s)", [*ids.values()]
+    )
+    assert left == [(ids["of"],)]

@@ -23,7 +23,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import IfBusy, TurnStatus
+from orchestrator.turns.turn import IfBusy, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.chaos.errands import served
 from tests.integration.chaos.fleet import fleet
@@ -33,7 +33,10 @@ from tests.unit.interruptions.setting import write_mailroom
 
 CALL_S = 0.4
 """How long each of the three calls takes."""
-LAST_MOMENT_S = 1.3
+STAGES = ("accepted", "letters", "label", "parcel")
+"""What has happened already when the clock of a moment starts: however slow the machine is, each stage is met."""
+LAST_MOMENT_S = CALL_S + 0.1
+"""The next stage has begun by then."""
 AT_ONCE = 14
 WITHIN_S = 120
 KEYS = {"label": "tool:parcel_label:1", "parcel": "tool:parcel_send:1"}
@@ -46,12 +49,14 @@ class Outside:
         self.url = ""
         self.call_s = CALL_S
         self.calls: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self.reached: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def serve(self, path: str, body: dict[str, Any]) -> Any:
         if "recipient" in body:
             with self._lock:
                 self.calls[body["session"]][path, body["recipient"]] += 1
+        self.reached.add((body["session"], path))
         time.sleep(self.call_s)
         return {}
 
@@ -62,25 +67,37 @@ async def mailroom(database_url: str, redis_url: str, folder: Path, world: Outsi
     domain = write_mailroom(folder / "mailroom")
     (domain / "services.py").write_bytes(SERVICES.read_bytes())
     with served(world):
-        environment = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
+        environment: dict[str, Any] = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
         with fleet(database_url, redis_url, folder, environment) as crew:
             await asyncio.to_thread(crew.start, application=APPLICATION)
-            settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN=str(domain))
-            async with open_ports(settings) as ports:
+            stores: dict[str, Any] = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+            async with open_ports(Settings(**stores, **environment)) as ports:
                 yield Setting(ports, crew, world, 120.0)  # type: ignore[arg-type]  # it is asked for its calls only
 
 
-async def interrupt(setting: Setting, kind: str, session: str, text: str, after_s: float) -> Outcome:
-    """Say something a while after a turn was submitted; gives what became of both."""
+async def interrupt(
+    setting: Setting, kind: str, session: str, text: str, stage: str, after_s: float
+) -> Outcome:
+    """Say something a while after a turn has come to a stage; gives what became of both."""
     first = await setting.submit(session, ASK)
+    world: Outside = setting.world  # type: ignore[assignment]  # `mailroom` has put it there
+    while stage != STAGES[0] and (session, stage) not in world.reached:
+        await asyncio.sleep(0.01)
     await asyncio.sleep(after_s)
     second = await setting.submit(session, text, IfBusy.UNDERSTAND)
     turns = await setting.ended(session, first), await setting.ended(session, second)
+    return await outcome_of(setting, kind, session, *turns)
+
+
+async def outcome_of(
+    setting: Setting, kind: str, session: str, first: TurnRecord, second: TurnRecord
+) -> Outcome:
+    """Read what became of two turns."""
     journal = PostgresArchive(setting.ports.stores.database)
-    steps = await journal.journal(DEFAULT_TENANT, SessionId(session), turn_id=first)
+    steps = await journal.journal(DEFAULT_TENANT, SessionId(session), turn_id=first.turn_id)
     at = {step["key"]: datetime.fromisoformat(step["at"]) for step in steps}
     begun = {name: at[key] for name, key in KEYS.items() if key in at}
-    return Outcome(kind, *turns, begun, setting.world.calls[session])  # type: ignore[index,arg-type]
+    return Outcome(kind, first, second, begun, setting.world.calls[session])  # type: ignore[index,arg-type]
 
 
 @pytest.mark.timeout(3000)
@@ -90,13 +107,19 @@ async def test_interruptions_of_each_kind_come_to_what_the_table_says(
 ) -> None:
     chance, world = random.Random(9), Outside()
     planned = [
-        (kind, f"{kind}-{number}", chance.choice(SAID[kind]), chance.uniform(0, LAST_MOMENT_S))
+        (
+            kind,
+            f"{kind}-{number}",
+            chance.choice(SAID[kind]),
+            chance.choice(STAGES),
+            chance.uniform(0, LAST_MOMENT_S),
+        )
         for number in range(times)
         for kind in SAID
     ]
     limit = asyncio.Semaphore(AT_ONCE)
 
-    async def one(plan: tuple[str, str, str, float]) -> Outcome:
+    async def one(plan: tuple[str, str, str, str, float]) -> Outcome:
         async with limit:
             return await interrupt(setting, *plan)
 

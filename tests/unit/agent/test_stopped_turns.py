@@ -18,7 +18,7 @@ from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.unit.agent.test_once_only import MAILROOM, trained
@@ -191,7 +191,7 @@ class LastToKnow(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         written = await super().record(lease, turn_id, step, entry, heard)
         if step.status is StepStatus.FINISHED and entry is not None and not self.recorded.is_set():
             self.recorded.set()

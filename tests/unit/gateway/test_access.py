@@ -169,10 +169,12 @@ async def test_a_backend_reaches_all_users_and_does_not_operate() -> None:
         turn = await house.turn(backend, session)
 
         assert (await house.ask(backend, "GET", f"/v1/sessions/{session}")).status_code == 200
-        refused(await house.ask(backend, "POST", f"/v1/turns/{turn}/drop"), 403, "forbidden")
+        repairs = f"/v1/sessions/{session}/repairs"
+        order = {"repairs": [{"kind": "give_up", "turn": turn}], "epoch": 0, "why": "Nobody waits for it."}
+        refused(await house.ask(backend, "POST", repairs, json=order), 403, "forbidden")
         refused(await house.ask(backend, "POST", "/v1/runs", json={"flow": "x"}), 403, "forbidden")
         refused(await house.ask(backend, "GET", "/v1/webhooks"), 403, "forbidden")
-        assert (await house.ask(operator, "POST", f"/v1/turns/{turn}/drop")).status_code == 200
+        assert (await house.ask(operator, "POST", repairs, json=order)).status_code == 200
 
 
 async def test_a_route_that_nobody_thought_of_is_closed_to_users() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import threading
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from parley.terminal.commands import COMMANDS, find_command
-from parley.terminal.conversation import line_of
+from orchestrator.client import SessionEvent
+from parley.terminal.answers import Answers
+from parley.terminal.commands import COMMANDS, Talk, find_command
+from parley.terminal.conversation import Conversation, line_of
 from parley.terminal.drawing import draw
 from parley.terminal.show import show_turn
 from parley.terminal.streamed import StreamedWords
@@ -30,9 +33,9 @@ def make_turn(**parts: Any) -> dict[str, Any]:
     return {**base, "interaction": {"kind": "none"}, "flags": {}, "frames": frames, **parts}
 
 
-def shown(turn: dict[str, Any], *, printed: bool = False) -> str:
+def shown(turn: dict[str, Any]) -> str:
     out = io.StringIO()
-    show_turn(Console(file=out, width=100, highlight=False, markup=False), turn, printed=printed)
+    show_turn(Console(file=out, width=100, highlight=False, markup=False), turn)
     return out.getvalue()
 
 
@@ -190,51 +193,126 @@ def test_what_text_cannot_draw_is_named() -> None:
 # Words that come piece by piece.
 
 
-def stream(*pieces: tuple[int, str]) -> tuple[StreamedWords, list[str]]:
-    written: list[str] = []
-    words = StreamedWords(written.append)
+def stream(*pieces: tuple[int, str], turn_id: str = "turn_1") -> StreamedWords:
+    words = StreamedWords(lambda _text: None, lambda: None)
     words.begin()
     for offset, text in pieces:
-        words.take({"offset": offset, "text": text})
-    return words, written
+        words.take(token(offset, text, turn_id))
+    return words
 
 
-def test_pieces_are_printed_once_and_the_end_completes_them() -> None:
-    words, written = stream((0, "All "), (4, r"is \<b\>"), (0, "All "), (0, r"All is"))
-
-    assert words.end(make_turn(reply=r"All is \<b\> well.")) is True
-    assert "".join(written) == "Parley: All is <b> well.\n"
+def token(offset: int, text: str, turn_id: str = "turn_1") -> SessionEvent:
+    return SessionEvent("session_1", "token", turn_id, {"offset": offset, "text": text}, None)
 
 
-def test_what_was_taken_back_is_followed_by_the_answer() -> None:
-    words, written = stream((0, "Wrong words"), (0, ""))
-
-    assert words.end(make_turn(reply="Right words.")) is False
-    assert "".join(written) == "Parley: Wrong words …\n"
-
-
-def test_another_attempt_with_other_words_begins_anew() -> None:
-    words, written = stream((0, "One way"), (0, "Another"), (7, " way"))
-
-    assert words.end(make_turn(reply="Another way.")) is True
-    assert "".join(written) == "Parley: One way …\nParley: Another way.\n"
-
-
-def test_a_piece_is_missing_or_late_and_the_answer_comes_whole() -> None:
-    words, written = stream((5, "words"))
-    assert words.end(make_turn(reply="Some words.")) is False
-    words.take({"offset": 0, "text": "late"})
-    assert written == []
+@pytest.mark.parametrize(
+    ("pieces", "written"),
+    [
+        ([(0, "All "), (4, r"is \<b\>"), (0, "All "), (0, r"All is")], "Parley: All is <b>"),
+        ([(0, "Wrong words"), (0, "")], ""),
+        ([(0, "One way"), (0, "Another"), (7, " way")], "Parley: Another way"),
+        ([(5, "words")], ""),
+    ],
+    ids=["the same again", "taken back", "another attempt", "a piece is missing"],
+)
+def test_the_words_so_far_are_those_of_the_last_attempt(pieces: list[tuple[int, str]], written: str) -> None:
+    assert stream(*pieces).written == written
 
 
-def test_answers_that_nobody_waits_for_are_printed_after_the_one_that_is_awaited() -> None:
+def test_what_comes_late_is_not_seen_any_more() -> None:
+    words = stream((0, "All is"))
+    words.end("turn_1")
+    words.take(token(6, " well."))
+    assert words.written == ""
+
+
+def test_words_of_another_turn_begin_anew() -> None:
+    words = stream((0, "One"))
+    words.take(token(0, "Two", "turn_2"))
+    words.end("turn_1")
+    assert words.written == "Parley: Two"
+
+
+def test_answers_that_nobody_waits_for_are_printed_after_all_that_are_awaited() -> None:
     """RT-15: a task that waited for something goes on in a turn of its own."""
-    words, written = stream((0, "Hello."))
+    written: list[str] = []
+    words = StreamedWords(written.append, lambda: None)
+    words.begin()
+    words.begin()
     words.answered("turn_0", "Your report is ready.")
     words.answered("turn_1", "Hello.")
-    assert words.end(make_turn()) is True
+    words.end("turn_1")
+    words.finish()
+    assert written == []
     words.finish()
     words.answered("turn_1", "Hello.")
     words.answered("turn_2", "It was approved.")
 
-    assert "".join(written) == ("Parley: Hello.\nParley: Your report is ready.\nParley: It was approved.\n")
+    assert written == ["Parley: Your report is ready.", "Parley: It was approved."]
+
+
+# Answers to what is typed ahead.
+
+
+class Gateway:
+    """Turns that end when they are told to."""
+
+    base_url = "http://here.test"
+
+    def __init__(self) -> None:
+        self.turns: dict[str, dict[str, Any]] = {}
+        self.ended = threading.Condition()
+
+    def turn(self, turn_id: str, wait_s: float | None = None) -> dict[str, Any]:
+        with self.ended:
+            if wait_s is not None:
+                self.ended.wait_for(lambda: self.turns[turn_id]["status"] == "done", wait_s)
+            return dict(self.turns[turn_id])
+
+    def accept(self, turn_id: str, seq: int) -> dict[str, Any]:
+        self.turns[turn_id] = make_turn(turn_id=turn_id, seq=seq, status="queued", epoch=None)
+        return self.turns[turn_id]
+
+    def end(self, **epochs: int) -> None:
+        with self.ended:
+            for turn_id, epoch in epochs.items():
+                self.turns[turn_id] |= {"status": "done", "epoch": epoch, "reply": f"Of {turn_id}."}
+            self.ended.notify_all()
+
+
+def test_answers_are_shown_in_the_order_in_which_they_are_given() -> None:
+    """The one to the question, which was given beside the turn at work, before that turn's; each once."""
+    gateway, out = Gateway(), io.StringIO()
+    conversation = Conversation(gateway, "session_1")  # type: ignore[arg-type]
+    talk = Talk(conversation, Console(file=out, width=100), lambda _label: "")
+    words = StreamedWords(lambda _text: None, lambda: None)
+    answers = Answers(talk, words)
+    for seq, turn_id in enumerate(["work", "question", "thanks"], start=1):
+        words.begin()
+        answers.expect(conversation, gateway.accept(turn_id, seq))
+    with answers.shown:  # nobody can print before all three have ended
+        gateway.end(thanks=3, work=2, question=1)
+    answers.wait()
+
+    assert out.getvalue().splitlines() == ["Parley: Of question.", "Parley: Of work.", "Parley: Of thanks."]
+
+
+@pytest.mark.parametrize(("of_session", "ahead"), [("enqueue", "understand"), ("reject", None)])
+def test_what_is_typed_ahead_is_understood_unless_the_session_has_a_rule(
+    of_session: str, ahead: str | None
+) -> None:
+    sent: list[Any] = []
+
+    class Rules:
+        def create_session(self, *_: Any, **__: Any) -> dict[str, Any]:
+            return {"session_id": "session_1", "if_busy": of_session}
+
+        def submit(self, *_: Any, **named: Any) -> dict[str, Any]:
+            sent.append(named["if_busy"])
+            return {}
+
+    conversation = Conversation.begin(Rules(), domain=None, session_id=None)  # type: ignore[arg-type]
+    conversation.say("no, to Ann")
+    conversation.act("confirm", {})
+
+    assert sent == [ahead, ahead]

@@ -112,9 +112,6 @@ export class Api {
   cancelTurn(turnId) {
     return this.post(`/v1/turns/${seg(turnId)}/cancel`);
   }
-  retryTurn(turnId) {
-    return this.post(`/v1/turns/${seg(turnId)}/retry`);
-  }
   ratings(id) {
     return this.get(`/v1/sessions/${seg(id)}/feedback?limit=1000`);
   }
@@ -141,9 +138,6 @@ export class Api {
   }
   repair(id, order) {
     return this.post(`/v1/sessions/${seg(id)}/repairs?wait=30`, order);
-  }
-  operateTurn(turnId, what) {
-    return this.post(`/v1/turns/${seg(turnId)}/${what}`);
   }
   plan(id) {
     return this.get(`/v1/sessions/${seg(id)}/plan`);

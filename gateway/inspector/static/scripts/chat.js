@@ -157,16 +157,7 @@ export class Chat {
       turn.duration_ms === null ? null : h("span", {}, showDuration(turn.duration_ms)),
       turn.epoch === undefined || turn.epoch === null ? null : button(`Epoch ${turn.epoch}`, () => this.page.showEpoch(turn.epoch), { class: "quiet", "aria-label": `Show the state after ${name}`, "data-key": `${entry.key}:epoch` }),
       thumb("up", "Good answer"),
-      thumb("down", "Bad answer"),
-      ["failed", "quarantined"].includes(turn.status) ? button("Retry", () => this.retry(entry), { class: "quiet" }) : null);
-  }
-
-  async retry(entry) {
-    const turn = await this.page.attempt(() => this.session.api.retryTurn(entry.turnId));
-    if (turn === undefined) return;
-    entry.turn = turn;
-    this.session.await(entry);
-    this.render();
+      thumb("down", "Bad answer"));
   }
 
   async rate(entry, rating) {

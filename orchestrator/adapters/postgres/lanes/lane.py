@@ -7,8 +7,6 @@ that came in between) is decided under the lane's lock by `claim_repair`.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import orjson
-
 from orchestrator.adapters.packing import pack_json, unpack_json
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
 from orchestrator.adapters.postgres.lanes import claim_repair
@@ -17,13 +15,18 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import KnownStates, write_whole
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
-from orchestrator.adapters.postgres.turns.effects import adopt_effect, change_effect, find_effect
+from orchestrator.adapters.postgres.turns.effects import (
+    adopt_effect,
+    change_effect,
+    find_effect,
+    record_effect,
+)
 from orchestrator.adapters.postgres.turns.interjections import answer_beside, said_meanwhile
 from orchestrator.errors import LaneLost
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
-from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
@@ -214,7 +217,7 @@ class PostgresLane:
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool:
+    ) -> bool | UnknownOutcome:
         arguments = {
             "session_id": lease.session_id,
             "tenant_id": lease.tenant_id,
@@ -228,24 +231,13 @@ class PostgresLane:
             "result": pack_json(step.result),
             "duration_ms": step.duration_ms,
         }
-        name = "record_step"
-        if entry is not None:
-            name = "record_effect"
-            arguments |= {
-                "fingerprint": entry.fingerprint,
-                "flow_id": entry.flow_id,
-                "tool_id": entry.tool_id,
-                "idempotency_key": entry.idempotency_key,
-                "arguments": orjson.dumps(entry.arguments).decode(),
-                "slots": orjson.dumps(entry.slots).decode(),
-                "effect_status": entry.status.value,
-                "effect_result": orjson.dumps(entry.result).decode(),
-                "heard": heard,
-            }
-        row = await self._database.fetch_one(statement(name), arguments)
-        if row is None:
+        if entry is None:
+            written = await self._database.fetch_one(statement("record_step"), arguments) is not None or None
+        else:
+            written = await record_effect(self._database, entry, {**arguments, "heard": heard})
+        if written is None:
             raise self._lost(lease)
-        return row[0] is not False
+        return written
 
     async def said_meanwhile(self, lease: Lease) -> Said:
         return await said_meanwhile(self._database, lease)

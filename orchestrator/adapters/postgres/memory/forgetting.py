@@ -54,6 +54,7 @@ _LEASED = text("SELECT FROM lanes WHERE session_id = :session AND lease_until >=
 _AT_WORK = text("SELECT FROM internal_runs WHERE session_id = :session AND finished_at IS NULL LIMIT 1")
 _OWN_DOCUMENTS = as_text("own_documents")
 _DROP_DOCUMENT = text("DELETE FROM documents WHERE tenant_id = :tenant AND document_id = :document")
+_DROP_RECORDS = as_text("drop_records")
 _DROP_MARKS = as_text("drop_marks")
 _ROW: ColumnElement[str] = literal_column("ctid::text", Text)
 _HERE = text("ctid = CAST(:row_id AS tid)")
@@ -94,6 +95,8 @@ class PostgresForgetting:
             await fold(connection, session_id)  # what workers remember of it is then another state
             if unwanted.everything_until is not None:
                 unwanted = await _forget_conversation(connection, session_id, unwanted)
+            # What was left of a record would fit no question any more.
+            await connection.execute(_DROP_RECORDS, {"session_id": session_id})
             for table in metadata.tables.values():
                 if "session_id" in table.c and table not in _FACTS:
                     await _rewrite(connection, table, table.c.session_id == session_id, unwanted)

@@ -102,4 +102,7 @@ def _arguments(
         "reason": end.reason,
         "error": end.error,
         "redo": end.redo.value,
+        "records": dump_json(
+            [{"phase": phase, "body": body} for phase, body in end.records if body is not None]
+        ),
     }

@@ -67,9 +67,9 @@ class PostgresRunWork:
         )
 
     async def begin_items(
-        self, claim: RunClaim, inputs: tuple[Json, ...], options: JsonObject, data: Json
+        self, claim: RunClaim, inputs: tuple[Json, ...], options: JsonObject, data: Json, record: Json = None
     ) -> bool:
-        """`before_all` has ended: store the items. False: the claim is no longer current."""
+        """`before_all` has ended: store the items, and its record. False: the claim is no longer current."""
         self.give_up(claim.token)
         arguments = {
             "run_id": claim.facts.run_id,
@@ -77,6 +77,7 @@ class PostgresRunWork:
             "inputs": dump_json(inputs),
             "options": dump_json(options),
             "data": dump_json(data),
+            "record": None if record is None else dump_json(record),
             "grace_s": GRACE_S,
         }
         return await self._database.fetch_one(statement("begin_items"), arguments) is not None
@@ -116,7 +117,13 @@ class PostgresRunWork:
         async with self._database.hot_transaction() as transaction:
             if last:  # runs are locked before their claims
                 await transaction.fetch_all(statement("lock_items_run"), {"run_id": run_id, "waited_s": 0.0})
-            arguments = {"run_id": run_id, "token": claim.token, "ends": dump_json(ends), "last": last}
+            arguments = {
+                "run_id": run_id,
+                "session_id": claim.facts.session_id,
+                "token": claim.token,
+                "ends": dump_json(ends),
+                "last": last,
+            }
             if await transaction.fetch_one(statement("record_items"), arguments) is None:
                 return Recorded.LOST
             if not last:

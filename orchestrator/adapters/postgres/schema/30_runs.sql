@@ -93,6 +93,21 @@ COMMENT ON TABLE internal_items IS 'The inputs of a run, each with its outcome.'
 CREATE INDEX internal_items_unfinished_idx ON internal_items (run_id, position)
     WHERE status IN ('queued', 'running');
 
+CREATE TABLE internal_records (
+    run_id     text REFERENCES internal_runs ON DELETE CASCADE,
+    phase      text,
+    position   bigint DEFAULT -1, -- of an item
+    tenant_id  text NOT NULL,
+    session_id text,
+    about      text[] NOT NULL DEFAULT '{}', -- the sessions that a run without one was told of
+    body       json NOT NULL,
+    PRIMARY KEY (run_id, phase, position)
+);
+COMMENT ON TABLE internal_records IS
+    'What stages of runs were given, called and came to: the journal of a run, for replays (RT-8).';
+CREATE INDEX internal_records_session_id_idx ON internal_records (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX internal_records_about_idx ON internal_records USING gin (about) WHERE about <> '{}';
+
 CREATE SEQUENCE internal_claim_tokens;
 CREATE TABLE internal_claims (
     token       bigint PRIMARY KEY DEFAULT nextval('internal_claim_tokens'),

@@ -1,13 +1,13 @@
 -- End a run: under its claim, by an operator who has none, or because a predecessor failed.
 --
 -- Arguments: run_id, tenant_id (null: any), token (null: whoever holds it is fenced), status, closing, reason, error,
---            redo
+--            redo, records (array of objects: phase, body)
 -- Effect:    one row with what successors and reruns need, none when the claim is no longer current or the run
 --            has ended. The flight key is free for another run. What a worker held of it is taken away. The graph that
 --            was asked for meanwhile is given once: only a rerun that is scheduled takes it over.
 -- A worker that freezes within the transaction loses it, and with it the lock, after a short while.
 WITH before AS (
-    SELECT run_id, flight_key, again FROM internal_runs
+    SELECT run_id, tenant_id, session_id, flight_key, again FROM internal_runs
     WHERE run_id = %(run_id)s
       AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
       AND CASE WHEN %(token)s::bigint IS NULL THEN status IN ('waiting', 'ready', 'running')
@@ -15,6 +15,11 @@ WITH before AS (
     FOR NO KEY UPDATE
 ), freed AS (
     DELETE FROM internal_claims USING before WHERE internal_claims.run_id = before.run_id
+), noted AS (
+    INSERT INTO internal_records (run_id, phase, tenant_id, session_id, about, body)
+    SELECT run_id, phase, tenant_id, session_id, ARRAY(SELECT json_array_elements_text(body -> 'about')), body
+    FROM before CROSS JOIN json_to_recordset(%(records)s::json) AS record (phase text, body json)
+    ON CONFLICT (run_id, phase, position) DO UPDATE SET about = excluded.about, body = excluded.body
 )
 UPDATE internal_runs AS run
 SET status = %(status)s,

@@ -3,11 +3,18 @@
 -- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result, duration_ms, as in
 --            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
 --            effect_status, effect_result
---            heard: of the last turn whose words this one knows; null: it needs to know none
--- Effect:    one row when the lease is still this one, false where more was said meanwhile: then nothing was written,
---            nor where there is no row.
+--            heard: of the last turn whose words this one knows; null: it needs to know none, for nothing begins
+--            alone: no other branch begins the same call now (`lock_effect`)
+-- Effect:    one row when the lease is still this one, false where more was said meanwhile, null where something begins
+--            that a branch of the session's family may begin, too: then nothing was written, nor where there is no row.
 WITH held AS (
-    SELECT session_id, coalesce(said_seq <= %(heard)s::bigint, true) AS is_heard FROM lanes
+    SELECT session_id, CASE
+        WHEN said_seq > %(heard)s::bigint THEN false
+        WHEN %(alone)s OR %(heard)s::bigint IS NULL
+             OR NOT EXISTS (SELECT FROM sessions WHERE session_id = %(session_id)s AND root IS NOT NULL)
+                AND NOT EXISTS (SELECT FROM sessions WHERE root = %(session_id)s) THEN true
+        END AS is_heard
+    FROM lanes
     WHERE session_id = %(session_id)s AND lease_token = %(token)s AND epoch = %(epoch)s
     FOR SHARE
 ), lane AS (

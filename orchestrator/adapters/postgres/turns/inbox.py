@@ -26,6 +26,7 @@ from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, require
 from orchestrator.adapters.postgres.turns.inbox_bound import InboxBound
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.telemetry.traces import note_accepted
+from orchestrator.turns.repair import REPAIRED, require_looked_at
 from orchestrator.turns.turn import (
     IfBusy,
     Receipt,
@@ -41,7 +42,7 @@ from orchestrator.turns.turn import (
     require_room,
     sequence_in_use,
 )
-from orchestrator.types import SessionId, TenantId, TurnId
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 # Without signals, which hold kept prompts and may be many times as long as all the rest.
 _TURNS = select(*(column for column in turns.c if column is not turns.c.signals))
@@ -182,17 +183,21 @@ class PostgresInbox:
                 await _ask_to_stop(connection, turn_id, forget=False)
         return await self.turn(tenant_id, turn_id)
 
-    async def retry(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+    async def retry(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
+            require_looked_at(moved=lane.epoch != signed["epoch"])
             require_retriable(_turn_record(turn))
+            await append_event(connection, lane.session_id, None, REPAIRED, signed)
             await _queue_again(connection, lane, turn)
         return await self.turn(tenant_id, turn_id)
 
-    async def drop(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+    async def drop(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
+            require_looked_at(moved=lane.epoch != signed["epoch"])
             require_droppable(_turn_record(turn))
+            await append_event(connection, lane.session_id, None, REPAIRED, signed)
             await end_turn(
                 connection, lane, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator"
             )

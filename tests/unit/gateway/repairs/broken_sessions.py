@@ -16,12 +16,12 @@ import orjson
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.turns import Inbox
+from orchestrator.ports.turns import Inbox, LiveEvents
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Simulator
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.live import MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, new_id
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, ToolId, TurnId, new_id
 from tests.contract.factories import commit_for
 from tests.unit.gateway.repairs.unsteady_airline import Airline, unsteady
 
@@ -45,7 +45,6 @@ class Ticket:
     wants: list[JsonObject] = field(default_factory=list[JsonObject])
     booked: JsonObject | None = None
     expects: Callable[[JsonObject], bool] = lambda _: True
-    turns: str | None = None
     epoch: int = 0
     calls: int = 0
     posts: int = 0
@@ -55,27 +54,31 @@ class Site:
     """Broken sessions over one pair of inbox and lanes, with the agent of the travel domain."""
 
     def __init__(
-        self, inbox: Inbox, make_lane: Callable[..., Awaitable[Lane]], http: httpx.AsyncClient
+        self,
+        inbox: Inbox,
+        make_lane: Callable[..., Awaitable[Lane]],
+        http: httpx.AsyncClient,
+        live: LiveEvents,
     ) -> None:
         loaded, system1 = trained()
         self.airline = Airline()
         services = {**loaded.services, "Bookings": unsteady(loaded.services["Bookings"], self.airline)}
         self.simulator = Simulator.of(replace(loaded, services=services), system1=system1)
-        self.inbox, self.make_lane, self.http = inbox, make_lane, http
+        self.inbox, self.make_lane, self.http, self.live = inbox, make_lane, http, live
         self.lane: Lane
         self.hand: Lane
 
     async def open(self) -> None:
         self.lane, self.hand = await self.make_lane(), await self.make_lane(max_attempts=1)
-        self.runner = LaneRunner(self.lane, MemoryLiveEvents(), MemoryWakeup(), self._agent)
+        self.runner = LaneRunner(self.lane, self.live, MemoryWakeup(), self.find_agent)
 
-    async def _agent(self, _: str) -> TurnAgent:
+    async def find_agent(self, _: str) -> TurnAgent:
         assert self.simulator.agent is not None
         return self.simulator.agent
 
     # What users and workers do.
 
-    async def submit(self, session: SessionId, text: str) -> str:
+    async def submit(self, session: SessionId, text: str) -> TurnId:
         self.simulator.now += 20
         given = Submission(session, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
         return (await self.inbox.submit(given)).turn_id
@@ -235,7 +238,8 @@ async def quarantined(site: Site, session: SessionId) -> Ticket:
     assert lease is not None
     await site.hand.abandon(lease, error="a worker's fault")
     assert await site.hand.claim(session) is None
-    return Ticket(session, "quarantined", turns=random.Random(session).choice(["retry", "drop"]))
+    kind = random.Random(session).choice(["retry", "give_up"])
+    return Ticket(session, "quarantined", [{"kind": kind, "turn": lease.work.turn_id}])
 
 
 async def lost_lease(site: Site, session: SessionId) -> Ticket:
@@ -260,7 +264,7 @@ async def unknown_and_done(site: Site, session: SessionId) -> Ticket:
     entry = await _unknown(site, session, books=True)
     services = site.simulator.records[DEFAULT_TENANT]
     (booking,) = await services.find("bookings", {"session": session})
-    schema = site.simulator.loaded.domain.tools["flight_book"].output_schema["properties"]
+    schema = site.simulator.loaded.domain.tools[ToolId("flight_book")].output_schema["properties"]
     booked = {name: value for name, value in booking.items() if name in schema and value is not None}
     wants: list[JsonObject] = [
         {"kind": "mark", "fingerprint": entry["fingerprint"], "done": True, "result": booked}

@@ -18,11 +18,6 @@ async def repair_one(site: Site, ticket: Ticket) -> list[str]:
     kinds = {fit["repair"]["kind"] for fit in trouble["fits"]}
     steps: list[list[JsonObject]] = [[{"kind": kind}] for kind in ("release", "mend") if kind in kinds]
     steps += [[want] for want in ticket.wants]
-    for turn in trouble["turns"]:
-        if turn["status"] == "quarantined":
-            answer = await site.http.post(f"/v1/turns/{turn['turn_id']}/{ticket.turns}")
-            if answer.status_code != 200:
-                return [answer.text]
     for repairs in steps:
         path = f"/v1/sessions/{ticket.session}/repairs/preview"
         preview = (await site.http.post(path, json={"repairs": repairs})).json()
@@ -55,7 +50,7 @@ async def judge(site: Site, ticket: Ticket, by: str) -> list[str]:
         found.append("it is not as was wanted")
     if len(site.airline.calls) != ticket.calls:
         found.append("a repair has called a tool")
-    events = await _events(site, ticket.session)
+    events = await read_events(site, ticket.session)
     signed = [event["payload"] for event in events if event["type"] == "repaired"]
     if len(signed) != ticket.posts or any((one["by"], one["why"]) != (by, WHY) for one in signed):
         found.append(f"{ticket.posts} repairs were made, and {len(signed)} are signed")
@@ -71,7 +66,7 @@ async def judge(site: Site, ticket: Ticket, by: str) -> list[str]:
 _TOLD = {"fill", "drop", "resume", "mark", "take_over", "say", "hand_back"}
 
 
-async def _events(site: Site, session: str) -> list[Any]:
+async def read_events(site: Site, session: str) -> list[Any]:
     answer = await site.http.get(f"/v1/sessions/{session}/events?follow=false")
     lines = answer.text.splitlines()
     return [orjson.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]

@@ -21,11 +21,13 @@ from tests.unit.gateway.repairs.broken_sessions import (
     Site,
     Ticket,
     break_one,
+    lost_lease,
+    quarantined,
     unknown_and_done,
     unwanted_task,
     wrong_slot,
 )
-from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
+from tests.unit.gateway.repairs.repairing import goes_on, judge, read_events, repair_one
 from tests.unit.gateway.repairs.test_broken_sessions import BY, exceed, open_site
 
 SESSION = SessionId("session-1")
@@ -36,6 +38,11 @@ async def preview(site: Site, *wanted: Any) -> Any:
     answer = await site.http.post(f"/v1/sessions/{SESSION}/repairs/preview", json={"repairs": wanted})
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+async def signed_in(site: Site) -> list[Any]:
+    """What the session's log has of repairs."""
+    return [event["payload"] for event in await read_events(site, SESSION) if event["type"] == "repaired"]
 
 
 async def epoch_of(site: Site) -> int:
@@ -55,6 +62,8 @@ async def epoch_of(site: Site) -> int:
         ({"kind": "say", "text": "hello"}, "Only who has taken over"),
         ({"kind": "hand_back"}, "Nobody has taken over"),
         ({"kind": "release"}, "No turn is being worked on"),
+        ({"kind": "retry", "turn": "turn_gone"}, "No turn turn_gone of this session"),
+        ({"kind": "give_up", "turn": "turn_gone"}, "No turn turn_gone of this session"),
     ],
 )
 async def test_what_does_not_fit_is_refused_and_changes_nothing(wanted: Any, why: str) -> None:
@@ -139,6 +148,66 @@ async def test_a_session_that_has_gone_on_is_not_repaired_unseen() -> None:
         assert "gone on" in late.json()["detail"]
         (flow,) = (await site.look(SESSION))["flows"]
         assert flow["slots"]["destination"]["value"] == "MAD"
+
+
+async def test_an_order_that_is_repeated_is_answered_as_it_was() -> None:
+    """RT-1: its answer was lost; whoever else wants the same at that epoch is refused."""
+    async with open_site() as (site, _):
+        await site.say(SESSION, TO_MADRID)
+        epoch = await epoch_of(site)
+        first = await site.post(SESSION, [FILL], epoch)
+        await site.say(SESSION, "what was the question?")
+
+        again = await site.post(SESSION, [FILL], epoch)
+        another = await site.post(SESSION, [{**FILL, "value": "Rome"}], epoch)
+
+        assert (again.status_code, again.json()) == (200, first.json())
+        assert another.status_code == 409
+        assert len(await signed_in(site)) == 1
+
+
+async def test_a_release_that_is_repeated_takes_the_lane_from_nobody_else() -> None:
+    async with open_site() as (site, _):
+        ticket = await lost_lease(site, SESSION)
+        order = {"repairs": [{"kind": "release"}], "epoch": await epoch_of(site), "why": WHY}
+        path = f"/v1/sessions/{ticket.session}/repairs"
+        first = await site.http.post(path, json={**order, "idempotency_key": "k1"})
+        lease = await (await site.make_lane()).claim(SESSION)
+        assert lease is not None
+
+        again = await site.http.post(path, json={**order, "idempotency_key": "k1"})
+
+        assert (again.status_code, again.json()) == (200, first.json())
+        assert [one["status"] for one in (await site.look(SESSION))["turns"]] == ["running"]
+        assert (await site.http.post(path, json={**order, "idempotency_key": "k2"})).status_code == 200
+        assert len(await signed_in(site)) == 2
+
+
+@pytest.mark.parametrize(("kind", "becomes"), [("retry", ["queued"]), ("give_up", [])])
+async def test_a_turn_that_was_set_aside_is_repaired_once_and_signed(kind: str, becomes: list[str]) -> None:
+    """RT-6"""
+    async with open_site() as (site, _):
+        await quarantined(site, SESSION)
+        found = await site.look(SESSION)
+        repair = next(fit["repair"] for fit in found["fits"] if fit["repair"]["kind"] == kind)
+        elsewhere = await site.http.post("/v1/sessions/another/repairs/preview", json={"repairs": [repair]})
+        assert elsewhere.status_code == 404
+
+        previewed = await preview(site, repair)
+        made = [
+            await site.http.post(
+                f"/v1/sessions/{SESSION}/repairs",
+                json={"repairs": [repair], "epoch": found["epoch"], "why": WHY, "idempotency_key": "k"},
+            )
+            for _ in range(2)
+        ]
+
+        assert [one.status_code for one in made] == [200, 200]
+        assert made[0].json() == made[1].json()
+        assert made[0].json()["done"] == previewed["done"]
+        assert [turn["status"] for turn in (await site.look(SESSION))["turns"]] == becomes
+        (signed,) = await signed_in(site)
+        assert (signed["by"], signed["why"], signed["repairs"]) == (BY, WHY, [repair])
 
 
 async def test_a_state_that_cannot_be_read_is_rolled_back_instead() -> None:
@@ -246,10 +315,22 @@ async def test_a_repair_that_marks_nothing_is_noticed(monkeypatch: pytest.Monkey
 
 
 def test_the_command_has_words_for_every_repair() -> None:
-    given = {"flow": "f", "slot": "s", "value": "v", "fingerprint": "p", "text": "t"}
+    given = {"flow": "f", "slot": "s", "value": "v", "fingerprint": "p", "text": "t", "turn": "n"}
     read = [read_change([name, *(given[word] for word in words)]) for name, words in FORMS.items()]
     assert {one["kind"] for one in read} == {
-        *("fill", "drop", "resume", "mend", "mark", "take_over", "say", "hand_back", "release")
+        *(
+            "fill",
+            "drop",
+            "resume",
+            "mend",
+            "mark",
+            "take_over",
+            "say",
+            "hand_back",
+            "release",
+            "retry",
+            "give_up",
+        )
     }
     assert read_change(["fill", "f", "s", '["a"]'])["value"] == ["a"]
     for wrong in (["fill", "f"], ["repaint"], ["fill", "f", "s", "["]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +12,11 @@ from orchestrator.types import JsonObject
 
 @dataclass
 class Airline:
-    """The outside world: whether a booking is answered, and what was called."""
+    """The outside world: whether a booking is answered, how long that takes, and what was called."""
 
     silent: bool = False
     books: bool = True
+    takes_s: float = 0.0
     calls: list[str] = field(default_factory=list[str])
 
 
@@ -24,6 +26,7 @@ def unsteady(base: type, airline: Airline) -> type:
     class Bookings(base):
         async def book(self, *, offer_id: str, call: Any, passenger_name: str = "") -> JsonObject:
             airline.calls.append(call.session_id)
+            await asyncio.sleep(airline.takes_s)
             if airline.silent and not airline.books:
                 raise ToolFailure(FailureCategory.TIMEOUT, "The line went dead.", undecided=True)
             made = await super().book(offer_id=offer_id, call=call, passenger_name=passenger_name)

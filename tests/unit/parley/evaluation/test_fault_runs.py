@@ -17,7 +17,7 @@ from orchestrator.domain.evaluations import EvaluationFile, FaultKind
 from orchestrator.nlu.readers.system1 import System1
 from parley.evaluation.domains import find_conversations
 from parley.evaluation.faults.cases import describe, read_case
-from parley.evaluation.faults.judge import Breach
+from parley.evaluation.faults.judge import Breach, Sounds
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.search import Search, Share, try_case
 from parley.main import run
@@ -26,8 +26,8 @@ LENDING = Path("tests/domains/lending")
 MOST_LINES = 6
 EVERY_FAULT = 140
 """Cases in which one thing goes wrong."""
-OF_ONE = 55
-"""Cases of one conversation: every fault of the outside, and a few of several at once."""
+OF_ONE, OF_ONE_LONG = 30, 55
+"""Cases of one conversation: most faults of the outside; in the long form every one, and a few of several at once."""
 OF_THE_OUTSIDE = (
     FaultKind.WORKER_DEATH,
     FaultKind.OTHER_WORKER,
@@ -45,6 +45,7 @@ class Bug:
     breach: Breach
     about: str
     edits: tuple[tuple[str, str, str], ...]
+    kinds: tuple[FaultKind, ...] = OF_THE_OUTSIDE
 
 
 SERVICES, TOOLS = "services.py", "tools.yaml"
@@ -199,6 +200,13 @@ BUGS = (
             ),
         ),
     ),
+    Bug(
+        "an offer does not name what is lent",
+        Breach.UNASKED,
+        "a loan",
+        (("templates/borrow_thing.confirm.md.j2", "", "Shall I lend it?\n"),),
+        (FaultKind.NONSENSE,),
+    ),
 )
 
 
@@ -213,7 +221,7 @@ def plant(bug: Bug, tmp_path: Path) -> Path:
     folder = tmp_path / "lending"
     shutil.copytree(LENDING, folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file, right, wrong in bug.edits:
-        text = (folder / file).read_text(encoding="utf-8")
+        text = (folder / file).read_text(encoding="utf-8") if (folder / file).exists() else ""
         assert text.count(right) == 1, right
         (folder / file).write_text(text.replace(right, wrong), encoding="utf-8")
     return folder
@@ -236,11 +244,14 @@ def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
     assert set(share.by_kind) == set(FaultKind)
 
 
+@pytest.mark.parametrize("budget", [OF_ONE, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_planted_bug_is_found_by_a_short_case(bug: Bug, learnt: System1, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_by_a_short_case(
+    bug: Bug, budget: int, learnt: System1, tmp_path: Path
+) -> None:
     """The case is written as it can be kept, finds the bug again, and nothing where there is none."""
     folder = plant(bug, tmp_path)
-    share = look(folder, learnt, about=bug.about, budget=OF_ONE, kinds=OF_THE_OUTSIDE)
+    share = look(folder, learnt, about=bug.about, budget=budget, kinds=bug.kinds)
 
     found = [one for one in describe("lending", share, (), seed=0)["found"] if one["breach"] == bug.breach]
     assert found, {one.finding for one in share.found.values()}
@@ -248,7 +259,7 @@ def test_a_planted_bug_is_found_by_a_short_case(bug: Bug, learnt: System1, tmp_p
     assert case.count("\n") < MOST_LINES, case
     kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(case)}).conversations[0]
     for domain, wrong in ((folder, {bug.breach}), (LENDING, set[Breach]())):
-        findings, _ = asyncio.run(try_case(Workers(str(domain), learnt), read_case("kept", kept)))
+        findings, _ = asyncio.run(try_case(Sounds(Workers(str(domain), learnt)), read_case("kept", kept)))
         assert {one.breach for one in findings} >= wrong
         assert bool(findings) == bool(wrong)
 

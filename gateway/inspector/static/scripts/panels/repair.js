@@ -1,6 +1,7 @@
 // The repair console, for operators: what is wrong with a session, the repairs that fit, and a form that previews
 // one before it is made.
 
+import { makeKey } from "../api.js";
 import { button, h } from "../dom.js";
 import { humanize } from "../words.js";
 import { chip, fold, nothing, section } from "./common.js";
@@ -18,6 +19,8 @@ const FIELDS = {
   say: ["text"],
   hand_back: [],
   release: [],
+  retry: ["turn"],
+  give_up: ["turn"],
 };
 const OUTCOMES = ["done", "not done"];
 const drafts = new Map(); // by session: {kind, given, preview, problem}
@@ -38,7 +41,7 @@ export function render({ data, session, page, redraw }) {
   return [
     data.person ? h("p", { class: "quote" }, `${data.person} answers the user.`) : null,
     section("What is wrong", listOf(data.wrong, "Nothing in the state.")),
-    data.turns.length ? section("Turns", h("ul", { class: "entries" }, data.turns.map((turn) => showTurn(turn, page)))) : null,
+    data.turns.length ? section("Turns", h("ul", { class: "entries" }, data.turns.map(showTurn))) : null,
     section("Repairs that fit", data.fits.length ? h("ul", { class: "entries" }, data.fits.map((fit) => showFit(fit, take))) : nothing("None.")),
     section("Repair", showForm(draft, { session, page, redraw })),
     draft.preview ? section("Preview", showPreview(draft, { session, page, redraw })) : null,
@@ -49,17 +52,10 @@ function listOf(lines, otherwise) {
   return lines.length ? h("ul", {}, lines.map((line) => h("li", {}, line))) : nothing(otherwise);
 }
 
-function showTurn(turn, page) {
-  const act = async (what) => {
-    await page.attempt(() => page.api.operateTurn(turn.turn_id, what));
-    page.refresh(id);
-  };
+function showTurn(turn) {
   return h("li", { class: "entry" },
     h("header", {}, h("h4", {}, `#${turn.seq}`), chip(turn.status)),
-    turn.error ? h("p", { class: "quote" }, turn.error) : null,
-    turn.status === "quarantined" ? h("div", { class: "line-buttons" },
-      button("Try again", () => act("retry"), { "aria-label": `Try again: turn ${turn.seq}` }),
-      button("Give up", () => act("drop"), { class: "danger", "aria-label": `Give up: turn ${turn.seq}` })) : null);
+    turn.error ? h("p", { class: "quote" }, turn.error) : null);
 }
 
 function showFit({ repair, why }, take) {
@@ -83,6 +79,7 @@ function showForm(draft, { session, page, redraw }) {
     event.preventDefault();
     draft.problem = "";
     try {
+      draft.key = makeKey();
       draft.preview = (await page.attempt(() => page.api.previewRepairs(session.id, [read(draft)]))) ?? null;
     } catch (problem) {
       if (!(problem instanceof SyntaxError)) throw problem;
@@ -121,7 +118,7 @@ function read({ kind, given }) {
 function showPreview(draft, { session, page, redraw }) {
   const { preview } = draft;
   const make = async () => {
-    const made = await page.attempt(() => page.api.repair(session.id, { repairs: [read(draft)], epoch: preview.epoch, why: draft.why }));
+    const made = await page.attempt(() => page.api.repair(session.id, { repairs: [read(draft)], epoch: preview.epoch, why: draft.why, idempotency_key: draft.key }));
     if (made === undefined) return;
     Object.assign(draft, { given: {}, why: "", preview: null });
     page.notify("Repaired.");

@@ -1,0 +1,72 @@
+"""Shows the answers to what was sent, in the order in which they are given, while more is typed."""
+
+import threading
+
+from orchestrator.errors import NotFound, ParleyError
+from parley.terminal.commands import Talk
+from parley.terminal.conversation import RUNNING, Conversation, Turn
+from parley.terminal.show import show_turn
+from parley.terminal.streamed import StreamedWords
+from parley.terminal.words import clean, describe_progress
+
+
+class Answers:
+    """Waits for each turn beside the conversation. `shown`: held while an answer is printed."""
+
+    def __init__(self, talk: Talk, words: StreamedWords) -> None:
+        self.talk = talk
+        self.shown = threading.RLock()
+        self._words = words
+        self._awaited: dict[str, Turn] = {}
+        self._waiting: list[threading.Thread] = []
+
+    def expect(self, conversation: Conversation, turn: Turn | None) -> None:
+        """Show a turn when it has ended; None where nothing was sent."""
+        if turn is None:
+            self._words.finish()
+            return
+        with self.shown:
+            self._awaited[turn["turn_id"]] = turn
+        waiting = threading.Thread(target=self._follow, args=(conversation, turn), daemon=True)
+        self._waiting = [*(each for each in self._waiting if each.is_alive()), waiting]
+        waiting.start()
+
+    def wait(self) -> None:
+        """Return when all that was sent is answered."""
+        for waiting in self._waiting:
+            waiting.join()
+
+    def _follow(self, conversation: Conversation, turn: Turn) -> None:
+        try:
+            conversation.wait(turn)
+            with self.shown:
+                self._show_ended(conversation)
+        except ParleyError as error:  # that the gateway is gone, the next message says
+            self._awaited.pop(turn["turn_id"], None)
+            self.talk.note(f"parley: {clean(error)}")
+        finally:
+            self._words.finish()
+
+    def _show_ended(self, conversation: Conversation) -> None:
+        """Show what has ended: what did before the turn that was waited for, has ended by now.
+
+        An answer that was given beside a turn is of the epoch before that turn's.
+        """
+        now = [conversation.client.turn(turn_id) for turn_id in self._awaited]
+        ended = [turn for turn in now if turn["status"] not in RUNNING]
+        for turn in sorted(ended, key=lambda turn: (turn["epoch"] or 0, turn["seq"])):
+            del self._awaited[turn["turn_id"]]
+            self._words.end(turn["turn_id"])
+            self._note(conversation, turn)
+            show_turn(self.talk.console, {**turn, "reply": conversation.words_of(turn)})
+
+    def _note(self, conversation: Conversation, turn: Turn) -> None:
+        if conversation is not self.talk.conversation:
+            return
+        self.talk.turn, self.talk.progress = turn, ""
+        if not (turn.get("flags") or {}).get("has_plan"):
+            return
+        try:
+            self.talk.progress = describe_progress(conversation.client.plan(conversation.session_id))
+        except NotFound:
+            return

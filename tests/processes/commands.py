@@ -1,0 +1,84 @@
+"""`parley` as a command of a shell that a server forks, so that no command has to import anything first."""
+
+from __future__ import annotations
+
+import ast
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.processes.fork_server import LONGEST_ORDER
+from tests.processes.forked import start
+
+MODES = ("rb", "wb", "wb")
+STUB = """#!{python} -IS
+import os, signal, socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+    server.connect({address!r})
+    socket.send_fds(server, [repr((sys.argv[1:], os.getcwd(), dict(os.environ))).encode()], [0, 1, 2])
+    pid = int(server.recv(20))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: os.kill(pid, number))
+    code = int(server.recv(20))
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+@contextmanager
+def parley_command() -> Iterator[Path]:
+    """A folder for ``PATH`` with a `parley` that runs with its caller's words, folder, variables and streams.
+
+    It takes what is asked for until the block ends, and ends with the code of what was run.
+    """
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="parley-")))
+        program, address = folder / "parley", str(folder / "orders")
+        program.write_text(STUB.format(python=sys.executable, address=address))
+        program.chmod(0o755)
+        listener.bind(address)
+        listener.listen()
+        serving = threading.Thread(target=_serve, args=(listener,), name="parley commands")
+        serving.start()
+        try:
+            yield folder
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            serving.join()
+
+
+def _serve(listener: socket.socket) -> None:
+    """Each command in a thread of its own, until nobody can connect any more."""
+    commands: list[threading.Thread] = []
+    while True:
+        try:
+            asking, _ = listener.accept()
+        except OSError:  # it was shut down
+            break
+        commands.append(threading.Thread(target=_run, args=(asking,)))
+        commands[-1].start()
+    for command in commands:
+        command.join()
+
+
+def _run(asking: socket.socket) -> None:
+    with asking:
+        order, streams, _, _ = socket.recv_fds(asking, LONGEST_ORDER, 3)
+        words, folder, environment = ast.literal_eval(order.decode())
+        given, output, errors = (os.fdopen(stream, mode) for stream, mode in zip(streams, MODES, strict=True))
+        with given, output, errors:
+            process = start(
+                ["-m", "parley", *words],
+                environment=environment,
+                log=output,
+                errors=errors,
+                given=given,
+                folder=Path(folder),
+            )
+        asking.send(str(process.pid).encode())
+        asking.send(str(process.wait()).encode())

@@ -1,0 +1,217 @@
+"""What is said by `understand` besides words that System 1 reads for sure: clicks, changes of a plan, and what is left
+to a model (RT-5). Judged by what was called, what the store holds, and what the user was told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from orchestrator.turns.turn import TurnStatus
+from tests.unit.interruptions.judge import ASK
+from tests.unit.interruptions.setting import Booking, Setting, write_mailroom
+
+UNSURE = "my sister would be happier about it, by the way"
+MEANT = Answer(
+    json={
+        "kind": "correction",
+        "flows": [{"dact": "send_parcel", "score": 0.9}],
+        "slots": {"recipient": "Ann"},
+        "target": "the recipient",
+        "digression": None,
+    }
+)
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[tuple[ScriptedModel, ModelPool]]:
+    with ScriptedModel(Script(rules=(Rule(match="my sister", replies=(MEANT,)),))) as server:
+        pool = ModelPool({"default": Endpoint(base_url=server.base_url)}, model="scripted")
+        yield server, pool
+        await pool.aclose()
+
+
+async def test_what_system_1_is_unsure_of_waits_for_its_turn_where_the_model_reads_it(
+    tmp_path: Any, model: tuple[ScriptedModel, ModelPool]
+) -> None:
+    """The model would have stopped the turn; it is asked once, when nothing is at work any more."""
+    server, pool = model
+    setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")), models=pool)
+    first = await setting.submit(ASK)
+    runner = setting.runner()
+    running = asyncio.create_task(runner.run(setting.session))
+    await setting.reached["letters"].wait()
+    second = await setting.submit(UNSURE)
+    await runner.renew()
+    assert server.requests == []
+    setting.go_on()
+    await running
+
+    assert (await setting.read(first)).status is TurnStatus.DONE
+    assert setting.calls == {("label", "bob"): 1, ("parcel", "bob"): 1}
+    said = await setting.read(second)
+    assert len(server.requests_for("nlu_think")) == 1
+    assert said.result is not None
+    assert "with Bob as the recipient. What should happen now?" in said.result["reply"]
+
+
+@pytest.mark.parametrize(("name", "booked"), [("deny", False), ("confirm", True)])
+async def test_a_click_is_read_like_words(name: str, booked: bool) -> None:
+    """The yes waits; a click on No takes it back, a second one on Yes changes nothing."""
+    booking = await Booking.begin()
+    first = await booking.submit("yes")
+    second = await booking.click(name)
+    await booking.runner().run(booking.session)
+
+    assert (await booking.read(first)).status is (TurnStatus.DONE if booked else TurnStatus.CANCELLED)
+    assert (await booking.read(second)).status is TurnStatus.DONE
+    assert [effect.tool_id for effect in booking.simulator.store.effects.values()] == ["flight_book"] * booked
+    said = await booking.reply(second)
+    assert ("no longer open" in said) is booked, said
+    assert ("What would you like to change?" in said) is not booked, said
+
+
+async def test_a_click_stops_the_task_at_work(tmp_path: Any) -> None:
+    setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")))
+    first = await setting.submit(ASK)
+    runner = setting.runner()
+    running = asyncio.create_task(runner.run(setting.session))
+    setting.let_go["letters"].set()
+    await setting.reached["label"].wait()
+    second = await setting.click({"name": "cancel_flow", "payload": {}})
+    setting.go_on()
+    await running
+
+    assert (await setting.read(first)).status is TurnStatus.CANCELLED
+    assert setting.calls == {("label", "bob"): 1}
+    said = (await setting.read(second)).result
+    assert said is not None
+    assert "I have already done this: Print a label; that stays." in said["reply"]
+
+
+class Gate:
+    """`reached`: the call that waits here has begun; `open`: it may end."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+
+
+def with_gate(loaded: LoadedDomain, service: str, method: str, gate: Gate) -> LoadedDomain:
+    """Let the calls of one method wait at a gate."""
+
+    async def wait(self: Any, **arguments: Any) -> Any:
+        gate.reached.set()
+        await gate.open.wait()
+        return await getattr(loaded.services[service], method)(self, **arguments)
+
+    waiting = functools.wraps(getattr(loaded.services[service], method))(wait)
+    gated = type(service, (loaded.services[service],), {method: waiting})
+    return replace(loaded, services={**loaded.services, service: gated})
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "said", "stays"),
+    [
+        ("Flights", "search", ("plan a trip from Oslo to Lisbon", "Friday 27 November"), []),
+        (
+            "Flights",
+            "offer",
+            (
+                "plan a trip from Oslo to Lisbon",
+                "Friday 27 November",
+                "Sunday 29 November",
+            ),
+            ["flight_book"],
+        ),
+    ],
+    ids=["in the first step", "after a step that did something"],
+)
+async def test_a_change_of_the_plan_stops_it_between_two_steps(
+    service: str, method: str, said: tuple[str, ...], stays: list[str]
+) -> None:
+    """What was done stays done, and the plan goes on in the message's turn, without the step."""
+    gate = Gate()
+    loaded = with_gate(load_domain("travel"), service, method, gate)
+    gate.open.set()
+    simulator = Simulator.of(loaded)
+    booking = Booking(simulator, simulator.converse().session_id, [])
+    for line in said:
+        await booking.submit(line)
+    await booking.runner().run(booking.session)
+    gate.reached.clear()
+    gate.open.clear()
+    first = await booking.submit("yes" if stays else "Sunday 29 November")
+    runner = booking.runner()
+    running = asyncio.create_task(runner.run(booking.session))
+    await gate.reached.wait()
+    second = await booking.submit("skip the return flight")
+    await runner.renew()
+    gate.open.set()
+    await running
+
+    stopped = await booking.read(first)
+    assert stopped.status is TurnStatus.CANCELLED
+    assert stopped.result is not None
+    assert [call["tool_id"] for call in stopped.result["tools"] if call["tool_id"] in stays] == stays
+    assert ("I had booked your flight" in stopped.result["reply"]) is bool(stays), stopped.result["reply"]
+    assert [effect.tool_id for effect in simulator.store.effects.values()] == stays
+    reply = await booking.reply(second)
+    assert "leave out “book the return flight”" in reply, reply
+    assert ("Shall I book it?" in reply) is not bool(stays), reply
+
+
+@pytest.mark.parametrize("text", ["never mind", "no, to Ann", "what can you do?"])
+async def test_one_renewal_is_enough_while_a_call_that_changes_nothing_is_at_work(
+    text: str, tmp_path: Any
+) -> None:
+    """Bounded delay: nothing is let go on, and no time has to pass."""
+    setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")))
+    first = await setting.submit(ASK)
+    runner = setting.runner()
+    running = asyncio.create_task(runner.run(setting.session))
+    await setting.reached["letters"].wait()
+    second = await setting.submit(text)
+    setting.reached["letters"].clear()
+    await runner.renew()
+
+    if text == "no, to Ann":
+        await setting.reached["letters"].wait()
+        statuses = TurnStatus.CANCELLED, TurnStatus.RUNNING
+    elif text == "never mind":
+        await running
+        statuses = TurnStatus.CANCELLED, TurnStatus.DONE
+    else:
+        statuses = TurnStatus.RUNNING, TurnStatus.DONE
+    assert ((await setting.read(first)).status, (await setting.read(second)).status) == statuses
+    setting.go_on()
+    await running
+
+
+async def test_an_effect_that_does_not_end_is_waited_for_no_longer_than_its_time_out(tmp_path: Any) -> None:
+    """Bounded delay: nobody lets the label go on; the parcel has not begun, and does not."""
+    setting = Setting.of(str(write_mailroom(tmp_path / "mailroom", timeout_ms=50)))
+    first = await setting.submit(ASK)
+    setting.let_go["letters"].set()
+    runner = setting.runner()
+    running = asyncio.create_task(runner.run(setting.session))
+    await setting.reached["label"].wait()
+    second = await setting.submit("never mind")
+    await running
+
+    assert setting.calls == {("label", "bob"): 1}
+    stopped, said = await setting.read(first), await setting.read(second)
+    assert (stopped.status, said.status) == (TurnStatus.DONE, TurnStatus.DONE)
+    assert stopped.result is not None
+    assert said.result is not None
+    assert "Print a label" in stopped.result["reply"]
+    assert said.result["reply"] == "All right, I have stopped sending a parcel."
