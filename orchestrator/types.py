@@ -45,6 +45,11 @@ def is_list(value: Json) -> TypeGuard[list[Json]]:
     return isinstance(value, list)
 
 
+def are_rows(value: Json) -> TypeGuard[list[JsonObject]]:
+    """Say whether it is a list of objects, or an empty one."""
+    return is_list(value) and all(issubclass(kind, dict) for kind in set(map(type, value)))
+
+
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 """As JSON is written, behind any number of escaped backslashes."""
 

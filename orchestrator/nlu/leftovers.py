@@ -89,8 +89,13 @@ def are_two_requests(
 
 def _request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
     """List the words with which requests for these flows begin."""
-    begun = {example.split()[0].lower() for flow in flows for example in flow.examples if example}
-    return {word for word in begun if word.isalpha()} - STOP_WORDS - _POLITE
+    return {word for flow in flows for word in _first_words(flow.examples)}
+
+
+@lru_cache(maxsize=256)
+def _first_words(examples: tuple[str, ...]) -> frozenset[str]:
+    begun = {example.split()[0].lower() for example in examples if example}
+    return frozenset(word for word in begun if word.isalpha()) - STOP_WORDS - _POLITE
 
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:

@@ -12,7 +12,7 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution, Failed, Rung
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
-from orchestrator.types import Json, JsonObject, is_list, is_object
+from orchestrator.types import Json, JsonObject, are_rows, is_list, is_object
 
 SHOWN_ROWS = 512
 DISPLAY_TYPES = ("table", "chart", "card", "list", "form", "confirmation", "toast")
@@ -91,7 +91,7 @@ def find_fault(frame: Frame) -> str | None:
 
 
 def _plain_type(data: Json) -> str:
-    return "table" if is_list(data) and all(is_object(row) for row in data) else "card"
+    return "table" if are_rows(data) else "card"
 
 
 def _mend(run: Execution, frame: Frame) -> str | None:

@@ -144,7 +144,9 @@ class Templates:
         tree = self._environment.parse(self._sources[name])
         takes_in = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)
         uses = find_undeclared_variables(tree) if takes_in is None else None
-        made = self._compiled[name] = _Compiled(self._environment.get_template(name), uses)
+        code = self._environment.compile(tree, name)
+        template = Template.from_code(self._environment, code, self._environment.make_globals(None))
+        made = self._compiled[name] = _Compiled(template, uses)
         return made
 
 

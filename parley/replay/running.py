@@ -7,7 +7,7 @@ import multiprocessing
 import multiprocessing.connection
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -172,7 +172,7 @@ def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterato
     parts = [wanted[at : at + AT_ONCE] for at in range(0, len(wanted), AT_ONCE)]
     if min(processes, len(parts)) <= 1:
         outcomes: list[JsonObject] = []
-        asyncio.run(_replay_parts(setup, parts, outcomes.append))
+        asyncio.run(replay_parts(setup, parts, outcomes.append))
         yield from outcomes
         return
     forking = multiprocessing.get_context("fork")
@@ -196,13 +196,14 @@ def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterato
 
 def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], writer: Any) -> None:
     """The whole life of one process."""
-    asyncio.run(_replay_parts(setup, parts, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
+    asyncio.run(replay_parts(setup, parts, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
     writer.close()
 
 
-async def _replay_parts(
-    setup: Setup, parts: Sequence[Sequence[SessionId]], put: Callable[[JsonObject], None]
+async def replay_parts(
+    setup: Setup, parts: Iterable[Sequence[SessionId]], put: Callable[[JsonObject], None]
 ) -> None:
+    """Replay sessions in this process, part by part; gives each to `put`. Raises Unavailable."""
     async with AsyncExitStack() as closing:
         database = Database(setup.url, reading_size=2, size=1, read_only=True)
         await closing.enter_async_context(database)

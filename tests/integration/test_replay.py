@@ -16,8 +16,11 @@ import pytest
 from sqlalchemy import text
 
 from benchmarks.environment import open_lanes
+from benchmarks.profile import Calls
 from benchmarks.replay import DOMAINS, conversations, hold, say
 from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.testing.scripted_model import Rule, Script, ScriptedModel
 from orchestrator.turns.turn import TurnInput
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId
@@ -25,7 +28,7 @@ from parley.embedded import Stores
 from parley.main import run
 from parley.replay import running
 from parley.replay.comparing import CALLS
-from parley.replay.running import Wanted, replay
+from parley.replay.running import Setup, Wanted, prepare, replay, replay_parts
 from tests.integration.modelled import ROOT, TAPAS, script_of, travel_with, understood
 from tests.redis_numbers import numbered
 
@@ -209,6 +212,34 @@ def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded
         recorded.replay("nowhere")
     with pytest.raises(InvalidInput, match="one domain at a time"):
         recorded.replay("booked", "tapas")
+
+
+CALLS_OF_A_TURN = {"travel": 1_900, "analytics": 2_000}
+"""Function calls for a turn that is decided anew, at most: with its reading, and the comparison."""
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_deciding_a_turn_anew_costs_no_more_than_this(recorded: Recorded, domain: str) -> None:
+    """In the second round, so that nothing counts which a process does once."""
+    loaded = prepare(Wanted(), domain)
+    setup = Setup(
+        recorded.url, read_settings(**NO_STORES), loaded, System1.for_domain(loaded.domain), None, 0
+    )
+    named, calls = [SessionId(f"{domain}-{number}") for number in range(OF_EACH)], Calls()
+    outcomes: list[JsonObject] = []
+
+    def rounds() -> Iterator[list[SessionId]]:
+        yield named
+        outcomes.clear()
+        calls.begin()
+        yield named
+        calls.end()
+
+    asyncio.run(replay_parts(setup, rounds(), outcomes.append))
+
+    counted = calls.of_one(sum(one["turns"] for one in outcomes))
+    assert 0 < counted["function calls"] <= CALLS_OF_A_TURN[domain], counted
+    assert found(outcomes) == {}
 
 
 def test_several_processes_find_the_same(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:

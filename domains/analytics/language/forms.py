@@ -83,18 +83,26 @@ class Form:
     clauses: frozenset[str]
     needs: frozenset[str]
 
-    def match(self, line: str) -> dict[str, str] | None:
-        """Give the parts of a line by slot; None when it is not of this form, as a whole."""
-        found: dict[str, str] = {}
-        rest = f" {line}"
-        for name, pattern in _CLAUSES.items():
-            clause = pattern.search(rest) if name in self.clauses else None
-            if clause is not None:
-                found |= _parts(clause)
-                rest = f"{rest[: clause.start()]}{rest[clause.end() :]}"
-        whole = self.pattern.fullmatch(rest.rstrip())
-        found |= _parts(whole) if whole is not None else {}
-        return found if whole is not None and self.needs <= found.keys() else None
+    def match(self, rest: str, said: Mapping[str, str]) -> dict[str, str] | None:
+        """Give the parts of a line by slot; None when it is not of this form, as a whole.
+
+        `rest`, `said`: the line without its clauses, and the parts of those, as `_take_out` gives them.
+        """
+        whole = self.pattern.fullmatch(rest)
+        found = {**said, **_parts(whole)} if whole is not None else None
+        return found if found is not None and self.needs <= found.keys() else None
+
+
+def _take_out(clauses: frozenset[str], line: str) -> tuple[str, dict[str, str]]:
+    """Take these clauses out of a line; gives what is left, and their parts by slot."""
+    found: dict[str, str] = {}
+    rest = f" {line}"
+    for name, pattern in _CLAUSES.items():
+        clause = pattern.search(rest) if name in clauses else None
+        if clause is not None:
+            found |= _parts(clause)
+            rest = f"{rest[: clause.start()]}{rest[clause.end() :]}"
+    return rest.rstrip(), found
 
 
 def _parts(found: re.Match[str]) -> dict[str, str]:
@@ -116,7 +124,10 @@ KNOWN_WORDS = frozenset(re.findall(r"(?<![{<\w])[a-z]+(?![\w}>])", " | ".join(_T
 
 def matches(forms: tuple[Form, ...], line: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Give the flows and parts of all forms that a line has."""
+    left: dict[frozenset[str], tuple[str, dict[str, str]]] = {}
     for form in forms:
-        found = form.match(line)
+        if form.clauses not in left:
+            left[form.clauses] = _take_out(form.clauses, line)
+        found = form.match(*left[form.clauses])
         if found is not None:
             yield form.flow, found

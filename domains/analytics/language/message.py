@@ -156,10 +156,11 @@ def _is_naming(tokens: list[Token], place: int) -> bool:
 def _join(text: str, found: list[Token], names: Names) -> list[Token]:
     """Put the words of names together, the longest first."""
     tokens: list[Token] = []
+    plain = [one.plain.lower().replace("_", " ") for one in found]
     first = 0
     while first < len(found):
         for last in range(min(first + LONGEST, len(found)), first, -1):
-            said = " ".join(one.plain.lower().replace("_", " ") for one in found[first:last])
+            said = " ".join(plain[first:last])
             meaning = names.phrases.get(said) or names.phrases.get(re.sub("['’]s$", "", said))
             if meaning is not None:
                 start, end = found[first].start, found[last - 1].end

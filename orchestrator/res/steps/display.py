@@ -17,7 +17,7 @@ from orchestrator.res.markup import to_plain
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import name_slot, show_slot
-from orchestrator.types import FlowId, Json, JsonObject, ToolId, is_list, is_object
+from orchestrator.types import FlowId, Json, JsonObject, ToolId, are_rows, is_list, is_object
 
 LOOKED_AT = 20
 """Rows from which columns and their kinds are told."""
@@ -81,7 +81,7 @@ def _only_rows(rows: Json) -> list[JsonObject]:
 
 
 def _simplify(frame: Frame, templates: Templates, why: str, *, chart: bool = False) -> Frame:
-    rows = is_list(frame.data) and all(is_object(row) for row in frame.data)
+    rows = are_rows(frame.data)
     kind = BlockType.TABLE if rows else BlockType.LIST if is_list(frame.data) else BlockType.CARD
     note = to_plain(templates.render("chart_degraded" if chart else "degraded_display", why=why))
     return replace(
@@ -157,12 +157,11 @@ def _label(name: str, fields: Mapping[str, JsonObject]) -> str:
 
 
 def _kind_of(values: list[Json]) -> str:
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, bool) for value in known):
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds == {bool}:
         return "boolean"
-    if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
-        return "number"
-    return "text"
+    numbers = kinds and bool not in kinds and all(issubclass(kind, (int, float)) for kind in kinds)
+    return "number" if numbers else "text"
 
 
 def _chart(frame: Frame, context: TurnContext) -> JsonObject:
@@ -226,19 +225,15 @@ _BLOCKS: Mapping[BlockType, Callable[[Frame, TurnContext], JsonObject]] = {
 }
 
 
-def _is_table(data: Json) -> bool:
-    return is_list(data) and all(is_object(row) for row in data)
-
-
 def _is_one_thing(data: Json) -> bool:
     return data is not None and not is_list(data)
 
 
 _FITS: Mapping[str, Callable[[Json], bool]] = {
-    BlockType.TABLE: _is_table,
+    BlockType.TABLE: are_rows,
     BlockType.CARD: _is_one_thing,
     BlockType.LIST: is_list,
-    BlockType.FORM: _is_table,
+    BlockType.FORM: are_rows,
     BlockType.CONFIRMATION: _is_one_thing,
     BlockType.TOAST: _is_one_thing,
 }

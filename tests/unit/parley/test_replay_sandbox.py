@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from orchestrator.errors import ModelUnavailable
@@ -13,12 +15,15 @@ from orchestrator.ports.memory.context import ContextQuestion, Findings
 from orchestrator.runtime.journal import TOOL
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
-from orchestrator.turns.lease import Lease, Work
+from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.recording import RecordedRun, RecordedSession, RecordedTurn
 from orchestrator.turns.step import NotBegun, Step, StepStatus
-from orchestrator.turns.turn import TurnInput
-from orchestrator.types import DEFAULT_TENANT, Epoch, FlowId, Json, SessionId, TurnId, hash_json
-from parley.replay.sandbox import GatheredThen, Moment, RecordedJournal, RecordedLane
+from orchestrator.turns.turn import TurnInput, TurnStatus
+from orchestrator.types import DEFAULT_TENANT, Epoch, FlowId, Json, JsonObject, SessionId, TurnId, hash_json
+from parley.replay.comparing import compare
+from parley.replay.report import MOST_KEPT, count_forbidden, keep, sum_up, tell
+from parley.replay.running import Wanted
+from parley.replay.sandbox import GatheredThen, Moment, RecordedJournal, RecordedLane, Replayed
 
 END = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 LATER = END + timedelta(seconds=1)
@@ -145,3 +150,69 @@ async def test_what_was_looked_for_is_found_when_it_had_been_by_then() -> None:
     assert await gathering.wait(DEFAULT_TENANT, "late", 1.0) is None
     assert await gathering.wait(DEFAULT_TENANT, "", 1.0) is None
     assert await gathering.wait(DEFAULT_TENANT, "failed", 1.0) == Findings()
+
+
+def test_one_that_may_not_differ_is_counted_behind_however_many_that_may(tmp_path: Path) -> None:
+    def outcome(name: str, epochs: int, aspect: str) -> JsonObject:
+        turns = [
+            {"turn": f"{name}-{epoch}", "epoch": epoch, "said": "hello", "remembers": False}
+            for epoch in range(1, epochs + 1)
+        ]
+        counted: JsonObject = {"turns": epochs, "left_out": {}, "not_made": {}, "remembering": 0}
+        return {
+            "session": name,
+            **counted,
+            "different": [{**one, "changes": {aspect: [{"at": "", "then": 1, "now": 2}]}} for one in turns],
+        }
+
+    many = [outcome("agreed", MOST_KEPT + 1, "calls"), outcome("worded", MOST_KEPT + 1, "answer")]
+    report = sum_up("travel", Wanted(), [*many, outcome("broken", 1, "calls")], 1.0, {"agreed"})
+
+    assert count_forbidden(report, {"calls"}) == 1
+    assert count_forbidden(report, ()) == MOST_KEPT + 2
+    assert report["differing"] == 2 * MOST_KEPT + 3
+    kept = orjson.loads(keep(report, tmp_path).read_bytes())
+    assert (len(kept["different"]), kept["differing"]) == (MOST_KEPT, 2 * MOST_KEPT + 3)
+    assert f"{2 * MOST_KEPT + 3} came out otherwise." in "\n".join(tell(report))
+
+
+def digits(number: int) -> str:
+    return f"{number:032x}"
+
+
+FRAME = {"frame_id": f"frame_{digits(1)}", "flow_id": f"flow_{digits(2)}", "rows": [{"flow": digits(2)}]}
+
+
+@pytest.mark.parametrize(
+    ("now", "places"),
+    [
+        (FRAME, []),
+        (
+            {"frame_id": f"frame_{digits(7)}", "flow_id": f"flow_{digits(8)}", "rows": [{"flow": digits(9)}]},
+            [],
+        ),
+        (
+            {**FRAME, "flow_id": f"plan_{digits(2)}"},
+            [{"at": "1.flow_id", "then": "flow_1", "now": "plan_1"}],
+        ),
+        (
+            {**FRAME, "rows": [{"flow": f"{digits(2)}0"}]},
+            [{"at": "1.rows.1.flow", "then": "3", "now": f"{digits(2)}0"}],
+        ),
+        ({**FRAME, "rows": [{"flow": "none"}]}, [{"at": "1.rows.1.flow", "then": "3", "now": "none"}]),
+    ],
+)
+def test_identifiers_are_compared_by_their_order(now: JsonObject, places: list[JsonObject]) -> None:
+    """A longer run of digits is none."""
+
+    def result(frame: JsonObject) -> JsonObject:
+        names = ("flows", "completed", "tools", "earlier_frames", "actions")
+        none: JsonObject = dict.fromkeys(names, ())
+        return {**none, "ambiguity": None, "reply": "", "frame": frame, "interaction": None}
+
+    recorded = replace(turn(1), result=result(FRAME))
+    commit = TurnCommit(TurnStatus.DONE, b"", b"", snapshot=False, result=result(now))
+
+    changes = compare(recorded, Replayed(commit, [], [], remembers=False))
+
+    assert changes == ({"display": places} if places else {})
