@@ -1,7 +1,9 @@
 """Where a turn's CPU goes, by layer: the real path over real stores, in this one process.
 
 First every turn is sampled by the CPU time it uses, so that other work on the machine does not change the
-shares; then calls are counted, which are the same on every machine. PostgreSQL's own time is in `turns`.
+shares; then calls are counted, which are the same on every machine, also where sessions move to and fro between two
+processes. At last one session talks alone, and PostgreSQL's
+processes tell what each statement takes of their CPU (on Linux), waking up and committing included.
 """
 
 from __future__ import annotations
@@ -11,14 +13,19 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import uvloop
+from psycopg.rows import TupleRow
 
 from benchmarks.environment import Report, open_lanes, open_stores, parse
 from benchmarks.turns import BOOKING
+from orchestrator.adapters.postgres.hot_connections import HotConnection, Query
+from orchestrator.adapters.postgres.statements import Statement, statement
 from orchestrator.bootstrap import Ports
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.turn import Submission, TurnInput
@@ -41,6 +48,7 @@ LAYERS = {
     "orchestrator.models": "models",
     "orchestrator.runtime": "lane",
     "orchestrator.turns": "lane",
+    "orchestrator.adapters.packing": "packing",
     "orchestrator.adapters.postgres": "PostgreSQL client",
     "orchestrator.adapters.redis": "Redis client",
     "orchestrator.telemetry": "telemetry",
@@ -49,6 +57,17 @@ LAYERS = {
 }
 BENEATH = "event loop"
 """The layer of samples in which nothing of ours was called."""
+
+SERVED = {
+    "submit": ("submit",),
+    "claim": ("claim",),
+    "commit": ("commit_turn",),
+    "the domain's records": ("get_record", "find_records", "create_record", "update_record"),
+    "journal and ledger of effects": ("record_step", "record_effect", "find_effect"),
+}
+"""What a turn asks of PostgreSQL, by what it is for."""
+BEGINNING = 60
+"""So many characters tell these statements apart; what follows depends on their arguments."""
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 WAL_BYTES = "bytes of WAL"
@@ -73,18 +92,33 @@ async def main() -> None:
         lines=(0, "places in the code to list that take the most"),
     )
     with open_stores() as (running, _):
-        async with open_lanes(running) as (ports, lanes):
+        async with open_lanes(running) as (ports, lanes), open_lanes(running) as (_, others):
             talk = Talk(ports, lanes, arguments.sessions)
             await talk.take(len(BOOKING))
             collect_seldom()
-            samples, calls = Samples(), Calls()
+            samples, calls, moving = Samples(), Calls(), Calls()
             await talk.take(arguments.turns, samples)
             await talk.take(len(BOOKING), calls)
             logged = await talk.log_bytes(arguments.turns)
+            for turn in range(3 * len(BOOKING)):
+                talk.lanes = lanes if turn % 2 else others
+                await talk.take(1, moving if turn >= 2 * len(BOOKING) else None)
+            served = Served()
+            alone = Talk(ports, lanes, 1, prefix="alone")
+            await alone.take(len(BOOKING))
+            await alone.take(arguments.turns, served)
     report = Report("profile", as_json=arguments.json)
     _report(samples, arguments.sessions * arguments.turns, arguments.lines, report)
-    counted = {**calls.of_one(arguments.sessions * len(BOOKING)), WAL_BYTES: logged}
-    report.rows("counts", [{"counted": name, "a turn": count} for name, count in counted.items()])
+    report.rows("PostgreSQL", served.of_one(arguments.turns))
+    turns = arguments.sessions * len(BOOKING)
+    counted, moved = {**calls.of_one(turns), WAL_BYTES: logged}, moving.of_one(turns)
+    report.rows(
+        "counts",
+        [
+            {"counted": name, "a turn": count, "where sessions move": moved.get(name, "")}
+            for name, count in counted.items()
+        ],
+    )
     report.end()
 
 
@@ -96,20 +130,23 @@ class Talk:
     lanes: LaneRunner
     sessions: int
     said: int = 0
+    prefix: str = "profile"
     names: list[SessionId] = field(default_factory=list[SessionId])
 
-    async def take(self, turns: int, watch: Samples | Calls | None = None) -> None:
-        """Take so many turns of each session, watched from the claim to the commit."""
+    async def take(self, turns: int, watch: Samples | Calls | Served | None = None) -> None:
+        """Take so many turns of each session, watched from the claim to the commit; by `Served` from the submission."""
         if not self.names:
-            self.names = [SessionId(f"profile-{n}") for n in range(self.sessions)]
+            self.names = [SessionId(f"{self.prefix}-{n}") for n in range(self.sessions)]
             for name in self.names:
                 await self.ports.stores.sessions.create(DEFAULT_TENANT, DOMAIN, session_id=name)
         for _ in range(turns):
             text = BOOKING[self.said % len(BOOKING)]
             self.said += 1
+            if isinstance(watch, Served):
+                watch.begin()
             for name in self.names:
                 await self.ports.stores.inbox.submit(Submission(name, TurnInput(text=text), DEFAULT_TENANT))
-            if watch is not None:
+            if watch is not None and not isinstance(watch, Served):
                 watch.begin()
             await asyncio.gather(*map(self.lanes.run, self.names))
             if watch is not None:
@@ -189,6 +226,53 @@ class Calls:
             return
         if place in COUNTED:
             self.counts[COUNTED[place]] += 1
+
+
+class Served:
+    """Adds up what statements take of PostgreSQL's CPU, and how many there are, by purpose."""
+
+    def __init__(self) -> None:
+        self.cpu_ns: Counter[str] = Counter()
+        self.statements: Counter[str] = Counter()
+        self._run = HotConnection.fetch_all
+        self._purposes = {
+            statement(name).text[:BEGINNING]: purpose for purpose, names in SERVED.items() for name in names
+        }
+
+    def begin(self) -> None:
+        counted = self
+
+        async def fetch_all(
+            self: HotConnection, query: Query, arguments: Mapping[str, Any]
+        ) -> list[TupleRow]:
+            text = query.text if isinstance(query, Statement) else query
+            purpose = counted._purposes.get(text[:BEGINNING], "other")
+            before = _spent_ns(self.connection.info.backend_pid)
+            rows = await counted._run(self, query, arguments)
+            counted.cpu_ns[purpose] += _spent_ns(self.connection.info.backend_pid) - before
+            counted.statements[purpose] += 1
+            return rows
+
+        HotConnection.fetch_all = fetch_all
+
+    def end(self) -> None:
+        HotConnection.fetch_all = self._run
+
+    def of_one(self, turns: int) -> list[dict[str, Any]]:
+        """Rows of a table, for one of so many turns."""
+        return [
+            {
+                "statements": purpose,
+                "a turn": self.statements[purpose] / turns,
+                "CPU us a turn": ns / turns / 1e3,
+            }
+            for purpose, ns in self.cpu_ns.most_common()
+        ]
+
+
+def _spent_ns(pid: int) -> int:
+    """CPU time of a process on this machine so far."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text("ascii").split()[0])
 
 
 def _layer_of(module: str) -> str | None:

@@ -15,6 +15,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.ports.turns import EventLog, Inbox, LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import ENDINGS, LOOK, TOKEN, Event
+from orchestrator.turns.repair import REPAIRED
 from orchestrator.turns.subscription import Subscription
 from orchestrator.turns.turn import FINISHED, TurnRecord
 from orchestrator.types import SessionId, TenantId, TurnId
@@ -219,7 +220,7 @@ class TurnWaiter:
 
 
 async def _ended(events: AsyncIterator[Event], turn_id: TurnId) -> None:
-    """Return when an event says that the turn has ended."""
+    """Return when an event says that the turn has ended; a repair may end it without a word to the user."""
     async for event in events:
-        if event.turn_id == turn_id and event.type in ENDINGS:
+        if event.turn_id == turn_id and event.type in {*ENDINGS, REPAIRED}:
             return

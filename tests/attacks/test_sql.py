@@ -23,7 +23,7 @@ from orchestrator.tools.guardrails import sql
 from orchestrator.tools.guardrails.apply import GuardedSql
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Rejected
 from tests.attacks.sql_texts import ENTITIES, make_text
-from tests.unit.tools.guardrail_samples import Sample, read_hostile
+from tests.unit.tools.guardrail_samples import Sample, in_short, read_hostile
 
 JUDGE = Path(__file__).with_name("sql_judge.py")
 TEXTS, TEXTS_LONG = 1_000, 100_000
@@ -163,7 +163,7 @@ def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatc
     assert set(counts) - UNTOUCHED, counts
 
 
-@pytest.mark.parametrize("sample", [sample for sample in read_hostile("sql") if sample.alone], ids=str)
+@pytest.mark.parametrize("sample", in_short(sample for sample in read_hostile("sql") if sample.alone))
 async def test_the_process_stops_alone_what_the_guardrails_would_reject(sample: Sample) -> None:
     result = await SqlSandbox().run_sql(sample.code, TABLES, SMALL)
 

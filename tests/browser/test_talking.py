@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 
@@ -54,6 +55,19 @@ def test_a_chart_appears(visit: Callable[..., Visit]) -> None:
     expect(chart.locator("svg .mark-rect.role-mark path")).to_have_count(3)
     turn.get_by_text("Show the data").click()
     expect(turn.get_by_role("cell", name="Japan")).to_be_visible()
+
+
+def test_what_is_written_while_a_turn_runs_is_understood_against_it(visit: Callable[..., Visit]) -> None:
+    """RT-5: unless the session names a rule of its own, which then holds."""
+    for rule, sent in ({}, "understand"), ({"if_busy": "reject"}, None):
+        here = visit()
+        made = here.api.post("/v1/sessions", json={"domain": "travel", **rule}).json()
+        here.open(made["session_id"])
+        with here.page.expect_request(
+            lambda request: request.method == "POST" and "/turns" in request.url
+        ) as asked:
+            here.write("Hello")
+        assert json.loads(asked.value.post_data or "{}").get("if_busy") == sent
 
 
 def test_a_table_has_pages(visit: Callable[..., Visit]) -> None:

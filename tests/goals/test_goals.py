@@ -15,29 +15,41 @@ from tests.goals.grammar import Grammar, Half, fields_of
 from tests.goals.readers import Reader
 from tests.goals.worlds import WORLDS
 
-# How many conversations, and of these the most with: wrong deed, untrue ending, broken turn, dead end, lost request.
-BOUNDS: Final = {
-    ("travel", Reader.SYSTEM1): (120, (0, 0, 0, 1, 0)),
-    ("travel", Reader.RIGHT): (60, (0, 0, 0, 0, 0)),
-    ("travel", Reader.WRONG): (60, (0, 0, 0, 3, 0)),
-    ("analytics", Reader.SYSTEM1): (80, (0, 0, 0, 0, 0)),
-    ("analytics", Reader.RIGHT): (50, (0, 0, 0, 0, 0)),
-    ("analytics", Reader.WRONG): (40, (0, 0, 0, 2, 0)),
-    ("notes", Reader.SYSTEM1): (40, (0, 0, 0, 0, 0)),
-    ("notes", Reader.RIGHT): (30, (0, 0, 0, 0, 0)),
-    ("notes", Reader.WRONG): (20, (0, 0, 0, 0, 0)),
+# How many conversations in the long form; the short one has the first half of them.
+CONVERSATIONS: Final = {
+    ("travel", Reader.SYSTEM1): 120,
+    ("travel", Reader.RIGHT): 60,
+    ("travel", Reader.WRONG): 60,
+    ("analytics", Reader.SYSTEM1): 80,
+    ("analytics", Reader.RIGHT): 50,
+    ("analytics", Reader.WRONG): 40,
+    ("notes", Reader.SYSTEM1): 40,
+    ("notes", Reader.RIGHT): 30,
+    ("notes", Reader.WRONG): 20,
 }
+# In how many of the first half and of all a fault is let pass; of every other fault in none.
+LET_PASS: Final = {("travel", Reader.WRONG, Fault.DEAD_END): (2, 3)}
 
-# Under `auto`, how many conversations, and of their turns the most that System 1 is sure of and takes for something
-# else, and the most for which a model is asked: either alone could be had at the price of the other.
-SURE: Final = {"travel": (60, 9, 53), "analytics": (60, 8, 21), "notes": (40, 1, 49)}
+# Under `auto`, how many conversations, and of the first half and of all of them the most turns that System 1 is sure of
+# and takes for something else, and the most for which a model is asked: either alone could be had at the price of the
+# other.
+SURE: Final = {
+    "travel": (60, (7, 28), (9, 50)),
+    "analytics": (60, (2, 9), (8, 19)),
+    "notes": (40, (0, 19), (1, 47)),
+}
+halved_in_short = pytest.mark.parametrize(
+    "whole", [pytest.param(False, id="half"), pytest.param(True, id="whole", marks=pytest.mark.slow)]
+)
 
 
-@pytest.mark.parametrize(("domain", "reader"), list(BOUNDS), ids=str)
-async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader) -> None:
-    count, most = BOUNDS[domain, reader]
-    figures = await hold(domain, reader, range(count))
-    for fault, bound in zip(Fault, most, strict=True):
+@halved_in_short
+@pytest.mark.parametrize(("domain", "reader"), list(CONVERSATIONS), ids=str)
+async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader, whole: bool) -> None:
+    count = CONVERSATIONS[domain, reader]
+    figures = await hold(domain, reader, range(count if whole else count // 2))
+    for fault in Fault:
+        bound = LET_PASS.get((domain, reader, fault), (0, 0))[whole]
         shortest = figures.shortest(fault)
         transcript = "\n".join([shortest[0].faults[0][1], *shortest[0].transcript]) if shortest else ""
         assert figures.count(fault) <= bound, (
@@ -45,10 +57,14 @@ async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader) -> No
         )
 
 
+@halved_in_short
 @pytest.mark.parametrize("domain", sorted(SURE))
-async def test_system_1_is_sure_of_what_was_meant_and_asks_no_model_for_much_else(domain: str) -> None:
-    count, most_misread, most_asked = SURE[domain]
-    verdicts = (await hold(domain, Reader.AUTO, range(count))).verdicts
+async def test_system_1_is_sure_of_what_was_meant_and_asks_no_model_for_much_else(
+    domain: str, whole: bool
+) -> None:
+    count, *bounds = SURE[domain]
+    most_misread, most_asked = bounds[whole]
+    verdicts = (await hold(domain, Reader.AUTO, range(count if whole else count // 2))).verdicts
     assert sum(one.misread for one in verdicts) <= most_misread
     assert 0 < sum(one.asked for one in verdicts) <= most_asked
 

@@ -23,7 +23,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import IfBusy, TurnStatus
+from orchestrator.turns.turn import IfBusy, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.chaos.errands import served
 from tests.integration.chaos.fleet import fleet
@@ -67,11 +67,11 @@ async def mailroom(database_url: str, redis_url: str, folder: Path, world: Outsi
     domain = write_mailroom(folder / "mailroom")
     (domain / "services.py").write_bytes(SERVICES.read_bytes())
     with served(world):
-        environment = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
+        environment: dict[str, Any] = {"PARLEY_DOMAIN": str(domain), "MAILROOM_URL": world.url}
         with fleet(database_url, redis_url, folder, environment) as crew:
             await asyncio.to_thread(crew.start, application=APPLICATION)
-            settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN=str(domain))
-            async with open_ports(settings) as ports:
+            stores: dict[str, Any] = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+            async with open_ports(Settings(**stores, **environment)) as ports:
                 yield Setting(ports, crew, world, 120.0)  # type: ignore[arg-type]  # it is asked for its calls only
 
 
@@ -86,11 +86,18 @@ async def interrupt(
     await asyncio.sleep(after_s)
     second = await setting.submit(session, text, IfBusy.UNDERSTAND)
     turns = await setting.ended(session, first), await setting.ended(session, second)
+    return await outcome_of(setting, kind, session, *turns)
+
+
+async def outcome_of(
+    setting: Setting, kind: str, session: str, first: TurnRecord, second: TurnRecord
+) -> Outcome:
+    """Read what became of two turns."""
     journal = PostgresArchive(setting.ports.stores.database)
-    steps = await journal.journal(DEFAULT_TENANT, SessionId(session), turn_id=first)
+    steps = await journal.journal(DEFAULT_TENANT, SessionId(session), turn_id=first.turn_id)
     at = {step["key"]: datetime.fromisoformat(step["at"]) for step in steps}
     begun = {name: at[key] for name, key in KEYS.items() if key in at}
-    return Outcome(kind, *turns, begun, setting.world.calls[session])  # type: ignore[index,arg-type]
+    return Outcome(kind, first, second, begun, setting.world.calls[session])  # type: ignore[index,arg-type]
 
 
 @pytest.mark.timeout(3000)

@@ -8,14 +8,14 @@ from typing import Any
 
 import httpx
 
-from gateway.app import Exposure, create_app
+from gateway.app import Exposure
 from gateway.auth.authentication import Access, Rates, TokenReader
 from gateway.dependencies import Dependencies
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId, UserId
 from tests.contract.in_memory.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
-from tests.unit.gateway.memory_dependencies import make_dependencies
+from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
 
 class GuardedHouse:
@@ -67,14 +67,5 @@ async def guarded_house(
 ) -> AsyncIterator[GuardedHouse]:
     house = GuardedHouse(rates or Rates(), tokens)
 
-    @asynccontextmanager
-    async def dependencies() -> AsyncIterator[Dependencies]:
-        yield house.dependencies()
-
-    house.app = create_app(dependencies, exposure)
-    transport = httpx.ASGITransport(house.app, raise_app_exceptions=False)
-    async with (
-        house.app.router.lifespan_context(house.app),
-        httpx.AsyncClient(transport=transport, base_url="http://gateway") as house.http,
-    ):
+    async with serve(house.dependencies(), exposure) as (house.app, house.http):
         yield house

@@ -1,9 +1,17 @@
-"""The gateway's dependencies over the in-memory twins of the ports, for tests of its calls."""
+"""The gateway and its dependencies over the in-memory twins of the ports, for tests of its calls."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from typing import Any
 
+import httpx
+from fastapi import FastAPI
+
+from gateway.app import Exposure, create_app
 from gateway.auth.authentication import Access
 from gateway.dependencies import (
     Dependencies,
@@ -34,6 +42,8 @@ from tests.contract.in_memory.archive import MemoryArchive, MemoryEffects, Memor
 from tests.contract.in_memory.sessions import MemorySessions
 
 NOWHERE = "postgresql://127.0.0.1:1/none"
+_given = ContextVar[Dependencies]("given")
+_idle: defaultdict[Exposure, list[FastAPI]] = defaultdict(list)
 
 
 async def _nothing_missing() -> dict[str, str]:
@@ -100,3 +110,30 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         feedback=MemoryFeedback(store),
         access=parts["access"],
     )
+
+
+@asynccontextmanager
+async def serve(
+    dependencies: Dependencies, exposure: Exposure | None = None, *, headers: dict[str, str] | None = None
+) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient]]:
+    """A gateway over these dependencies, and a client of it; a fault is answered as it is in production.
+
+    Its application is used again afterwards: what it makes of its routes takes longer than most tests.
+    """
+    idle = _idle[exposure or Exposure()]
+    app = idle.pop() if idle else create_app(_open_given, exposure)
+    routes = list(app.router.routes)
+    _given.set(dependencies)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://gateway", headers=headers) as http,
+    ):
+        yield app, http
+    app.router.routes[:], app.openapi_schema = routes, None
+    idle.append(app)
+
+
+@asynccontextmanager
+async def _open_given() -> AsyncIterator[Dependencies]:
+    yield _given.get()

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import httpx
 
-from gateway.app import create_app
 from gateway.auth.authentication import Access
 from gateway.dependencies import Dependencies
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
@@ -23,7 +22,7 @@ from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId
 from tests.contract.in_memory.access import MemoryKeys
-from tests.unit.gateway.memory_dependencies import make_dependencies
+from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
 DESK = "tests/transcripts/domains/desk"
 
@@ -79,16 +78,8 @@ class Desk:
 @asynccontextmanager
 async def desk(approval: Literal["user", "operator"] | None = None) -> AsyncIterator[Desk]:
     place = Desk(approval)
-
-    @asynccontextmanager
-    async def open_dependencies() -> AsyncIterator[Dependencies]:
-        yield place.dependencies()
-
-    app = create_app(open_dependencies)
-    async with app.router.lifespan_context(app):
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as place.http:
-            yield place
+    async with serve(place.dependencies()) as (_, place.http):
+        yield place
 
 
 async def test_a_grant_resumes_the_session_and_is_kept() -> None:

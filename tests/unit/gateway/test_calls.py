@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 import httpx
 import orjson
 
-from gateway.app import create_app
 from gateway.dependencies import Dependencies
 from orchestrator.errors import ParleyError
 from orchestrator.telemetry import Signal
@@ -23,7 +22,7 @@ from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
 from tests.contract.in_memory.sessions import MemorySessions
-from tests.unit.gateway.memory_dependencies import make_dependencies
+from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
 PROBLEM = "application/problem+json"
 
@@ -91,17 +90,7 @@ class House:
 @asynccontextmanager
 async def open_house(**options: int) -> AsyncIterator[House]:
     house = House(**options)
-
-    @asynccontextmanager
-    async def dependencies() -> AsyncIterator[Dependencies]:
-        yield house.dependencies()
-
-    app = create_app(dependencies)
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://gateway") as house.http,
-    ):
+    async with serve(house.dependencies()) as (_, house.http):
         yield house
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import httpx
 import pytest
 
-from gateway.app import create_app
-from gateway.dependencies import Dependencies, MemoryServices
+from gateway.dependencies import MemoryServices
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
-from tests.unit.gateway.memory_dependencies import make_dependencies
+from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
 BAGGAGE = {"title": "Baggage", "text": "A cabin bag of 8 kg is free.", "domain": "travel"}
 
@@ -50,15 +48,7 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
         memory=MemoryServices(context, MemoryPreferences()),
     )
 
-    @asynccontextmanager
-    async def open_dependencies() -> AsyncIterator[Dependencies]:
-        yield dependencies
-
-    app = create_app(open_dependencies)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
-    ):
+    async with serve(dependencies) as (_, client):
         yield client
 
 

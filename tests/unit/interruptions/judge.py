@@ -25,7 +25,7 @@ SAID: Mapping[str, tuple[str, ...]] = {
 }
 EFFECTS = {"label": "Print a label", "parcel": "Send a parcel"}
 """The calls of the turn at work that change something, in their order, and what they are called."""
-DONE_TWICE = "{} was done {} times for {}"
+DONE_TWICE = "{} was done for {} {} times"
 
 
 @dataclass(frozen=True)

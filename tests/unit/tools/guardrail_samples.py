@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 import yaml
+from _pytest.mark import ParameterSet
 
 from orchestrator.domain.configuration import Guardrails
 from orchestrator.tools.guardrails.python_code import PythonRules
@@ -48,6 +52,20 @@ def read_hostile(language: str) -> list[Sample]:
         _read(entry)
         for entry in yaml.load((FOLDER / f"{language}.yaml").read_text("utf-8"), yaml.CSafeLoader)
     ]
+
+
+def in_short(samples: Iterable[Sample]) -> list[ParameterSet]:
+    """For a test that starts a process each: the first two of those that are stopped alike; the others are `slow`.
+
+    What no guardrail stops is in the short form whole: the process is all that stands before it.
+    """
+    seen, chosen = Counter[tuple[str | None, str | None]](), list[ParameterSet]()
+    for sample in samples:
+        kind = sample.guard, sample.alone
+        seen[kind] += 1
+        marks = [pytest.mark.slow] if sample.guard is not None and seen[kind] > 2 else []
+        chosen.append(pytest.param(sample, id=sample.name, marks=marks))
+    return chosen
 
 
 def read_benign(language: str) -> list[Sample]:

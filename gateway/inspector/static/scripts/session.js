@@ -140,7 +140,8 @@ export class Session extends EventTarget {
   async send(entry) {
     try {
       entry.problem = null;
-      const receipt = await this.api.submit(this.id, entry.input, entry.key);
+      const ahead = this.record?.if_busy === "enqueue" ? { if_busy: "understand" } : {}; // else by the session's own rule
+      const receipt = await this.api.submit(this.id, { ...entry.input, ...ahead }, entry.key);
       entry.turnId = receipt.turn_id;
       entry.seq = receipt.seq;
       this.entries = this.entries.filter((other) => other === entry || other.turnId !== receipt.turn_id);

@@ -8,12 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
 import pytest
 
-from gateway.app import create_app
 from gateway.auth.authentication import Access
-from gateway.dependencies import Dependencies
 from orchestrator.ports.lane import Lane
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
@@ -22,7 +19,7 @@ from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.contract.in_memory.access import MemoryKeys
-from tests.unit.gateway.memory_dependencies import make_dependencies
+from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 from tests.unit.gateway.repairs.broken_sessions import KINDS, Site, Ticket, break_one
 from tests.unit.gateway.repairs.repairing import goes_on, judge, repair_one
 
@@ -46,22 +43,14 @@ async def open_site() -> AsyncIterator[tuple[Site, dict[str, dict[str, str]]]]:
         headers[name] = {"Authorization": f"Bearer {text}"}
     inbox = MemoryInbox(store)
 
-    @asynccontextmanager
-    async def open_dependencies() -> AsyncIterator[Dependencies]:
-        yield make_dependencies(store, live=live, inbox=inbox, access=Access(required=True, keys=keys))
-
     async def make_lane(**options: Any) -> Lane:
         return MemoryLane(store, **options)
 
-    app = create_app(open_dependencies)
-    async with app.router.lifespan_context(app):
-        transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(
-            transport=transport, base_url="http://gateway", headers=headers[BY]
-        ) as http:
-            site = Site(inbox, make_lane, http, live)
-            await site.open()
-            yield site, headers
+    dependencies = make_dependencies(store, live=live, inbox=inbox, access=Access(required=True, keys=keys))
+    async with serve(dependencies, headers=headers[BY]) as (_, http):
+        site = Site(inbox, make_lane, http, live)
+        await site.open()
+        yield site, headers
 
 
 async def exceed(site: Site, ticket: Ticket, headers: dict[str, dict[str, str]]) -> list[str]:

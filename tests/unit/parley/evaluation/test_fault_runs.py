@@ -26,8 +26,8 @@ LENDING = Path("tests/domains/lending")
 MOST_LINES = 6
 EVERY_FAULT = 140
 """Cases in which one thing goes wrong."""
-OF_ONE = 55
-"""Cases of one conversation: every fault of the outside, and a few of several at once."""
+OF_ONE, OF_ONE_LONG = 30, 55
+"""Cases of one conversation: most faults of the outside; in the long form every one, and a few of several at once."""
 OF_THE_OUTSIDE = (
     FaultKind.WORKER_DEATH,
     FaultKind.OTHER_WORKER,
@@ -244,11 +244,14 @@ def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
     assert set(share.by_kind) == set(FaultKind)
 
 
+@pytest.mark.parametrize("budget", [OF_ONE, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_planted_bug_is_found_by_a_short_case(bug: Bug, learnt: System1, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_by_a_short_case(
+    bug: Bug, budget: int, learnt: System1, tmp_path: Path
+) -> None:
     """The case is written as it can be kept, finds the bug again, and nothing where there is none."""
     folder = plant(bug, tmp_path)
-    share = look(folder, learnt, about=bug.about, budget=OF_ONE, kinds=bug.kinds)
+    share = look(folder, learnt, about=bug.about, budget=budget, kinds=bug.kinds)
 
     found = [one for one in describe("lending", share, (), seed=0)["found"] if one["breach"] == bug.breach]
     assert found, {one.finding for one in share.found.values()}
