@@ -84,7 +84,8 @@ class StageRecord:
         """Make a call and take it down; what failed as well. Raises what `run` raises."""
         del idempotent
         step: JsonObject = {"key": key, "kind": kind, "request": request}
-        self.steps.append(step)  # one that is cut off has neither answer nor error
+        if not self.lost:
+            self.steps.append(step)  # one that is cut off has neither answer nor error
         try:
             answer = await run(key)
         except Exception as error:
@@ -103,6 +104,8 @@ class StageRecord:
 
     def answer(self, step: JsonObject, answer: Any) -> None:
         """Take down what a call gave, and which sessions that tells of."""
+        if self.lost:
+            return
         for one in answer if is_list(answer) else (answer,):
             if (session_id := getattr(one, "session_id", None)) is not None:
                 self.about.add(session_id)

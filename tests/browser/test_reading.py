@@ -151,6 +151,24 @@ def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
     expect(shown.locator("del")).to_have_text("OSL")
     expect(shown.locator("ins")).to_have_text("MAD")
 
+    stage = {
+        "run": "run_1",
+        "stage": "item 2",
+        "said": "summarize_session",
+        "allowed": True,
+        "remembers": False,
+    }
+    report |= {"replay": "20260104-100000", "sessions": 0, "turns": 0, "runs": 3, "stages": 8}
+    path = path.with_name("20260104-100000.json")
+    path.write_text(json.dumps(report | {"different": [stage | {"changes": {"findings": [place]}}]}))
+    panel = visit().new_session("travel").panel("Replays")
+    listed = panel.get_by_role("region", name="Replays").locator("li.entry").first
+    expect(listed).to_contain_text("1 of 8 stages came out otherwise")
+    expect(listed).to_contain_text("3 runs, 8 stages, by domain next")
+    listed.get_by_role("button").click()
+    shown = panel.get_by_role("region", name="Stages that came out otherwise")
+    expect(shown).to_contain_text("run_1, item 2")
+
 
 def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
     turn = {"said": "book it", "read_by": "system1", "answer": "Which one?", "faults": faults}

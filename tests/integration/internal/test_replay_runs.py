@@ -260,7 +260,10 @@ async def test_what_cannot_be_kept_is_said() -> None:
     async def give(value: Any) -> Any:
         return value
 
-    await large.call("scratchpad.read", "tool", [], lambda _: give("x" * 1_100_000), idempotent=True)
+    for text in ("x" * 1_100_000, "no more of it is kept"):
+        assert (
+            await large.call("pad.read", "tool", [], lambda _, one=text: give(one), idempotent=True) == text
+        )
     thing = object()
     assert await odd.call("mine.read", "tool", [], lambda _: give(thing), idempotent=True) is thing
     assert (large.lost, large.steps, odd.lost) == (TOO_LARGE, [], NO_JSON)
