@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from parley.embedded.postgres import running_database
 from parley.embedded.redis import running_redis
-from tests.browser.steps import Visit
+from tests.browser.steps import LONGEST_WAIT_MS, Visit
 from tests.processes.forked import run
 from tests.processes.gateway import gateway, stack
 
@@ -130,6 +130,7 @@ def visit(browser: Browser, address: str, api: httpx.Client) -> Iterator[Callabl
     def open_page(**options: object) -> Visit:
         settings = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
         context = browser.new_context(**settings)
+        context.set_default_timeout(LONGEST_WAIT_MS)
         contexts.append(context)
         page: Page = context.new_page()
         visits.append(Visit(page, address, api))

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 import httpx
 from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, expect
 
-expect.set_options(timeout=60_000)
+LONGEST_WAIT_MS = 180_000
+"""Playwright itself gives up after thirty seconds, which a page may take on a machine with much else to do."""
+expect.set_options(timeout=LONGEST_WAIT_MS)
+PANELS = (
+    *("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals", "Turn"),
+    *("Memory", "Documents", "Evaluations", "Replays", "Repair"),
+)
 
 
 @dataclass

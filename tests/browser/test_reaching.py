@@ -7,18 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Guarded
-from tests.browser.steps import Visit
+from tests.browser.steps import PANELS, Visit
 
 PAYLOADS = (Path(__file__).parents[1] / "domains" / "gallery" / "payloads.txt").read_text().splitlines()
-PANELS = (
-    *("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals", "Turn"),
-    *("Memory", "Documents", "Evaluations", "Replays", "Repair"),
-)
-SIZES = {"desk": (1440, 900), "telephone": (390, 780)}
 CONTROL = re.compile(
     r"^\s*- (button|textbox|combobox|slider|tab|tabpanel|link|checkbox|spinbutton|dialog|region|img)\b(.*)$"
 )
@@ -152,48 +146,6 @@ def test_light_and_dark_follow_the_system_until_somebody_chooses(
     expect(root).to_have_attribute("data-theme", "light")
     here.page.reload()
     expect(root).to_have_attribute("data-theme", "light")
-
-
-@pytest.mark.parametrize(
-    ("size", "theme"),
-    [
-        ("desk", "light"),
-        ("desk", "dark"),
-        ("telephone", "light"),
-        # The colours of one, the places of the other.
-        pytest.param("telephone", "dark", marks=pytest.mark.slow),
-    ],
-)
-def test_nothing_breaks_the_rules_of_wcag_aa(visit: Callable[..., Visit], size: str, theme: str) -> None:
-    """Contrast, names, roles and order, by axe; nothing is wider than the page, and no other host is asked."""
-    width, height = SIZES[size]
-    here = visit(viewport={"width": width, "height": height}, color_scheme=theme).new_session("gallery")
-    page = here.page
-    here.say("register a guest", "I need a few things to register a guest")
-    found = {"chat": violations(page)}
-    if size == "telephone":
-        page.get_by_role("button", name="Inspector", exact=True).click()
-    for name in PANELS:
-        expect(here.panel(name).locator(":scope > *").first).to_be_visible()
-        found[name] = violations(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    if size == "telephone":
-        page.get_by_role("button", name="Sessions", exact=True).click()
-        found["sessions"] = violations(page)
-    page.keyboard.press("?")
-    found["help"] = violations(page)
-    assert {place: wrong for place, wrong in found.items() if wrong} == {}
-
-
-def violations(page: Page) -> list[str]:
-    """What axe finds against WCAG 2.2, levels A and AA."""
-    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-    found = Axe().run(page, options=rules).response["violations"]
-    return [
-        f"{rule['id']}: {node['html'][:120]} {node['failureSummary']}"
-        for rule in found
-        for node in rule["nodes"]
-    ]
 
 
 def test_a_telephone_shows_one_part_at_a_time(visit: Callable[..., Visit]) -> None:

@@ -17,10 +17,12 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.turns.turn import TurnInput
 from orchestrator.types import Json, JsonObject, is_list, is_object
 from parley.evaluation.faults.ports import Call, Fault
-from parley.evaluation.faults.running import Course, Heard, Store, Talk, Workers
+from parley.evaluation.faults.running import NEVER_MIND, Course, Heard, Store, Talk, Workers
 
 _WORD = re.compile(r"\w+")
 _CHANGING = "…"
+_IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
+"""A token whose signs differ from run to run, and with them how many words it seems to be."""
 _UNSURE = re.compile(r"cannot tell|may have been done|\bI had\b|I have already")
 """Words that leave open what was done, or tell of a part of it."""
 
@@ -69,7 +71,8 @@ class Sound:
 
     def mask(self, text: str) -> str:
         """Write a text without the words that are others in each run."""
-        return _WORD.sub(lambda found: found[0] if found[0] in self._stable else _CHANGING, text)
+        masked = _WORD.sub(lambda found: found[0] if found[0] in self._stable else _CHANGING, text)
+        return _IN_PIECES.sub(_CHANGING, masked)
 
     def done_now(self, course: Course, turn: int) -> set[str]:
         """Name what a turn did; what is to write and has not written was not done."""
@@ -93,14 +96,19 @@ class Sound:
             if call.is_whole or (0 < call.turn <= len(self.stores) and store == self.stores[call.turn - 1])
         }
 
-    def is_as_planned(self, course: Course) -> bool:
-        """Say whether a user who reads goes on: not past another offer than was to come, nor a stopped turn."""
+    def is_as_planned(self, course: Course, faults: Sequence[Fault]) -> bool:
+        """Say whether a user who reads goes on: not past another offer than was to come, nor a stopped turn, nor
+        when something else was done than they said.
+        """
         offers = _offers_of(course.heard[-1])
         if not course.script:
             return not offers
         last = course.script[-1]
         is_as_told = self.mask(last.reply) == self.replies[last.at - 1]
-        return last.status == "done" and (not offers or (is_as_told and offers == _offers_of(last)))
+        is_misheard = any((one.kind, one.turn) == (FaultKind.NONSENSE, last.at) for one in faults)
+        if last.status != "done" or (is_misheard and not is_as_told and not last.is_open):
+            return False
+        return not offers or (is_as_told and offers == _offers_of(last))
 
     def has_offered(self, heard: Heard) -> bool:
         """Say whether an answer makes an offer that was to be made, in the words in which it was to come."""
@@ -249,8 +257,9 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
     await _answer_what_is_asked(talk, sound, is_misheard=is_misheard)
     missing = sound.missing(course)
     first = _first_to_say(course, sound, missing)
-    half = any(call.wrote and not call.is_whole and sound.name(call) in missing for call in course.done)
-    if missing and (first is None or half):
+    gave_up = any(one.said in {"[deny]", NEVER_MIND} for one in course.heard)
+    is_half = any(call.wrote and not call.is_whole and sound.name(call) in missing for call in course.done)
+    if missing and (first is None or (is_half and gave_up)):
         return []  # a part of a task was done: to say it again would ask for that part twice
     if first is not None:
         await talk.say_again(first)
@@ -267,7 +276,7 @@ async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool =
         last = talk.course.heard[-1]
         is_other = sound.turns_down(last.reply) or (is_misheard and not sound.has_offered(last))
         wanted = "confirm" if sound.missing(talk.course) and not is_other else "deny"
-        action = next((one for one in talk.course.heard[-1].actions if one["name"] == wanted), None)
+        action = next((one for one in last.actions if one["name"] == wanted), None)
         if action is None:
             return
         await talk.submit(TurnInput(action={"name": wanted, "payload": action["payload"]}))

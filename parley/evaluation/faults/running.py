@@ -231,17 +231,18 @@ class Talk:
         return TurnInput(action={"name": entry.action["name"], "payload": payload_of(entry.action, offered)})
 
     async def _click_again(self, what: str) -> None:
-        """Click what an answer before has offered: ``confirm of turn 2``."""
+        """Click what an answer before has offered, and the last one does not: ``confirm of turn 2``."""
         name, _, number = what.partition(" of turn ")
         for action in self._offered.get(int(number), ()):
-            if action["name"] == name:
+            if action["name"] == name and action not in self.course.heard[-1].actions:
                 await self.submit(TurnInput(action={"name": name, "payload": action["payload"]}))
                 return
 
     async def say_again(self, first: int) -> None:
-        """Say the script again from a turn on, after whatever is open was dropped."""
+        """Say the script again from a turn on, after whatever is open was dropped, and not twice in a row."""
         for _ in range(_MOST_OPEN):
-            if self.course.heard[-1].is_open:
+            last = self.course.heard[-1]
+            if last.is_open or last.said == self._conversation.turns[first - 1].user:
                 await self.submit(TurnInput(text=NEVER_MIND))
         for at, entry in enumerate(self._conversation.turns[first - 1 :], start=first):
             turn = await self.submit(self._write(at, entry))

@@ -93,7 +93,10 @@ async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Hear
     """Take a case and judge it; also gives what was heard."""
     sound = await sounds.of(case.conversation, with_model=case.needs_model)
     talk = await sounds.workers.take(
-        case.conversation, case.faults, with_model=case.needs_model, goes_on=sound.is_as_planned
+        case.conversation,
+        case.faults,
+        with_model=case.needs_model,
+        goes_on=lambda course: sound.is_as_planned(course, case.faults),
     )
     findings = await judge(talk, sound, case.faults)
     return findings, talk.course.heard

@@ -16,7 +16,7 @@ STARTED_WITHIN_S = 180.0
 STAND_IN = "tests.integration.chaos.processes.stand_in"
 
 
-def _times_as_long() -> float:
+def times_as_long() -> float:
     """How many times as long a process takes that shares the cores with so many others."""
     return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
@@ -42,7 +42,7 @@ def wait_until(
         if since is not None and now - since >= steady_s:
             return
         waited_s = now - began_at
-        assert waited_s < within_s * _times_as_long(), f"within {waited_s:.0f} s this did not happen: {what}"
+        assert waited_s < within_s * times_as_long(), f"within {waited_s:.0f} s this did not happen: {what}"
         time.sleep(look_every_s)
 
 

@@ -14,6 +14,7 @@ from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnInput, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from tests.integration.chaos.fleet import times_as_long
 
 
 @dataclass
@@ -68,13 +69,13 @@ class Submitter:
 
     async def finished(self, receipt: Receipt, *, within_s: float = 30) -> TurnRecord:
         return await self.ports.waiter.finished(
-            DEFAULT_TENANT, receipt.session_id, TurnId(receipt.turn_id), within_s
+            DEFAULT_TENANT, receipt.session_id, TurnId(receipt.turn_id), within_s * times_as_long()
         )
 
 
 @asynccontextmanager
 async def submitter(database_url: str, redis_url: str) -> AsyncIterator[Submitter]:
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
     async with open_ports(settings) as ports:
         yield Submitter(ports)
 
@@ -87,11 +88,14 @@ def count_unfinished(database_url: str) -> int:
 
 
 async def all_finished(database_url: str, *, within_s: float) -> None:
-    """Wait until no turn is unfinished; fails with the number that is left once none has ended for so long."""
+    """Wait until no turn is unfinished; fails with the number that is left once none has ended for so long.
+
+    On a busy machine for as many times as long.
+    """
     loop = asyncio.get_running_loop()
     fewest, ends_at = sys.maxsize, 0.0
     while left := await asyncio.to_thread(count_unfinished, database_url):
         if left < fewest:
-            fewest, ends_at = left, loop.time() + within_s
+            fewest, ends_at = left, loop.time() + within_s * times_as_long()
         assert loop.time() < ends_at, f"{left} turns are unfinished, and none has ended for {within_s} s"
         await asyncio.sleep(0.1)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -18,7 +18,7 @@ from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.fleet import STAND_IN
+from tests.integration.chaos.fleet import STAND_IN, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import Submitter, submitter
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
@@ -218,26 +218,22 @@ async def _until_at_work(database: str, pool: WorkerPool) -> None:
 
 
 async def _wait(condition: Callable[[], object], what: str) -> None:
-    loop = asyncio.get_running_loop()
-    ends_at = loop.time() + WITHIN_S
-    while not await asyncio.to_thread(condition):
-        assert loop.time() < ends_at, f"within {WITHIN_S} s this did not happen: {what}"
-        await asyncio.sleep(0.05)
+    await asyncio.to_thread(wait_until, condition, within_s=WITHIN_S, what=what)
 
 
-async def _read(database: str, query: str) -> list[tuple[Any, ...]]:
+async def _read(database: str, query: LiteralString) -> list[tuple[Any, ...]]:
     return await asyncio.to_thread(_read_now, database, query)
 
 
-async def _pids(database: str, query: str) -> list[int]:
+async def _pids(database: str, query: LiteralString) -> list[int]:
     return await asyncio.to_thread(_pids_now, database, query)
 
 
-def _pids_now(database: str, query: str) -> list[int]:
+def _pids_now(database: str, query: LiteralString) -> list[int]:
     """The processes that results name."""
     return [unpack_json(result)["pid"] for (result,) in _read_now(database, query)]
 
 
-def _read_now(database: str, query: str) -> list[tuple[Any, ...]]:
+def _read_now(database: str, query: LiteralString) -> list[tuple[Any, ...]]:
     with psycopg.connect(database) as connection:
         return connection.execute(query).fetchall()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -22,9 +23,9 @@ HOLDER = (
 CRASHES = "SELECT crashes FROM turns WHERE turn_id = %s"
 
 
-async def _poll(connection: psycopg.AsyncConnection, query: str, turn_id: str) -> int:
+async def _poll(connection: psycopg.AsyncConnection, query: LiteralString, turn_id: str) -> int:
     """The first number that the query gives, and that is none of 0; every few milliseconds."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             row = await (await connection.execute(query, (turn_id,))).fetchone()
             if row is not None and row[0]:
@@ -54,7 +55,8 @@ async def test_idle_workers_take_over_at_once(
     times: list[float] = []
     now = asyncio.get_running_loop().time
     chance = random.Random(5)
-    with worker_pool(database_url, redis_url, tmp_path, PARLEY_RUNNER_LINGER_S="0.2") as pool, machine.load():
+    settings = {**machine.settings, "PARLEY_RUNNER_LINGER_S": "0.2"}
+    with worker_pool(database_url, redis_url, tmp_path, **settings) as pool, machine.load():
         for _ in range(WORKERS):
             pool.begin()
         async with (

@@ -58,7 +58,7 @@ async def test_killed_workers_lose_repeat_and_reorder_nothing(
     takeovers = Takeovers(database)
     takeovers.prepare()
     names = [f"storm-{number}" for number in range(sessions)]
-    with worker_pool(database, redis_url, tmp_path) as pool, machine.load():
+    with worker_pool(database, redis_url, tmp_path, **machine.settings) as pool, machine.load():
         for _ in range(WORKERS):
             pool.begin()
         async with submitter(database, redis_url) as client:

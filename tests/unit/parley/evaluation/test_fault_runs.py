@@ -280,3 +280,17 @@ def test_the_command_prints_keeps_and_fails(tmp_path: Path, capsys: pytest.Captu
     kept.write_text(f"conversations:\n{case}\n", encoding="utf-8")
     assert run(["eval", str(folder), *place]) == 1
     assert Breach.TWICE in json.loads(capsys.readouterr().out)["findings"][0]
+
+
+@pytest.mark.parametrize(("words", "ends"), [("never mind", "cancelled"), ("help", "done")])
+def test_what_is_said_while_a_turn_is_at_work_is_understood(words: str, ends: str, learnt: System1) -> None:
+    """A question is answered beside the turn, which goes on; one that nobody wants any more ends."""
+    said = {"user": "show my loans", "faults": {"interjected": f"before loan_list: {words}"}}
+    conversation = EvaluationFile.model_validate({"conversations": [{"name": "list", "turns": [said]}]})
+    case = read_case("list", conversation.conversations[0])
+
+    findings, heard = asyncio.run(try_case(Sounds(Workers(str(LENDING), learnt)), case))
+
+    assert findings == []
+    assert [(one.said, one.status) for one in heard] == [("show my loans", ends), (words, "done")]
+    assert (heard[0].reply == "I found nothing that fits.") == (ends == "done")

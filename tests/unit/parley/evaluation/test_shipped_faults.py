@@ -75,18 +75,29 @@ BORNE = """
 - name: a message that was stopped is stopped when it comes again
   turns:
     - {user: check booking PX7K2M, faults: {interrupted: before booking_list, doubled: by its key}}
+- name: what is offered once more is no stale click
+  turns:
+    - {user: Book a flight from Oslo to Madrid tomorrow}
+    - {user: 'no, make it business', faults: {nonsense: a yes, stale_click: confirm of turn 1}}
 - name: a user says no to an offer that a model alone has made
   turns:
-    - {user: Book a flight from Oslo to Madrid}
-    - {user: tomorrow, faults: {nonsense: 'book_flight {"cabin": "premium"}'}}
+    - user: Book a flight from Oslo to Madrid tomorrow
+      faults: {nonsense: 'book_flight {"origin": "OSL", "destination": "MAD", "date": "2026-11-21", "passengers": 7}'}
     - {user: 'yes'}
+"""
+BORNE_OF_TABLES = """
+- name: a user who sees another table does not save it
+  turns:
+    - {user: show Japanese cars where horsepower is over 100, faults: {nonsense: 'query {"table":"airports"}'}}
+    - {user: save this as fast cars}
 """
 """Each was held to be wrong, and is not."""
 
 
-def test_what_a_user_brings_about_is_no_breach() -> None:
-    kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(BORNE)}).conversations
-    sounds = Sounds(Workers("travel"))
+@pytest.mark.parametrize(("domain", "borne"), [("travel", BORNE), ("analytics", BORNE_OF_TABLES)])
+def test_what_a_user_brings_about_is_no_breach(domain: str, borne: str) -> None:
+    kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(borne)}).conversations
+    sounds = Sounds(Workers(domain))
 
     for conversation in kept:
         findings, heard = asyncio.run(try_case(sounds, read_case(conversation.name, conversation)))

@@ -1,0 +1,87 @@
+"""Nothing in the inspector breaks the rules of WCAG 2.2 for contrast, names, roles and order, as axe applies them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import PANELS, Visit
+
+SIZES = {"desk": (1440, 900), "telephone": (390, 780)}
+AXE = Axe()
+LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+"""WCAG 2.2, levels A and AA."""
+EVERY_RULE: dict[str, Any] = {"runOnly": LEVELS}
+COLOURS: dict[str, Any] = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+"""All in which dark differs from light."""
+PLACES: dict[str, Any] = {**EVERY_RULE, "rules": {"color-contrast": {"enabled": False}}}
+"""All in which a telephone differs from a desk."""
+
+
+SPOILING = """() => {
+    const pale = document.createElement('p');
+    pale.append('Pale');
+    pale.style.cssText = 'color: #ccc; background: #fff';
+    document.body.append(pale, document.createElement('button'));
+}"""
+
+
+@pytest.mark.parametrize(
+    ("size", "theme", "rules", "found_by_them"),
+    [
+        pytest.param("desk", "light", EVERY_RULE, {"color-contrast", "button-name"}, id="desk-light"),
+        pytest.param("desk", "dark", COLOURS, {"color-contrast"}, id="desk-dark"),
+        pytest.param("telephone", "light", PLACES, {"button-name"}, id="telephone-light"),
+        pytest.param(
+            "telephone",
+            "dark",
+            EVERY_RULE,
+            {"color-contrast", "button-name"},
+            id="telephone-dark",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_nothing_breaks_the_rules_of_wcag_aa(
+    visit: Callable[..., Visit], size: str, theme: str, rules: dict[str, Any], found_by_them: set[str]
+) -> None:
+    """Contrast, names, roles and order, by axe; nothing is wider than the page, and no other host is asked.
+
+    A page that is spoilt afterwards shows that the rules are applied.
+    """
+    width, height = SIZES[size]
+    here = visit(viewport={"width": width, "height": height}, color_scheme=theme).new_session("gallery")
+    page = here.page
+    here.say("register a guest", "I need a few things to register a guest")
+    page.evaluate(AXE.axe_script)
+    found = {"chat": violations(page, rules)}
+    if size == "telephone":
+        page.get_by_role("button", name="Inspector", exact=True).click()
+    for name in PANELS:
+        expect(here.panel(name).locator(":scope > *").first).to_be_visible()
+        found[name] = violations(page, rules)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    if size == "telephone":
+        page.get_by_role("button", name="Sessions", exact=True).click()
+        found["sessions"] = violations(page, rules)
+    page.keyboard.press("?")
+    found["help"] = violations(page, rules)
+    assert {place: wrong for place, wrong in found.items() if wrong} == {}
+
+    page.keyboard.press("Escape")
+    page.evaluate(SPOILING)
+    assert {wrong.split(":")[0] for wrong in violations(page, rules)} == found_by_them
+
+
+def violations(page: Page, rules: dict[str, Any]) -> list[str]:
+    """What axe finds in a page that has it."""
+    found = page.evaluate("rules => axe.run(rules)", {**rules, "resultTypes": ["violations"]})["violations"]
+    return [
+        f"{rule['id']}: {node['html'][:120]} {node['failureSummary']}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
