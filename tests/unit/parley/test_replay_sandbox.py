@@ -19,7 +19,17 @@ from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.recording import RecordedRun, RecordedSession, RecordedTurn
 from orchestrator.turns.step import NotBegun, Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnStatus
-from orchestrator.types import DEFAULT_TENANT, Epoch, FlowId, Json, JsonObject, SessionId, TurnId, hash_json
+from orchestrator.types import (
+    DEFAULT_TENANT,
+    Epoch,
+    FlowId,
+    Json,
+    JsonObject,
+    SessionId,
+    ToolId,
+    TurnId,
+    hash_json,
+)
 from parley.replay.comparing import compare
 from parley.replay.report import MOST_KEPT, count_forbidden, keep, sum_up, tell
 from parley.replay.running import Wanted
@@ -48,11 +58,11 @@ def lease(of: RecordedTurn) -> Lease:
 
 def entry(number: int, status: LedgerStatus = LedgerStatus.DONE) -> LedgerEntry:
     where = (SESSION, f"print-{number}", TurnId(f"turn-{number}"), "tool:book:1", "key")
-    return LedgerEntry(*where, FlowId("flow"), "book", {}, {}, status)
+    return LedgerEntry(*where, FlowId("flow"), ToolId("book"), {}, {}, status)
 
 
 def effect(number: int) -> Effect:
-    return Effect(f"print-{number}", FlowId("flow"), "book", {}, {}, lambda _: LedgerStatus.DONE)
+    return Effect(f"print-{number}", FlowId("flow"), ToolId("book"), {}, {}, lambda _: LedgerStatus.DONE)
 
 
 async def refuse(key: str) -> Json:
@@ -116,7 +126,7 @@ async def test_the_ledger_is_that_of_the_turns_before() -> None:
 async def test_an_approval_is_as_it_was(
     status: ApprovalStatus, decided_at: datetime | None, *, granted: bool, expected: ApprovalStatus
 ) -> None:
-    whose = ("approval", SESSION, TurnId("turn-0"), FlowId("flow"), "book", "print", {}, LATER)
+    whose = ("approval", SESSION, TurnId("turn-0"), FlowId("flow"), ToolId("book"), "print", {}, LATER)
     record = ApprovalRecord(*whose, status=status, decided_at=decided_at)
     lane = RecordedLane(session(turn(1), approvals={"approval": record}), turn(1))
 
@@ -166,7 +176,7 @@ def test_one_that_may_not_differ_is_counted_behind_however_many_that_may(tmp_pat
         }
 
     many = [outcome("agreed", MOST_KEPT + 1, "calls"), outcome("worded", MOST_KEPT + 1, "answer")]
-    report = sum_up("travel", Wanted(), [*many, outcome("broken", 1, "calls")], 1.0, {"agreed"})
+    report = sum_up("travel", Wanted(), [*many, outcome("broken", 1, "calls")], 1.0, frozenset({"agreed"}))
 
     assert count_forbidden(report, {"calls"}) == 1
     assert count_forbidden(report, ()) == MOST_KEPT + 2
