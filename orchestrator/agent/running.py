@@ -30,5 +30,10 @@ class RunningTurn:
     refreshed: set[str] = field(default_factory=set[str])
     answer: Answer | None = None
 
+    @property
+    def accepted_at(self) -> float:
+        """When the message came, in unix seconds."""
+        return self.context.now - self.work.waited_s
+
 
 Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]

@@ -26,6 +26,8 @@ class RecordedTurn:
     result: JsonObject
     signals: list[JsonObject]
     steps: tuple[Step, ...]
+    waited_s: float = 0.0
+    """How long before `began` it was accepted."""
 
 
 @dataclass(frozen=True, slots=True)

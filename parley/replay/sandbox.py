@@ -240,7 +240,8 @@ class Sandbox:
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
         agent = self._find_agent(by_model=by_model or self.asks)
-        work = Work(turn.turn_id, turn.seq, turn.input, 1, agent.deadline_s, steps=turn.steps)
+        known = {"waited_s": turn.waited_s, "steps": turn.steps}
+        work = Work(turn.turn_id, turn.seq, turn.input, 1, agent.deadline_s, **known)
         whose = (session.session_id, session.tenant_id, session.user_id, session.domain)
         lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work, session.root)
         journal = RecordedJournal(RecordedLane(session, turn), lease, asks=self.asks)

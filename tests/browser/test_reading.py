@@ -151,13 +151,8 @@ def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
     expect(shown.locator("del")).to_have_text("OSL")
     expect(shown.locator("ins")).to_have_text("MAD")
 
-    stage = {
-        "run": "run_1",
-        "stage": "item 2",
-        "said": "summarize_session",
-        "allowed": True,
-        "remembers": False,
-    }
+    stage = {"run": "run_1", "stage": "item 2", "said": "summarize_session"}
+    stage |= {"allowed": True, "remembers": False}
     report |= {"replay": "20260104-100000", "sessions": 0, "turns": 0, "runs": 3, "stages": 8}
     path = path.with_name("20260104-100000.json")
     path.write_text(json.dumps(report | {"different": [stage | {"changes": {"findings": [place]}}]}))

@@ -3,14 +3,14 @@
 from orchestrator.agent.messages.correction import PROPOSED, changed_slots, correct_flow, decide
 from orchestrator.agent.messages.displayed_rows import choose_row, tell_asked_fields
 from orchestrator.agent.messages.task import start_task
-from orchestrator.agent.open_question import answer_open, is_plain, nothing_open
+from orchestrator.agent.open_question import answer_open, is_plain, leave_open, nothing_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import fill
 from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.pex.calls.consent import confirm_candidate
+from orchestrator.pex.calls.consent import ASKED_AT, confirm_candidate
 from orchestrator.types import Dact
 
 
@@ -20,7 +20,9 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
         return
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
-    if entry is None:
+    if entry is not None and _came_before(turn, entry):
+        leave_open(turn)
+    elif entry is None:
         if not choose_row(turn, understood.text):
             nothing_open(turn)
     elif PROPOSED in entry.metadata and is_plain(turn, understood):
@@ -35,6 +37,11 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
     elif flow is None or entry.flow_id != flow.flow_id or not _take_yes(turn, flow, entry):
         _take_only_option(turn, flow, entry)
     tell_asked_fields(turn, understood.text)  # "Yes, please. What is the address?"
+
+
+def _came_before(turn: RunningTurn, entry: Ambiguity) -> bool:
+    """Say whether it was on its way when the question was put that must be seen before it is answered (RT-9)."""
+    return (entry.metadata.get(ASKED_AT) or 0.0) > turn.accepted_at
 
 
 def _take_yes(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> bool:

@@ -23,6 +23,8 @@ from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_uni
 from orchestrator.types import JsonObject, ToolId, hash_json, new_id
 
 CANDIDATE = "candidate"
+ASKED_AT = "asked_at"
+"""Of the question whether to do again what may have been done: when it was put, in unix seconds; None: not yet."""
 DOUBTED = "doubted"
 """The note of a flow that a model alone has understood: what lasts is not done without a yes."""
 
@@ -96,7 +98,9 @@ def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonO
     return ask(run, make_candidate(run, policy, tool, arguments), policy, about="candidate")
 
 
-def ask(run: Execution, candidate: Candidate, policy: Choices, *options: Option, **about: str) -> NeedsInput:
+def ask(
+    run: Execution, candidate: Candidate, policy: Choices, *options: Option, **about: str | None
+) -> NeedsInput:
     """Put a candidate to the user; each reply that is offered names it. `about`: which question it is."""
     write_candidate(run.flow, candidate)
     named = {CANDIDATE: candidate.fingerprint}

@@ -3,7 +3,7 @@
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.pex.calls.consent import ask, make_candidate
+from orchestrator.pex.calls.consent import ASKED_AT, ask, make_candidate
 from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
 from orchestrator.tools.effects import make_effect
@@ -150,4 +150,5 @@ def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: Json
         Option("Leave it", "deny", {"flow_id": flow_id}),
         about="unknown",
         what=tool.spec.name,
+        **{ASKED_AT: None},
     )

@@ -103,6 +103,7 @@ class Setting:
     simulator: Simulator
     lane: NotingLane
     session: SessionId = field(default=SessionId("interjected"))
+    if_busy: IfBusy = IfBusy.UNDERSTAND
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     reached: dict[str, asyncio.Event] = field(default_factory=dict)
     let_go: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -157,7 +158,7 @@ class Setting:
             self.session,
             given,
             DEFAULT_TENANT,
-            if_busy=IfBusy.UNDERSTAND,
+            if_busy=self.if_busy,
             create_session=True,
             domain="mailroom",
         )

@@ -171,4 +171,5 @@ def _turn(row: Row[Any], state: bytes | None, steps: tuple[Step, ...]) -> Record
         result=row.result,
         signals=row.signals or [],
         steps=steps,
+        waited_s=began - row.accepted_at.timestamp(),
     )
