@@ -35,6 +35,10 @@ class Option:
     payload: JsonObject = field(default_factory=JsonObject)
 
 
+ASKED_AT = "asked_at"
+"""In the metadata of a question that must be seen before it is answered: when it was put; None: it has not been yet."""
+
+
 @dataclass(slots=True)
 class Ambiguity:
     """One unresolved question. `asked`: rounds in which it was asked without success so far.
@@ -56,6 +60,15 @@ class Ambiguity:
     def put(self, words: str) -> None:
         """Keep the words in which it is asked."""
         self.question = words
+
+    def note_time(self, at: float) -> None:
+        """Keep when it was first put, in unix seconds, where an answer has to come after it."""
+        if self.metadata.get(ASKED_AT, at) is None:
+            self.metadata[ASKED_AT] = at
+
+    def was_put_after(self, moment: float) -> bool:
+        """Say whether nobody can have seen it by then, where that matters."""
+        return (self.metadata.get(ASKED_AT) or 0.0) > moment
 
 
 class QuestionKind(StrEnum):

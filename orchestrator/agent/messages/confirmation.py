@@ -10,7 +10,7 @@ from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.pex.calls.consent import ASKED_AT, confirm_candidate
+from orchestrator.pex.calls.consent import confirm_candidate
 from orchestrator.types import Dact
 
 
@@ -20,7 +20,7 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
         return
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
-    if entry is not None and _came_before(turn, entry):
+    if entry is not None and entry.was_put_after(turn.accepted_at):
         leave_open(turn)
     elif entry is None:
         if not choose_row(turn, understood.text):
@@ -37,11 +37,6 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
     elif flow is None or entry.flow_id != flow.flow_id or not _take_yes(turn, flow, entry):
         _take_only_option(turn, flow, entry)
     tell_asked_fields(turn, understood.text)  # "Yes, please. What is the address?"
-
-
-def _came_before(turn: RunningTurn, entry: Ambiguity) -> bool:
-    """Say whether it was on its way when the question was put that must be seen before it is answered (RT-9)."""
-    return (entry.metadata.get(ASKED_AT) or 0.0) > turn.accepted_at
 
 
 def _take_yes(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> bool:

@@ -18,7 +18,6 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, dump, outline_of
 from orchestrator.memory.notes import NOTE, entries_of_turn
-from orchestrator.pex.calls.consent import ASKED_AT
 from orchestrator.plans.changes import describe
 from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.res.steps.display import show_code
@@ -91,8 +90,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     state, context = turn.changes.state, turn.context
     reply = answer.message
     for entry in state.ambiguity.open:
-        if entry.metadata.get(ASKED_AT, 0.0) is None:
-            entry.metadata[ASKED_AT] = modules.ports.clock()
+        entry.note_time(modules.ports.clock())
     state.converse(turn.work.input.text or "", reply, modules.domain.config.memory.max_history_messages)
     after, raw = state.write()
     result = make_result(turn, answer, reply, after["flags"])

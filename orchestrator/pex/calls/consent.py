@@ -23,8 +23,6 @@ from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_uni
 from orchestrator.types import JsonObject, ToolId, hash_json, new_id
 
 CANDIDATE = "candidate"
-ASKED_AT = "asked_at"
-"""Of the question whether to do again what may have been done: when it was put, in unix seconds; None: not yet."""
 DOUBTED = "doubted"
 """The note of a flow that a model alone has understood: what lasts is not done without a yes."""
 

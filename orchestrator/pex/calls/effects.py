@@ -1,9 +1,9 @@
 """Remembers what calls have done (RT-12), and finds out about one that may have had its effect (RT-9)."""
 
-from orchestrator.dialogue.ambiguity import Option
+from orchestrator.dialogue.ambiguity import ASKED_AT, Option
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.pex.calls.consent import ASKED_AT, ask, make_candidate
+from orchestrator.pex.calls.consent import ask, make_candidate
 from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
 from orchestrator.tools.effects import make_effect
