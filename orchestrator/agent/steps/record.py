@@ -12,7 +12,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import Answer, TurnContext
-from orchestrator.dialogue.ambiguity import Question
+from orchestrator.dialogue.ambiguity import ASKED_AT, Question
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
@@ -90,7 +90,8 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     state, context = turn.changes.state, turn.context
     reply = answer.message
     for entry in state.ambiguity.open:
-        entry.note_time(modules.ports.clock())
+        if ASKED_AT in entry.metadata:
+            entry.note_time(modules.ports.clock())
     state.converse(turn.work.input.text or "", reply, modules.domain.config.memory.max_history_messages)
     after, raw = state.write()
     result = make_result(turn, answer, reply, after["flags"])
