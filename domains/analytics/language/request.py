@@ -28,6 +28,7 @@ _TAKES_PART = words("save_result export")
 """Flows that take the part of a table that was shown before, where it is called “this”."""
 _SHOWS_NOTHING = words("save_result export list_tables describe_table list_schedules show_history")
 """Flows after which “this” is still what was shown before them."""
+_DRAWS_ROWS = words("scatter histogram")
 _OF_A_WHOLE = words(
     "query aggregate chart compare correlate profile find_missing find_duplicates find_outliers report pivot sample"
 )
@@ -232,7 +233,8 @@ class Request:
                 "What I worked out with SQL I can neither save nor export; name a table, or a part with “where”."
             )
         shown = question_of(last) if last is not None and last.dact != "preview" else {}
-        if shown.get("kind") and not shown.get("function"):  # what was drawn are rows
+        drawn = shown.get("kind")
+        if drawn in _DRAWS_ROWS or (drawn and not shown.get("function")):
             shown = {"condition": shown.get("condition")}
         asked = {name: shown[name] for name in shown if name in _OF_A_QUESTION and shown[name] is not None}
         return {"question": asked or None}
