@@ -81,8 +81,9 @@ async def interrupt(
     """Say something a while after a turn has come to a stage; gives what became of both."""
     first = await setting.submit(session, ASK)
     world: Outside = setting.world  # type: ignore[assignment]  # `mailroom` has put it there
-    while stage != STAGES[0] and (session, stage) not in world.reached:
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(WITHIN_S):
+        while stage != STAGES[0] and (session, stage) not in world.reached:
+            await asyncio.sleep(0.01)
     await asyncio.sleep(after_s)
     second = await setting.submit(session, text, IfBusy.UNDERSTAND)
     turns = await setting.ended(session, first), await setting.ended(session, second)
