@@ -45,7 +45,7 @@ COMMANDS: Final = {
     "redis-acl": ("stores", "Print an ACL file for Redis (`aclfile`)."),
     "doctor": ("doctor", "Check everything that a run or a deployment needs."),
     "eval": ("evaluate", "Measure a domain on its conversations."),
-    "replay": ("replay", "Decide finished conversations once more."),
+    "replay": ("replay", "Decide finished conversations or housekeeping runs once more."),
     "explain": ("explain", "Show how a sentence is understood."),
     "soak": ("soak", "Book flights while workers, gateway and stores are killed."),
     "bench": ("bench", "Run one benchmark."),

@@ -48,7 +48,7 @@ def replay_sessions(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Decide finished conversations, or runs of Internal flows, once more.
+    """Decide finished conversations or housekeeping runs once more.
 
     Each turn is decided by its state, clock and journal of then. Nothing is written and no tool is called. What would
     come out otherwise is shown turn by turn and kept for the inspector; the command ends with 1 when there is

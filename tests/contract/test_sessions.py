@@ -312,6 +312,7 @@ async def test_a_turn_that_is_at_work_or_whose_worker_died_is_no_part_of_a_branc
     assert lease is not None
     begun = await write_effect(lane, lease, LedgerStatus.STARTED)
     await ports.kill(lane)
+    await ports.elapse(60)
 
     branch = (await ports.sessions.branch(tenant, session)).session_id
 

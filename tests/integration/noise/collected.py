@@ -25,6 +25,7 @@ HOLDS_CONTENTS = frozenset(
         "forgotten_preferences",
         "frames",
         "internal_items",
+        "internal_records",
         "internal_runs",
         "journal",
         "outbox",
