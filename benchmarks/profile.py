@@ -2,8 +2,8 @@
 
 First every turn is sampled by the CPU time it uses, so that other work on the machine does not change the
 shares; then calls are counted, which are the same on every machine, also where sessions move to and fro between two
-processes. At last one session talks alone, and PostgreSQL's
-processes tell what each statement takes of their CPU (on Linux), waking up and committing included.
+processes. Last, one session talks alone, and PostgreSQL's processes tell what each statement takes of their CPU (on
+Linux), waking up and committing included.
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@ import asyncio
 import os
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median, quantiles
 from typing import Any, TypeAlias
@@ -53,30 +54,8 @@ Opener: TypeAlias = Callable[[Stores, Path], AbstractAsyncContextManager[Candida
 Results: TypeAlias = dict[str, list[Waited]]
 
 
-@asynccontextmanager
-async def _echo(running: Stores, folder: Path) -> AsyncIterator[Candidate]:
-    name, application = "echo", "benchmarks.echo"
-    opened = run_ours(running, folder, name=name, application=application, domain=name, processes=1)
-    async with opened as ours:
-        yield ours
-
-
-OURS: dict[str, Opener] = {"by hand": run_by_hand, "echo": _echo}
-
-
-@contextmanager
-def _waiting() -> Iterator[None]:
-    """Have all that is started wait for a model, with a place for each session."""
-    wanted = {MODEL_S: str(WAIT_S), CONCURRENCY: str(SESSIONS)}
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value
+_ECHO = {"name": "echo", "application": "benchmarks.echo", "domain": "echo"}
+OURS: dict[str, Opener] = {"by hand": run_by_hand, "echo": partial(run_ours, **_ECHO, processes=1)}
 
 
 async def measure_waiting(
@@ -90,13 +69,13 @@ async def measure_waiting(
 ) -> Results:
     """Measure each candidate alone, round by round in turn: a worker that is not measured does not run."""
     results: Results = defaultdict(list)
-    with _waiting():
-        for number in range(rounds):
-            for place, (name, opener) in enumerate(openers.items()):
-                own = own_stores(running, 100 + number * len(openers) + place, redis=15)
-                async with opener(own, folder) as candidate:
-                    results[name].append(await _talk(candidate, turns))
-                counted(number * len(openers) + place + 1, rounds * len(openers))
+    os.environ |= {MODEL_S: str(WAIT_S), CONCURRENCY: str(SESSIONS)}  # for all that is started from here on
+    for number in range(rounds):
+        for place, (name, opener) in enumerate(openers.items()):
+            own = own_stores(running, 100 + number * len(openers) + place, redis=15)
+            async with opener(own, folder) as candidate:
+                results[name].append(await _talk(candidate, turns))
+            counted(number * len(openers) + place + 1, rounds * len(openers))
     return results
 
 

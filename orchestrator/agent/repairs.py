@@ -19,7 +19,14 @@ from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.errors import Refused
-from orchestrator.pex.calls.consent import CANDIDATE, GRANT, drop_candidate, read_candidate, write_candidate
+from orchestrator.pex.calls.consent import (
+    CANDIDATE,
+    GRANT,
+    drop_candidate,
+    fingerprint,
+    read_candidate,
+    write_candidate,
+)
 from orchestrator.res.wording import name_doing
 from orchestrator.tools.toolbox import ToolData, check_result, write_envelope
 from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
@@ -283,7 +290,9 @@ def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
     candidate = read_candidate(state, flow) if flow is not None else None
     if flow is None or candidate is None or candidate.tool_id != entry.tool_id:
         return
-    write_candidate(flow, replace(candidate, again=False, confirmed=False))
+    named = fingerprint(state, flow, candidate.tool_id, candidate.arguments)
+    candidate = replace(candidate, fingerprint=named, again=False, confirmed=False)
+    write_candidate(flow, candidate)
     asked = state.ambiguity.find(level=Level.CONFIRMATION, flow_id=flow.flow_id, slot=None)
     known = asked.metadata if asked is not None else {}
     metadata = {**known, "about": CANDIDATE, CANDIDATE: candidate.fingerprint}

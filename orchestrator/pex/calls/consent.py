@@ -40,11 +40,16 @@ class Candidate:
     """A yes means: although nobody knows whether it was done before (RT-9)."""
 
 
-def fingerprint(state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject) -> str:
-    """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision."""
+def fingerprint(
+    state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject, *, again: bool = False
+) -> str:
+    """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision.
+
+    `again`: a yes to the call is none to making it once more.
+    """
     plan = state.stack.plan_of(flow)
     revision = plan.revision if plan is not None else 0
-    return hash_json([tool_id, arguments, flow.flow_id, revision, flow.values()])
+    return hash_json([tool_id, arguments, flow.flow_id, revision, flow.values(), *([again] if again else [])])
 
 
 def doubt(flow: BaseFlow) -> None:
@@ -58,7 +63,8 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
     if body is None:
         return None
     candidate = Candidate(**body)
-    if candidate.fingerprint != fingerprint(state, flow, candidate.tool_id, candidate.arguments):
+    call = candidate.tool_id, candidate.arguments
+    if candidate.fingerprint != fingerprint(state, flow, *call, again=candidate.again):
         del flow.notes[CANDIDATE]
         return None
     return candidate
@@ -86,8 +92,9 @@ def make_candidate(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
 ) -> Candidate:
     """Describe the call as it is shown to the user, with what is still needed after the yes."""
-    named = fingerprint(run.context.changes.state, run.flow, tool.spec.tool_id, arguments)
-    return Candidate(tool.spec.tool_id, arguments, policy.keep(run), named, **more)
+    call, again = (tool.spec.tool_id, arguments), more.get("again", False)
+    named = fingerprint(run.context.changes.state, run.flow, *call, again=again)
+    return Candidate(*call, policy.keep(run), named, **more)
 
 
 def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:

@@ -6,10 +6,14 @@ import asyncio
 import time
 from typing import Any
 
-from orchestrator.turns.turn import IfBusy
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from tests.unit.gateway.repairs.broken_sessions import TO_MADRID, Site
+from tests.unit.gateway.repairs.test_broken_sessions import open_site
 from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Setting, write_mailroom
 
+SESSION = SessionId("clicked")
 AGAIN = "Shall I do it again all the same?"
 
 
@@ -42,3 +46,31 @@ async def test_a_yes_that_was_typed_ahead_prints_no_label_twice(tmp_path: Any) -
         await runner.run(setting.session)
         assert AGAIN not in await reply_to(setting, seen)
         assert setting.calls == {("label", "bob"): 2, ("parcel", "bob"): 1}
+
+
+async def test_a_button_of_the_offer_does_not_book_a_second_time() -> None:
+    """It says yes to one booking; whether there is to be another one is asked by a button of its own."""
+    async with open_site() as (site, _):
+        offer = await site.say(SESSION, TO_MADRID)
+        site.airline.silent, site.airline.books = True, True
+        asked = await click(site, "confirm", offer)
+        assert AGAIN in asked["reply"]
+        site.airline.silent = False
+        calls = len(site.airline.calls)
+
+        stale = await click(site, "confirm", offer)
+        assert "Booked" not in stale["reply"]
+        assert len(site.airline.calls) == calls
+
+        meant = await click(site, "confirm", asked)
+        assert "Booked" in meant["reply"]
+        assert len(site.airline.calls) == calls + 1
+
+
+async def click(site: Site, name: str, answer: JsonObject) -> JsonObject:
+    payload = next(one["payload"] for one in answer["actions"] if one["name"] == name)
+    site.simulator.now += 20
+    given = TurnInput(action={"name": name, "payload": payload}, form="action")
+    receipt = await site.inbox.submit(Submission(SESSION, given, DEFAULT_TENANT))
+    await site.runner.run(SESSION)
+    return (await site.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).result or {}

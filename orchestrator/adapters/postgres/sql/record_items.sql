@@ -1,7 +1,7 @@
 -- Write what became of items, each once.
 --
--- Arguments: run_id, session_id, token, ends (array of objects: position, status, output, reason, error, record), last (the claim is given
---            back; the run is locked by the caller)
+-- Arguments: run_id, session_id, token, ends (array of objects: position, status, output, reason, error, record),
+--            last (the claim is given back; the run is locked by the caller)
 -- Effect:    one row when the claim is still current; none otherwise, and nothing was written. As long as the claim's
 --            row is locked, the items are this holder's.
 WITH claim AS (
