@@ -71,10 +71,6 @@ class Setup:
     model: str | None
     since: int
 
-    def open_models(self) -> ModelPool:
-        """See the function."""
-        return open_models(self.settings, self.loaded, self.model)
-
 
 def open_models(settings: Settings, loaded: LoadedDomain, model: str | None) -> ModelPool:
     """The models that are asked; without one, those that would be, at an address that nobody has."""
@@ -121,7 +117,7 @@ def replay(
     loaded = prepare(wanted, domains[0])
     settings = read_settings(**NO_STORES)
     setup = Setup(url, settings, loaded, System1.for_domain(loaded.domain), wanted.model, wanted.since)
-    setup.open_models()
+    open_models(settings, loaded, wanted.model)  # whether they can be is found out before anything is forked
     began, done = time.monotonic(), list[JsonObject]()
     for outcome in _share(setup, list(found), processes):
         done.append(outcome)
@@ -207,7 +203,7 @@ async def replay_parts(
     async with AsyncExitStack() as closing:
         database = Database(setup.url, reading_size=2, size=1, read_only=True)
         await closing.enter_async_context(database)
-        models = setup.open_models()
+        models = open_models(setup.settings, setup.loaded, setup.model)
         closing.push_async_callback(models.aclose)
         embedder = open_embedder(setup.settings, closing)
         asks = setup.model is not None
