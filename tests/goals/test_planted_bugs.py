@@ -74,7 +74,7 @@ def take_any_words_for_a_yes(patch: pytest.MonkeyPatch) -> None:
 
 def keep_a_yes_for_other_values(patch: pytest.MonkeyPatch) -> None:
     """A candidate stands whatever becomes of the values that it was made from."""
-    patch.setattr(consent, "fingerprint", lambda state, flow, tool_id, arguments: flow.flow_id)
+    patch.setattr(consent, "fingerprint", lambda state, flow, *call, again: f"{flow.flow_id} {again}")
     patch.setattr(correction, "drop_stale_candidate", lambda turn, flow, labels: None)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,7 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
             fallen = await talk.say("Oslo")
             known = await talk.say("tomorrow")
             down = await talk.ports.shared.circuits.read()
-            model.follow(script_of(understood("correction", "book_flight", date="Monday")))
+            model.follow(script_of(understood("correction", "book_flight", date=next_monday())))
             model.start()
             back = await until_asked(talk, model)
             up = await talk.ports.shared.circuits.read()
@@ -137,6 +138,12 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
     assert changes[0] == "open"
     assert changes[-2:] == ["half_open", "closed"]
     assert {call["outcome"] for call in calls} >= {"answered", "model_failed"}
+
+
+def next_monday() -> str:
+    """A day of travel on which seats are free, whatever today is: on a Monday, that of next week."""
+    today = datetime.now(UTC).date()
+    return (today + timedelta(days=7 - today.weekday())).isoformat()
 
 
 async def until_asked(talk: Talk, model: ScriptedModel) -> dict[str, Any]:
