@@ -17,8 +17,9 @@ from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import ScriptedModel
 from parley.evaluation.conversations import beginning_of
+from tests.trained import trained
 from tests.transcripts.recorded import Author
-from tests.transcripts.test_transcripts import conversations, go_through, trained
+from tests.transcripts.test_transcripts import conversations, go_through
 
 SYSTEM2: dict[str, Any] = {
     "nlu": {"mode": "system2"},
