@@ -122,7 +122,7 @@ faults-interruptions: $(VENV)/.installed-dev
 	$(LONG) -s tests/integration/interruptions
 
 faults-conversations: $(VENV)/.installed-dev
-	$(LONG) -s tests/unit/parley/evaluation/test_shipped_faults.py
+	$(LONG) -s tests/evaluation/test_shipped_faults.py
 
 faults-storm: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_kill_storm.py
