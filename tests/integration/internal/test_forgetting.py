@@ -25,7 +25,7 @@ from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
-from tests.contract.factories import commit_for, submission
+from tests.contract.factories import commit_for, submission, take_turn
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
 from tests.integration.internal.test_memory_flows import eventually, say
@@ -139,17 +139,6 @@ async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: Use
     assert await find(house, "elvet curtains") == []
 
 
-async def turn_elsewhere(house: House, session_id: SessionId) -> None:
-    """A turn of another worker, which changes little of the state."""
-    await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
-    async with open_lane(house.ports) as lane:
-        lease = await lane.claim(session_id)
-        assert lease is not None
-        assert lease.present_state is not None
-        before = orjson.loads(lease.present_state)
-        await lane.commit(lease, commit_for(lease, before=before, after={**before, "turn": lease.epoch}))
-
-
 @pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 async def test_a_worker_forgets_what_it_remembers_of_a_session(
     house: House, anna: UserId, before: int, after: int
@@ -163,12 +152,14 @@ async def test_a_worker_forgets_what_it_remembers_of_a_session(
     wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like velvet curtains")
     await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
     await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, ("note.x",))
-    for _ in range(before):
-        await turn_elsewhere(house, session_id)
-    await house.run("erase_forgotten")
-    for _ in range(after):
-        await turn_elsewhere(house, session_id)
-    await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
+    inbox = house.ports.stores.inbox
+    async with open_lane(house.ports) as other:
+        for _ in range(before):
+            await take_turn(inbox, other, DEFAULT_TENANT, session_id)
+        await house.run("erase_forgotten")
+        for _ in range(after):
+            await take_turn(inbox, other, DEFAULT_TENANT, session_id)
+    await inbox.submit(submission(DEFAULT_TENANT, session_id))
     lease = await house.lane.claim(session_id)
 
     assert lease is not None
