@@ -143,11 +143,11 @@ async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: Use
 async def test_a_worker_forgets_what_it_remembers_of_a_session(
     house: House, anna: UserId, before: int, after: int
 ) -> None:
-    """The words stand in a diff alone, and in the state that the worker has at hand; so many turns of another one
-    came before and after they were taken out.
-    """
-    told = [saying(text) for text in ("Nothing yet. " * 40, "Nothing yet. " * 40)]
-    told[1]["messages"].append({"role": "user", "text": "Velvet curtains calm me.", "turn": 1})
+    """They stand in a diff, not the last, and in the state at hand; so many turns came from elsewhere meanwhile."""
+    told = [saying("Nothing yet. " * 40) for _ in range(3)]
+    for state in told[1:]:
+        state["messages"].append({"role": "user", "text": "Velvet curtains calm me.", "turn": 1})
+    told[2]["messages"].append({"role": "user", "text": "And now?", "turn": 2})
     session_id = await house.session(*told, user=anna)
     wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like velvet curtains")
     await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
