@@ -35,7 +35,13 @@ def replay_sessions(
     model: Annotated[
         str | None, typer.Option(help="Ask this model anew; else its answers of then serve.")
     ] = None,
-    runs: Annotated[bool, typer.Option(help="Those of Internal flows in place of the sessions.")] = False,
+    runs: Annotated[
+        bool | None,
+        typer.Option(
+            "--runs/--sessions",
+            help="What is meant: runs of Internal flows, or sessions; else runs are what begins with run_.",
+        ),
+    ] = None,
     since: Annotated[int, typer.Option("--from", min=1, metavar="EPOCH", help="Begin with this epoch.")] = 1,
     allow: Annotated[
         Path | None,
@@ -67,7 +73,8 @@ def replay_sessions(
     if not sessions and of is None:
         of = Path(domain).expanduser().resolve().name if domain else None
     named = tuple(sessions or ())
-    runs = runs or (bool(named) and all(one.startswith("run_") for one in named))
+    if runs is None:
+        runs = bool(named) and all(one.startswith("run_") for one in named)
     wanted = Wanted((), last, of, tenant, domain, prompt, model, since)
     with open_some_database(data_dir) as url, progress("runs" if runs else "sessions") as counted:
         if runs:
