@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from parley.evaluation.dialogues.telling import Telling
-from tests.evaluation.test_annotated_dialogues import REFERRING, TAKEN, act, data, measure, user
+from tests.unit.parley.evaluation.test_annotated_dialogues import REFERRING, TAKEN, act, data, measure, user
 
 __all__ = ["data"]
 

@@ -24,10 +24,10 @@ from parley.main import run
 
 LENDING = Path("tests/domains/lending")
 MOST_LINES = 6
-EVERY_KIND, EVERY_FAULT = 60, 180
-"""Cases in which each kind of fault is met; in the long form every fault, and some of several at once."""
-FEW, OF_ONE_LONG = 10, 55
-"""Cases of one conversation, in most of which a bug is met; in the long form every fault of the outside, and more."""
+EVERY_FAULT = 140
+"""Cases in which one thing goes wrong."""
+OF_ONE, OF_ONE_LONG = 30, 55
+"""Cases of one conversation: most faults of the outside; in the long form every one, and a few of several at once."""
 OF_THE_OUTSIDE = (
     FaultKind.WORKER_DEATH,
     FaultKind.OTHER_WORKER,
@@ -46,8 +46,6 @@ class Bug:
     about: str
     edits: tuple[tuple[str, str, str], ...]
     kinds: tuple[FaultKind, ...] = OF_THE_OUTSIDE
-    within: int = FEW
-    """In how many cases it is met."""
 
 
 SERVICES, TOOLS = "services.py", "tools.yaml"
@@ -123,7 +121,6 @@ BUGS = (
     async def create(""",
             ),
         ),
-        within=20,
     ),
     Bug(
         "a value is kept in a variable of the module",
@@ -202,7 +199,6 @@ BUGS = (
 {DRAFT}""",
             ),
         ),
-        within=20,
     ),
     Bug(
         "an offer does not name what is lent",
@@ -210,7 +206,6 @@ BUGS = (
         "a loan",
         (("templates/borrow_thing.confirm.md.j2", "", "Shall I lend it?\n"),),
         (FaultKind.NONSENSE,),
-        within=30,
     ),
 )
 
@@ -242,24 +237,21 @@ def look(
     return asyncio.run(Search(Workers(str(domain), learnt), chosen, 0, budget, kinds).look())
 
 
-@pytest.mark.parametrize("budget", [EVERY_KIND, pytest.param(EVERY_FAULT, marks=pytest.mark.slow)])
-def test_a_domain_without_bugs_bears_every_fault(budget: int, learnt: System1) -> None:
-    share = look(LENDING, learnt, budget=budget, kinds=tuple(FaultKind))
+def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
+    share = look(LENDING, learnt, budget=EVERY_FAULT + 40, kinds=tuple(FaultKind))
 
     assert share.found == {}
     assert set(share.by_kind) == set(FaultKind)
 
 
-@pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["few", "long"])
+@pytest.mark.parametrize("budget", [OF_ONE, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found_by_a_short_case(
-    bug: Bug, is_long: bool, learnt: System1, tmp_path: Path
+    bug: Bug, budget: int, learnt: System1, tmp_path: Path
 ) -> None:
     """The case is written as it can be kept, finds the bug again, and nothing where there is none."""
     folder = plant(bug, tmp_path)
-    share = look(
-        folder, learnt, about=bug.about, budget=OF_ONE_LONG if is_long else bug.within, kinds=bug.kinds
-    )
+    share = look(folder, learnt, about=bug.about, budget=budget, kinds=bug.kinds)
 
     found = [one for one in describe("lending", share, (), seed=0)["found"] if one["breach"] == bug.breach]
     assert found, {one.finding for one in share.found.values()}
