@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
-from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.dialogue.understanding import Digression, Mention, MessageKind
 from orchestrator.nlu.classifier import Weighed
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
@@ -33,6 +33,13 @@ def kind_of_label(label: str) -> MessageKind:
     return MessageKind(name) if name else MessageKind.UNKNOWN
 
 
+def name_digression(evidence: Evidence) -> Digression:
+    """Name what a digression asks for."""
+    if _WHETHER_DONE.match(evidence.utterance.text):
+        return Digression.STATUS
+    return Digression(evidence.weighed.label.removeprefix("kind:"))
+
+
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
 _STOP_WORDS = 3
@@ -46,6 +53,15 @@ _BARE = 0.75
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
+_VAGUE = frozenset({MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.TASK})
+_WHETHER_DONE = re.compile(
+    r"^(?:(?:so|and|but|hey|ok|well)[, ]+)*(?:(?:have|did) you (?:already |really |actually |just )?\w+ "
+    r"(?:it|that|this|them|one|those)|(?:did|has|is|was) (?:it|that|this|everything) (?:already )?"
+    r"(?:work|worked|go through|gone through|happen|happened|gone|sent|booked|done|made|saved))"
+    r"(?: (?:yet|already|now|for me|out|all))*\W*$",
+    re.IGNORECASE,
+)
+"""How people ask whether something was done: "did you send it?"."""
 _LEAVES_TEXT = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
 """What is not taken for the text that was asked for."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
@@ -97,6 +113,8 @@ class Decider:
         unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
         hedges = kind is MessageKind.CANCELLATION and puts_off(evidence.utterance.words)
         kind = MessageKind.UNKNOWN if evidence.weighed.share < self.likely or unfamiliar or hedges else kind
+        if kind in _VAGUE and _WHETHER_DONE.match(evidence.utterance.text):
+            return MessageKind.DIGRESSION
         if kind is not MessageKind.CONFIRMATION or evidence.weighed.share >= _SURE_OF_YES:
             return kind
         flows = evidence.weighed.flows
