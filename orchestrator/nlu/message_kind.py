@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
-from orchestrator.dialogue.understanding import Digression, Mention, MessageKind
+from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.nlu.classifier import Weighed
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
@@ -31,13 +31,6 @@ def kind_of_label(label: str) -> MessageKind:
     if name in {"question", "clarification", "help", "status"}:
         return MessageKind.DIGRESSION
     return MessageKind(name) if name else MessageKind.UNKNOWN
-
-
-def name_digression(evidence: Evidence) -> Digression:
-    """Name what a digression asks for."""
-    if _WHETHER_DONE.match(evidence.utterance.text):
-        return Digression.STATUS
-    return Digression(evidence.weighed.label.removeprefix("kind:"))
 
 
 KNOWN = 0.34
@@ -114,6 +107,7 @@ class Decider:
         hedges = kind is MessageKind.CANCELLATION and puts_off(evidence.utterance.words)
         kind = MessageKind.UNKNOWN if evidence.weighed.share < self.likely or unfamiliar or hedges else kind
         if kind in _VAGUE and _WHETHER_DONE.match(evidence.utterance.text):
+            evidence.weighed = replace(evidence.weighed, label="kind:status")
             return MessageKind.DIGRESSION
         if kind is not MessageKind.CONFIRMATION or evidence.weighed.share >= _SURE_OF_YES:
             return kind

@@ -28,7 +28,7 @@ from orchestrator.nlu.leftovers import (
     sure_of_answer,
     unexplained,
 )
-from orchestrator.nlu.message_kind import Evidence, is_bare, name_digression
+from orchestrator.nlu.message_kind import Evidence, is_bare
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Learnt, Reading
 from orchestrator.nlu.readers import references, withdrawals
@@ -344,7 +344,7 @@ def _digression(base: Understanding, case: Case) -> Understanding:
     if (answer := case.system1.answers.get(label.removeprefix("answer:"))) is not None:
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return replace(base, kind=kind, digression=answer.digression, target=answer.name)
-    digression = name_digression(case.evidence) if base.kind is MessageKind.DIGRESSION else None
+    digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
     if digression is Digression.STATUS and case.evidence.is_grounded:
         digression = Digression.QUESTION  # how far we are is asked without values
     return replace(base, digression=digression)
