@@ -99,7 +99,7 @@ def stop_now(text: str, context: NluContext) -> Understanding | None:
     """Read "actually, I want to cancel" and "hold on" while a task is at work, and "a different one" at an offer."""
     if context.active is not None and _STOP.match(text):
         return Understanding(MessageKind.CANCELLATION, Source.SYSTEM1, text)
-    halts = not context.question.is_open and _HALT.match(text)
+    halts = _HALT.match(text) and not context.question.is_open
     if context.active is not None and (halts or (context.question.confirming and _ANOTHER.search(text))):
         return Understanding(MessageKind.DENIAL, Source.SYSTEM1, text, context.intent)
     return None
