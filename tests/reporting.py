@@ -15,7 +15,7 @@ from tests.scheduling import note_times, unit_of
 
 # Seconds of processor time, of this process and of those below it, that a test may take unless it is marked `slow`.
 # Processor time, since a busy machine must change nothing; several times what it takes on a good one.
-BUDGET_CPU_S: Final = 150.0
+BUDGET_CPU_S: Final = 60.0
 SLOWEST: Final = 20
 _CPU: Final = "cpu_s"
 _SHARED: Final = "set up once"
@@ -100,7 +100,7 @@ class Reporting:
                 terminalreporter.write_line("")
             terminalreporter.section("where the processor time went, that of the processes started with it")
             terminalreporter.write_line(f"{self._files_cpu_s.total():7.1f} s  in all")
-            for name, seconds in self._files_cpu_s.most_common(2 * SLOWEST):
+            for name, seconds in self._files_cpu_s.most_common(5 * SLOWEST):
                 terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
         skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
         if skipped:
