@@ -37,13 +37,9 @@ PREPARED = Path(sys.prefix, "share", "parley", "trained")
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
     *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
-    *(
-        "celery.concurrency.thread",
-        "celery.worker.autoscale",
-        "celery.worker.consumer",
-        "kombu.transport.redis",
-    ),
-    *("gateway.app", "uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
+    *("celery.concurrency.thread", "celery.worker.autoscale", "celery.worker.consumer"),
+    *("gateway.app", "kombu.transport.redis", "uvicorn.protocols.http.auto"),
+    "uvicorn.protocols.websockets.auto",
     *(
         "orchestrator.agent.build",
         "orchestrator.bootstrap",
