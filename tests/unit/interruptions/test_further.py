@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import TurnStatus
+from tests.trained import trained
 from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Booking, Setting, write_mailroom
 
@@ -141,9 +142,9 @@ async def test_a_change_of_the_plan_stops_it_between_two_steps(
 ) -> None:
     """What was done stays done, and the plan goes on in the message's turn, without the step."""
     gate = Gate()
-    loaded = with_gate(load_domain("travel"), service, method, gate)
+    loaded, system1 = trained("travel")
     gate.open.set()
-    simulator = Simulator.of(loaded)
+    simulator = Simulator.of(with_gate(loaded, service, method, gate), system1=system1)
     booking = Booking(simulator, simulator.converse().session_id, [])
     for line in said:
         await booking.submit(line)
