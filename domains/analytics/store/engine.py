@@ -23,6 +23,8 @@ from orchestrator import FailureCategory, Json, ToolFailure
 MOST_ROWS = 1_000_000
 KEPT_CELLS = 20_000_000
 """Derived tables beyond this are dropped, the least recently used first; they can be made again."""
+MEMORY = "512MB"
+"""For all tables and statements of a process."""
 LONGEST_S = 8.0
 ATTEMPTS = 3
 
@@ -61,11 +63,16 @@ class Kept:
 Recipes = Mapping[str, Recipe]
 
 
+class _TooLarge(ToolFailure):
+    """There is not memory enough, as long as other tables are kept."""
+
+
 @dataclass(slots=True)
 class Engine:
     """One per process. Safe to call from several threads: each call has a cursor of its own."""
 
     longest_s: float = LONGEST_S
+    memory: str = MEMORY
     _connection: duckdb.DuckDBPyConnection = field(init=False)
     _kept: OrderedDict[str, Kept] = field(default_factory=OrderedDict[str, Kept])
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,7 +83,7 @@ class Engine:
         self._connection.execute("CREATE SCHEMA base; CREATE SCHEMA made")
         for table in TABLES.values():
             self._load(table)
-        self._connection.execute(_LIMITS)
+        self._connection.execute(f"SET memory_limit = '{self.memory}'; {_LIMITS}")
 
     def _load(self, table: BaseTable) -> None:
         reader = "read_csv" if table.file.endswith(".csv") else "read_json"
@@ -113,7 +120,10 @@ class Engine:
     def _execute(
         self, create: str, sql: str, values: Mapping[str, Json], inputs: Sequence[str], recipes: Recipes
     ) -> Rows:
-        """Carry out a statement over tables; they are made again where they were dropped in between."""
+        """Carry out a statement over tables; they are made again where they were dropped in between.
+
+        A small table takes far more memory than its cells: where there is too little, all that is kept makes room.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             for node in inputs:
                 if not node.startswith(BASE):
@@ -123,6 +133,9 @@ class Engine:
                     cursor.execute(create + _with_inputs(inputs) + sql, dict(values))
                     columns = tuple(Column(str(one[0]), str(one[1])) for one in cursor.description or ())
                     return Rows(columns, cursor.fetchall())
+            except _TooLarge:
+                if attempt == ATTEMPTS or not self._keep_none():
+                    raise
             except duckdb.CatalogException as error:
                 if attempt == ATTEMPTS:
                     raise invalid(_say(error)) from error
@@ -152,7 +165,19 @@ class Engine:
             while total > KEPT_CELLS and len(self._kept) > 1:
                 oldest, old = self._kept.popitem(last=False)
                 total -= old.cells
-                self._connection.cursor().execute(f"DROP TABLE IF EXISTS {_place(oldest)}")
+                self._drop(oldest)
+
+    def _keep_none(self) -> bool:
+        """Drop all derived tables; False when there is none."""
+        with self._lock:
+            dropped = list(self._kept)
+            self._kept.clear()
+            for node in dropped:
+                self._drop(node)
+        return bool(dropped)
+
+    def _drop(self, node: str) -> None:
+        self._connection.cursor().execute(f"DROP TABLE IF EXISTS {_place(node)}")
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -167,7 +192,8 @@ class Engine:
             message = "That took too long; please narrow it down."
             raise ToolFailure(FailureCategory.TIMEOUT, message) from error
         except duckdb.OutOfMemoryException as error:
-            raise invalid("That needs more memory than I may use; please narrow it down.") from error
+            message = "That needs more memory than I may use; please narrow it down."
+            raise _TooLarge(FailureCategory.VALIDATION_ERROR, message) from error
         except _OF_STATEMENTS as error:
             raise invalid(_say(error)) from error
         finally:
@@ -186,7 +212,6 @@ _OF_STATEMENTS = (
 """Errors that are the statement's own."""
 _LIMITS = """
 SET threads = 2;
-SET memory_limit = '512MB';
 SET temp_directory = '';
 SET autoinstall_known_extensions = false;
 SET autoload_known_extensions = false;

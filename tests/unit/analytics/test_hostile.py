@@ -9,7 +9,7 @@ import pytest
 
 from domains.analytics.statements.formulas import write_formula
 from domains.analytics.statements.parts import Values, quote
-from domains.analytics.store.engine import Engine
+from domains.analytics.store.engine import Engine, Recipe
 from domains.analytics.store.workspace import Workspace
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.testing.memory import MemoryRecords
@@ -183,3 +183,20 @@ def test_quoted_names_stay_in_their_quotes(name: str) -> None:
     assert quoted[0] == quoted[-1] == '"'
     assert '"' not in quoted[1:-1].replace('""', "")
     assert "\0" not in quoted
+
+
+def test_tables_that_are_kept_leave_memory_for_the_next_one() -> None:
+    """A worker makes tables for years: what it keeps makes room, and is made again when it is asked for."""
+    small = Engine(memory="24MB")
+    recipes = {
+        f"made-{number}": Recipe(f"made-{number}", f"SELECT *, {number} AS n FROM in0", {}, ("base:cars",))
+        for number in range(200)
+    }
+
+    made = [small.make(node, recipes).rows for node in recipes]
+
+    assert made == [406] * len(recipes)
+    first = small.run("SELECT max(n) FROM in0", {}, ["made-0"], recipes)
+    assert first.rows == [(0,)]
+    with pytest.raises(ToolFailure, match="needs more memory than I may use"):
+        small.run("SELECT array_agg(a.range) FROM range(100000000) a", {}, [])
