@@ -7,6 +7,7 @@ meant is shown as something simpler, and says so.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from itertools import chain
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level
@@ -121,7 +122,7 @@ def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
 
 
 def _read_columns(rows: list[JsonObject], fields: Mapping[str, JsonObject]) -> list[JsonObject]:
-    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name in row)
+    names = dict.fromkeys(chain.from_iterable(rows[:LOOKED_AT]))
     return [
         {
             "name": name,
