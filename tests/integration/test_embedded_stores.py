@@ -108,6 +108,13 @@ def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
     assert connections_of_stores() == []
 
 
+def test_who_connects_hashes_a_random_password_once(stores: Stores) -> None:
+    """4096 times, as for one that a person has chosen, takes both ends longer than all else of a connection."""
+    with psycopg.connect(stores.database_url) as connection:
+        (kept,) = connection.execute("SELECT rolpassword FROM pg_authid WHERE rolname = 'parley'").fetchall()
+    assert kept[0].startswith("SCRAM-SHA-256$1:")
+
+
 def test_sockets_have_a_place_where_the_folder_has_a_long_path(tmp_path: Path) -> None:
     with stores(tmp_path / ("long" * 30), durable=False) as running:
         place = Path(unquote(urlsplit(running.redis_url).path)).parent

@@ -19,11 +19,13 @@ from pathlib import Path
 
 import orjson
 
+from domains.travel.airports import all_airports
 from parley.forking import fork_program
 from parley.stack import IMPORTED, TRAINED_FOLDER
 from tests.processes.clusters import make_clusters_once
 
 COMMANDS = ("parley.main", *(f"parley.commands.{name}" for name in ("chat", "doctor", "keys", "serve", "up")))
+DOMAINS = ("domains.analytics.internal_flows", "domains.travel.weekend")
 LONGEST_ORDER = 200_000
 
 
@@ -82,8 +84,9 @@ def _reap(running: set[int], orders: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    for needed in (*IMPORTED, *COMMANDS):
+    for needed in (*IMPORTED, *COMMANDS, *DOMAINS):
         import_module(needed)
+    all_airports()  # most of what a travel worker computes before it is warm
     make_clusters_once(Path(os.environ[TRAINED_FOLDER]))
     gc.collect()
     serve(socket.socket(fileno=int(sys.argv[1])))
