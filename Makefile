@@ -30,10 +30,11 @@ test: $(VENV)/.installed-dev
 test-times: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) --note-times
 
-# What needs no stores and no processes, so that one process for each core keeps all of them busy.
+# What needs no stores and no processes, so that one process for each core keeps all of them busy; without the
+# evaluation of whole domains, which looks at hundreds of conversations.
 UNIT_ARGUMENTS ?= --numprocesses $(shell nproc)
 test-unit: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) tests/shape tests/unit
+	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) --ignore=tests/unit/parley/evaluation tests/shape tests/unit
 
 # Conversations of users with goals, in the held-out wordings: how many of each domain with each reader, from which
 # seed on, and the folder where they are written down. An interrupted run goes on with what is missing there.

@@ -18,7 +18,7 @@ from orchestrator.tools.guardrails.python_code import check_python
 from orchestrator.tools.guardrails.verdict import Rejected
 from tests.unit.tools.guardrail_samples import RULES
 
-FUNCTIONS, FUNCTIONS_LONG = 1_500, 20_000
+FUNCTIONS, FUNCTIONS_LONG = 500, 20_000
 LIMITS = SandboxLimits(wall_s=20, cpu_s=1, memory_bytes=192 * 1024 * 1024)
 # How a run may end that reached for nothing; "forbidden" would be a way out that only the process has stopped.
 HARMLESS = {
@@ -209,7 +209,7 @@ async def test_nothing_that_is_approved_reaches_for_the_system() -> None:
     counts = await fuzz(FUNCTIONS, seed=1)
 
     assert set(counts) - {"rejected"} <= HARMLESS, counts
-    assert counts["returned"] + counts[StopCategory.ERROR] > 20
+    assert counts["returned"] + counts[StopCategory.ERROR] > 6
 
 
 @pytest.mark.slow

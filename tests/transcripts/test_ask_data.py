@@ -23,9 +23,18 @@ _FILE = Path(__file__).parents[1] / "unit" / "analytics" / "sql_questions.yaml"
 QUESTIONS: dict[str, list[dict[str, str]]] = yaml.load(_FILE.read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
+EVERY = 3
+"""Of the questions of a kind one in so many is in the short form, and all in the long one."""
+
+
 def questions(kind: str, *names: str) -> Any:
     """The questions of a kind as cases of a test, with these parts of each."""
-    cases = [pytest.param(*(one[name] for name in names), id=one["say"]) for one in QUESTIONS[kind]]
+    cases = [
+        pytest.param(
+            *(one[name] for name in names), id=one["say"], marks=[pytest.mark.slow] if place % EVERY else []
+        )
+        for place, one in enumerate(QUESTIONS[kind])
+    ]
     return pytest.mark.parametrize(names, cases)
 
 

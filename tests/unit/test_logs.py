@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -37,11 +38,57 @@ def fail():
 UNTIL_SET_UP = PRELUDE.replace("set_up_logging(", "(lambda *_: None)(")
 
 
-def run(code: str) -> tuple[list[dict[str, Any]], str]:
-    """The lines that a process logs, and all that it wrote."""
-    done = subprocess.run([sys.executable, "-c", PRELUDE + code], capture_output=True, text=True, check=False)
-    assert done.stdout == "", done.stdout
-    return [json.loads(line) for line in done.stderr.splitlines()], done.stderr
+FORKING = """
+import asyncio, json, logging, os, sys, threading, traceback, warnings
+import orchestrator.telemetry.logs
+for line in sys.stdin:
+    code, *written = json.loads(line)
+    if os.fork() == 0:
+        for stream, path in enumerate(written, start=1):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+        break
+    os.wait()
+    print("ended", flush=True)
+else:
+    sys.exit()
+exec(compile(code, "<string>", "exec"))
+"""
+"""Runs each program that it reads in a fork of its own, in which nothing but the imports has been done."""
+
+Run = Callable[[str], tuple[list[dict[str, Any]], str]]
+
+
+@pytest.fixture(scope="module")
+def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[str, str]]]:
+    """Run a program to its end: what it wrote."""
+    paths = [tmp_path_factory.mktemp("logs") / name for name in ("output", "errors")]
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as forking:
+        orders, answers = forking.stdin, forking.stdout
+        assert orders is not None
+        assert answers is not None
+
+        def run_it(code: str) -> tuple[str, str]:
+            orders.write(json.dumps([code, *map(str, paths)]) + "\n")
+            orders.flush()
+            assert answers.readline() == "ended\n"
+            output, errors = (path.read_text(encoding="utf-8") for path in paths)
+            return output, errors
+
+        yield run_it
+
+
+@pytest.fixture
+def run(run_alone: Callable[[str], tuple[str, str]]) -> Run:
+    """Run a program after the prelude: the lines that it logs, and all that it wrote."""
+
+    def run_it(code: str) -> tuple[list[dict[str, Any]], str]:
+        output, errors = run_alone(PRELUDE + code)
+        assert output == ""
+        return [json.loads(line) for line in errors.splitlines()], errors
+
+    return run_it
 
 
 CAUGHT = """
@@ -73,30 +120,32 @@ gc.collect()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_errors_are_told_without_their_words_and_without_local_variables(case: str) -> None:
+def test_errors_are_told_without_their_words_and_without_local_variables(case: str, run: Run) -> None:
     lines, written = run(CASES[case])
     assert any("ValueError" in json.dumps(line) for line in lines), written
     assert SECRET not in written
     assert CONTENT not in written
 
 
-def test_a_program_that_only_imports_us_reads_no_local_variables_either() -> None:
+def test_a_program_that_only_imports_us_reads_no_local_variables_either(
+    run_alone: Callable[[str], tuple[str, str]],
+) -> None:
     """A tool that breaks in a domain's own test or in a notebook, where nobody has set logging up."""
     code = UNTIL_SET_UP + CAUGHT + "log.error('A tool broke.', exc_info=caught)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    output, errors = run_alone(code)
 
-    assert "A tool broke." in done.stderr
-    assert "builtins.ValueError" in done.stderr
-    assert SECRET not in done.stderr + done.stdout
-    assert CONTENT not in done.stderr + done.stdout
+    assert "A tool broke." in errors
+    assert "builtins.ValueError" in errors
+    assert SECRET not in errors + output
+    assert CONTENT not in errors + output
 
 
-def test_our_own_errors_are_told_whole_but_for_secrets() -> None:
+def test_our_own_errors_are_told_whole_but_for_secrets(run: Run) -> None:
     (line,), _ = run("log.warning('It is away.', error=Unavailable(f'{address} does not answer.'))")
     assert line["error"] == "postgresql://u:[secret]@h/d does not answer."
 
 
-def test_errors_of_the_system_say_which() -> None:
+def test_errors_of_the_system_say_which(run: Run) -> None:
     (line,), written = run(
         "try:\n    open('/nowhere/' + said)\nexcept OSError as error:\n    log.warning('No.', error=error)"
     )
@@ -104,13 +153,13 @@ def test_errors_of_the_system_say_which() -> None:
     assert CONTENT not in written
 
 
-def test_warnings_say_where_and_of_what_kind() -> None:
+def test_warnings_say_where_and_of_what_kind(run: Run) -> None:
     (line,), written = run("warnings.warn(f'Exception raised outside body: {said}', RuntimeWarning)")
     assert line["event"].endswith("RuntimeWarning")
     assert CONTENT not in written
 
 
-def test_libraries_are_not_debugged_and_carriers_not_heard() -> None:
+def test_libraries_are_not_debugged_and_carriers_not_heard(run: Run) -> None:
     """At DEBUG they quote what passes through them; so do some at other levels."""
     code = """
 for name in ("openai._base_client", "httpx", "httpx2", "httpcore.http11", "mcp.client", "celery.pool", "kombu"):
@@ -133,7 +182,7 @@ log.debug("We may debug ourselves.", bytes=3)
         "log.info('Sent.', headers={'Authorization': 'Bearer abc-0123456789'}, nested=[{'password': said}])",
     ],
 )
-def test_no_line_holds_a_secret(code: str) -> None:
+def test_no_line_holds_a_secret(code: str, run: Run) -> None:
     (line,), written = run(code)
     assert "[secret]" in written
     assert SECRET not in written

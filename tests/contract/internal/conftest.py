@@ -113,13 +113,14 @@ class OnWorkers:
         return started
 
     async def chain_ended(self, chain_id: str, within_s: float = 40) -> list[RunRecord]:
-        ends_at = time.monotonic() + within_s
+        ends_at, pause_s = time.monotonic() + within_s, 0.01
         while True:
             chain = await self.runs.chain(DEFAULT_TENANT, chain_id)
             if chain[-1].status in ENDED and chain[-1].redo is not RedoStatus.SCHEDULED:
                 return chain
             assert time.monotonic() < ends_at, f"not ended within {within_s} s: {chain[-1]}"
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(pause_s)
+            pause_s = min(1.5 * pause_s, 0.1)  # or the look at a long run takes more than the run
 
     async def is_at_work(self, run_id: str, within_s: float = 40) -> None:
         """Wait until a run is at work; fails when it has ended."""

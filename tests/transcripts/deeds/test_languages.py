@@ -9,6 +9,7 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
+from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import booked
 
 GERMAN = [
@@ -47,7 +48,8 @@ NO_YES = {
 @cache
 def learn(code: str) -> tuple[LoadedDomain, System1]:
     sections = {"language": {"default": code, "supported": [code, "en"]}}
-    loaded = Simulator.of("travel", sections=sections).loaded
+    english, its_system1 = trained("travel")
+    loaded = Simulator.of(english, system1=its_system1, sections=sections).loaded
     return loaded, System1.for_domain(loaded.domain)
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.dialogue.storage.serialization import apply, diff, rebuild, same
@@ -50,6 +50,10 @@ def edited(draw: st.DrawFn, value: Any) -> Any:
     return draw(values)
 
 
+EXAMPLES = settings(max_examples=40)
+
+
+@EXAMPLES
 @given(before=objects, after=objects)
 def test_applying_a_difference_gives_the_other_document(before: Any, after: Any) -> None:
     texts = exactly(before), exactly(after)
@@ -58,6 +62,7 @@ def test_applying_a_difference_gives_the_other_document(before: Any, after: Any)
     assert (exactly(before), exactly(after)) == texts
 
 
+@EXAMPLES
 @given(data=st.data(), before=st.dictionaries(st.just("a"), st.lists(values, max_size=6), min_size=1))
 def test_small_changes_of_lists_are_exact(data: st.DataObject, before: Any) -> None:
     after = {"a": data.draw(edited(before["a"]))}
@@ -65,11 +70,13 @@ def test_small_changes_of_lists_are_exact(data: st.DataObject, before: Any) -> N
     assert exactly(apply(before, patch)) == exactly(after)
 
 
+@EXAMPLES
 @given(document=objects)
 def test_equal_documents_have_an_empty_difference(document: Any) -> None:
     assert diff(document, json.loads(json.dumps(document))) == {}
 
 
+@EXAMPLES
 @given(states=st.lists(objects, min_size=1, max_size=6))
 def test_a_chain_of_differences_rebuilds_each_state(states: list[Any]) -> None:
     patches = [diff(before, after) for before, after in pairwise(states)]

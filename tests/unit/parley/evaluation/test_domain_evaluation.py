@@ -30,6 +30,10 @@ def domain(tmp_path: Path) -> Path:
     return folder
 
 
+SMALL = "tests/domains/lending"
+"""A domain that is loaded at once, for what is refused before anything is measured."""
+
+
 def evaluate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
     """The command's exit code, and what it prints as JSON."""
     code = run(["eval", *arguments, "--json"])
@@ -85,9 +89,9 @@ def test_the_curve_goes_to_all_examples_whatever_run_stands_beside_it() -> None:
 
 
 def test_a_model_is_not_measured_at_the_end_of_the_curve(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["eval", str(domain), "--data-dir", str(tmp_path), "--curve", "--model", "small"]) == 1
+    assert run(["eval", SMALL, "--data-dir", str(tmp_path), "--curve", "--model", "small"]) == 1
     assert "The curve is of System 1 alone" in capsys.readouterr().err
 
 
@@ -117,7 +121,6 @@ def test_a_planted_regression_is_caught(
     ],
 )
 def test_what_cannot_be_measured_is_said(
-    domain: Path,
     tmp_path: Path,
     arguments: list[str],
     words: str,
@@ -127,7 +130,7 @@ def test_what_cannot_be_measured_is_said(
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
-    assert run(["eval", str(domain), "--data-dir", str(tmp_path), *arguments]) == 1
+    assert run(["eval", SMALL, "--data-dir", str(tmp_path), *arguments]) == 1
     assert words in capsys.readouterr().err
 
 
@@ -211,24 +214,22 @@ def test_prompts_are_measured_beside_the_domains_own(
     assert "short-1" in versions
 
 
-def test_a_folder_without_prompts_is_said(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_without_prompts_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tried = ("--data-dir", str(tmp_path), "--prompts", str(tmp_path / "none"))
 
-    assert run(["eval", str(domain), *tried]) == 1
+    assert run(["eval", SMALL, *tried]) == 1
     assert "name one with --model" in capsys.readouterr().err
 
 
 def test_an_empty_folder_of_prompts_is_said_before_anything_is_run(
-    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "none").mkdir()
     tried = ("--data-dir", str(tmp_path), "--model", "small", "--prompts", str(tmp_path / "none"))
 
     with ScriptedModel(Script(rules=())) as model, pytest.MonkeyPatch.context() as environment:
         environment.setenv("OPENAI_BASE_URL", model.base_url)
-        assert run(["eval", str(domain), *tried]) == 1
+        assert run(["eval", SMALL, *tried]) == 1
         assert not model.requests_for("nlu_think")
     assert "holds no prompts" in capsys.readouterr().err
 
