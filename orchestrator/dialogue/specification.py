@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from orchestrator.types import Dact, Json, JsonObject, ToolId
 
@@ -112,9 +113,14 @@ class Binding:
     def read(cls, body: Json) -> Binding:
         """The inverse of `serialize`, and the form in which domains write bindings."""
         if isinstance(body, str):
-            step, dot, name = body.partition(".")
-            return cls(name, step) if dot else cls(step)
+            return _read_name(body)
         return cls(value=body["value"] if isinstance(body, dict) and "value" in body else body)
+
+
+@lru_cache(1024)
+def _read_name(written: str) -> Binding:
+    step, dot, name = written.partition(".")
+    return Binding(name, step) if dot else Binding(step)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ Records only. `compile` makes one from the checked YAML; policies and services a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from re import Pattern
 from typing import Literal
 
@@ -18,7 +19,7 @@ from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
 from orchestrator.domain.reader import Reader
 from orchestrator.domain.schema import LexiconFile
-from orchestrator.types import Dact, JsonObject, ToolId
+from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
 TEMPLATE_FILTERS = frozenset({"day", "time", "money", "name", "counted"})
 """What a domain's templates may use besides Jinja's own filters."""
@@ -59,7 +60,7 @@ class RowsSpec:
         object.__setattr__(self, "cues", frozenset(words.partition(" ")[0] for words in said))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolSpec:
     """One entry of the manifest (PX-8). Times in milliseconds.
 
@@ -99,6 +100,20 @@ class ToolSpec:
     def has_effect(self) -> bool:
         """Say whether a call changes something that lasts."""
         return not self.idempotent if self.effect is None else self.effect
+
+    @cached_property
+    def fields(self) -> JsonObject:
+        """What the output schema declares of each field, also of rows in lists."""
+        found: JsonObject = {}
+        schemas: list[Json] = [self.output_schema]
+        while schemas:
+            schema = schemas.pop()
+            properties = schema.get("properties") if is_object(schema) else None
+            for name, body in properties.items() if is_object(properties) else ():
+                if is_object(body):
+                    found.setdefault(name, body)
+                    schemas += [body, body.get("items")]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

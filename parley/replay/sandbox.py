@@ -29,6 +29,7 @@ from orchestrator.ports.memory.documents import PASSAGES, Embedder, Owned, Passa
 from orchestrator.ports.memory.preferences import Preference
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.runtime.journal import TOOL, Journal
+from orchestrator.telemetry import SignalType
 from orchestrator.telemetry.signals import describe_all
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.memory import MemoryScratchpad
@@ -297,9 +298,8 @@ def _keep_result(turn: RunningTurn, modules: Modules) -> TurnCommit:
     answer, context = turn.answer, turn.context
     assert answer is not None
     result = make_result(turn, answer, answer.message, {})
-    return TurnCommit(
-        TurnStatus.DONE, b"", b"", snapshot=False, result=result, signals=describe_all(context.log.signals)
-    )
+    read = [one for one in context.log.signals if one.type is SignalType.PREDICTION]
+    return TurnCommit(TurnStatus.DONE, b"", b"", snapshot=False, result=result, signals=describe_all(read))
 
 
 def _no_services(tenant_id: TenantId) -> dict[str, Any]:

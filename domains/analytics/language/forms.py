@@ -83,15 +83,6 @@ class Form:
     clauses: frozenset[str]
     needs: frozenset[str]
 
-    def match(self, rest: str, said: Mapping[str, str]) -> dict[str, str] | None:
-        """Give the parts of a line by slot; None when it is not of this form, as a whole.
-
-        `rest`, `said`: the line without its clauses, and the parts of those, as `_take_out` gives them.
-        """
-        whole = self.pattern.fullmatch(rest)
-        found = {**said, **_parts(whole)} if whole is not None else None
-        return found if found is not None and self.needs <= found.keys() else None
-
 
 def _take_out(clauses: frozenset[str], line: str) -> tuple[str, dict[str, str]]:
     """Take these clauses out of a line; gives what is left, and their parts by slot."""
@@ -128,6 +119,7 @@ def matches(forms: tuple[Form, ...], line: str) -> Iterator[tuple[str, dict[str,
     for form in forms:
         if form.clauses not in left:
             left[form.clauses] = _take_out(form.clauses, line)
-        found = form.match(*left[form.clauses])
-        if found is not None:
+        rest, said = left[form.clauses]
+        whole = form.pattern.fullmatch(rest)
+        if whole is not None and form.needs <= (found := said | _parts(whole)).keys():
             yield form.flow, found

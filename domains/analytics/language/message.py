@@ -161,7 +161,9 @@ def _join(text: str, found: list[Token], names: Names) -> list[Token]:
     while first < len(found):
         for last in range(min(first + LONGEST, len(found)), first, -1):
             said = " ".join(plain[first:last])
-            meaning = names.phrases.get(said) or names.phrases.get(re.sub("['’]s$", "", said))
+            meaning = names.phrases.get(said)
+            if meaning is None and said.endswith(("'s", "’s")):
+                meaning = names.phrases.get(said[:-2])
             if meaning is not None:
                 start, end = found[first].start, found[last - 1].end
                 tokens.append(Token(text[start:end], start, end, meaning))

@@ -5,7 +5,7 @@ path (submit, claim, commit) is in `sql/*.sql`.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from importlib import resources
 from typing import Any, Final, TypeVar
@@ -24,6 +24,7 @@ from sqlalchemy import (
     Row,
     Table,
     Text,
+    cast,
     func,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -122,6 +123,11 @@ def row_object(row: Row[Any]) -> JsonObject:
 
 def _members(row: Row[Any]) -> JsonObject:
     return row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
+
+
+def any_of(names: Collection[str]) -> ColumnElement[Any]:
+    """Any of these texts, to hold a column against: one argument, however many they are."""
+    return func.any(cast(list(names), ARRAY(Text)))
 
 
 def required(found: _Record | None, kind: str, name: str) -> _Record:

@@ -4,9 +4,11 @@ A block says how the frame's `data` is shown; it holds no copy of them. What can
 meant is shown as something simpler, and says so.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from itertools import chain
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level
@@ -121,7 +123,7 @@ def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
 
 
 def _read_columns(rows: list[JsonObject], fields: Mapping[str, JsonObject]) -> list[JsonObject]:
-    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name in row)
+    names = dict.fromkeys(chain.from_iterable(rows[:LOOKED_AT]))
     return [
         {
             "name": name,
@@ -133,20 +135,11 @@ def _read_columns(rows: list[JsonObject], fields: Mapping[str, JsonObject]) -> l
     ]
 
 
-def _read_fields(frame: Frame, context: TurnContext) -> dict[str, JsonObject]:
-    """Read what the output schemas of the frame's tools declare of each field, also of rows in lists."""
-    fields: dict[str, JsonObject] = {}
-    for tool_id in frame.source:
-        tool = context.world.domain.tools.get(ToolId(tool_id))
-        schemas: list[Json] = [] if tool is None else [tool.output_schema]
-        while schemas:
-            schema = schemas.pop()
-            properties = schema.get("properties") if is_object(schema) else None
-            for name, body in properties.items() if is_object(properties) else ():
-                if is_object(body):
-                    fields.setdefault(name, body)
-                    schemas += [body, body.get("items")]
-    return fields
+def _read_fields(frame: Frame, context: TurnContext) -> Mapping[str, JsonObject]:
+    """Read what the frame's tools declare of each field, the first tool first."""
+    tools = context.world.domain.tools
+    declared = [tools[ToolId(one)].fields for one in frame.source if one in tools]
+    return declared[0] if len(declared) == 1 else ChainMap(*declared)
 
 
 def _label(name: str, fields: Mapping[str, JsonObject]) -> str:

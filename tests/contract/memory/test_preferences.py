@@ -56,6 +56,21 @@ async def test_what_is_remembered_comes_back_whole(store: PreferenceStore, tenan
     assert await store.of_user(TenantId("stranger"), ADA) == []
 
 
+async def test_many_users_are_read_at_once(database_url: str, tenant: TenantId) -> None:
+    """Each has what is theirs: not what another tenant's user of that name has."""
+    migrate(database_url)
+    other = TenantId("stranger")
+    async with Database(database_url) as database:
+        store = PostgresPreferences(database)
+        await store.remember(tenant, ADA, (AISLE, replace(AISLE, key="*.meal")))
+        await store.remember(other, BOB, (AISLE,))
+        found = await store.of_users([(tenant, ADA), (tenant, BOB), (other, ADA)])
+
+        assert found == {(tenant, ADA): await store.of_user(tenant, ADA), (tenant, BOB): [], (other, ADA): []}
+        assert [one.key for one in found[tenant, ADA]] == ["*.meal", AISLE.key]
+        assert await store.of_users([]) == {}
+
+
 async def test_a_habit_never_replaces_what_the_user_said(store: PreferenceStore, tenant: TenantId) -> None:
     habit = replace(AISLE, source=Source.HABIT, value="window")
     await store.remember(tenant, ADA, (habit,))

@@ -47,6 +47,21 @@ async def texts(pad: Scratchpad, session: SessionId, **more) -> list[str | None]
     return [found.text for found in await pad.read(DEFAULT_TENANT, session, **more)]
 
 
+async def test_the_copies_of_many_sessions_are_read_at_once(database_url: str, session: SessionId) -> None:
+    """As each is read alone: the entries saved last, the latest of them last."""
+    async with Database(database_url) as database:
+        archive = PostgresScratchpadArchive(database)
+        empty = (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
+        for number in range(3):
+            kept = tuple(entry("kept", entry_id=f"{number} {one}") for one in range(CAPACITY // 2))
+            await archive.save(DEFAULT_TENANT, session, kept)
+        found = await archive.load_all([session, empty])
+
+        alone = await archive.load(DEFAULT_TENANT, session)
+        assert {name: len(entries) for name, entries in found.items()} == {session: CAPACITY}
+        assert {one.entry_id for one in found[session]} == {one.entry_id for one in alone}
+
+
 async def test_what_was_put_is_read_whole(pad: Scratchpad, session: SessionId) -> None:
     """RT-13"""
     given = entry("it", data={"rows": [1, 2]}, epoch=Epoch(7), labels=("untrusted", "private"), entry_id="e1")

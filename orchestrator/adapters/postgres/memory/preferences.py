@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, Delete, Row, delete, func, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Delete, Row, delete, func, insert, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import as_text
-from orchestrator.adapters.postgres.tables import forgotten_preferences, preferences, record_of
+from orchestrator.adapters.postgres.tables import any_of, forgotten_preferences, preferences, record_of
 from orchestrator.ports.memory.preferences import (
     EVERYTHING,
     MOST_PREFERENCES,
@@ -39,8 +39,11 @@ class PostgresPreferences:
     ) -> dict[tuple[TenantId, UserId], list[Preference]]:
         """List what is remembered of each of these users."""
         found = {owner: list[Preference]() for owner in owners}
-        for row, preference in await self._find(tuple_(_COLUMNS.tenant_id, _COLUMNS.user_id).in_(owners)):
-            found[row.tenant_id, row.user_id].append(preference)
+        tenants, users = {tenant_id for tenant_id, _ in owners}, {user_id for _, user_id in owners}
+        which = _COLUMNS.tenant_id == any_of(tenants), _COLUMNS.user_id == any_of(users)
+        for row, preference in await self._find(*which):
+            if (owner := (row.tenant_id, row.user_id)) in found:  # a name may be of another tenant's user too
+                found[owner].append(preference)
         return found
 
     async def _find(self, *which: ColumnElement[bool]) -> list[tuple[Row[Any], Preference]]:

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import scratchpad_entries
+from orchestrator.adapters.postgres.tables import any_of, scratchpad_entries
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry
 from orchestrator.types import SessionId, TenantId
 
@@ -39,7 +39,7 @@ class PostgresScratchpadArchive:
 
     async def load_all(self, session_ids: Collection[SessionId]) -> dict[SessionId, list[Entry]]:
         """The same of many sessions at once; those without any are left out."""
-        query = select(_COLUMNS.session_id, _COLUMNS.body).where(_COLUMNS.session_id.in_(session_ids))
+        query = select(_COLUMNS.session_id, _COLUMNS.body).where(_COLUMNS.session_id == any_of(session_ids))
         found: dict[SessionId, list[Entry]] = {}
         for row in await self._database.read_all(query.order_by(_COLUMNS.used_at)):
             found.setdefault(row.session_id, []).append(Entry.from_json(row.body))

@@ -9,6 +9,7 @@ from sqlalchemy import Row, desc, select
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.tables import (
+    any_of,
     approvals,
     effects,
     internal_runs,
@@ -81,10 +82,10 @@ class PostgresRecordings:
 
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
         """Read these sessions in a few statements; those that are not there are left out."""
-        kept = turns.c
+        kept, named = turns.c, any_of(wanted)
         finished = (
             select(*(kept[name] for name in _OF_TURN))
-            .where(kept.session_id.in_(wanted), kept.finished_at.is_not(None), kept.merged_into.is_(None))
+            .where(kept.session_id == named, kept.finished_at.is_not(None), kept.merged_into.is_(None))
             .order_by(kept.epoch)
         )
         async with self._database.transaction() as connection:
@@ -94,7 +95,7 @@ class PostgresRecordings:
 
             def of_them(table: Any, *names: str) -> Any:
                 read = select(*(table.c[name] for name in names)) if names else select(table)
-                return read.where(table.c.session_id.in_(wanted))
+                return read.where(table.c.session_id == named)
 
             found = {
                 row.session_id: RecordedSession(
@@ -105,7 +106,7 @@ class PostgresRecordings:
             ended = await rows(finished)
             steps = await rows(
                 select(*(journal.c[name] for name in _OF_STEP))
-                .where(journal.c.turn_id.in_([row.turn_id for row in ended]))
+                .where(journal.c.turn_id == any_of([row.turn_id for row in ended]))
                 .order_by(journal.c.at)
             )
             history = await rows(of_them(state_history, *_OF_STATE).order_by(state_history.c.epoch))
