@@ -261,7 +261,9 @@ def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: C
 def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow", "yes")
     here.api.delete(f"/v1/sessions/{here.session_id}")
+    here.page.reload()
     expect(here.box).to_be_disabled()
+    expect(here.turns).to_have_count(2)
 
     here.page.get_by_role("button", name="Replay").click()
     replay = here.page.get_by_role("region", name="Replay")
@@ -288,6 +290,7 @@ def test_runs_are_a_graph_on_the_timeline(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "I want to fly to Madrid")
     body = {"flow": "summarize_session", "session_id": here.session_id}
     run_id = here.api.post("/v1/runs", json=body).json()["run_id"]
+    here.page.reload()
 
     panel = here.panel("Runs")
     expect(panel.get_by_text("#1 I want to fly to Madrid")).to_be_visible()
