@@ -26,7 +26,7 @@ class EchoAgent:
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if self._wait_s:  # workers are then limited by their lanes, not by CPU
             await asyncio.sleep(self._wait_s)
-        state = orjson.loads(lease.state or FIRST)
+        state = orjson.loads(lease.present_state or FIRST)
         text = work.input.text or ""
         reply = advance(state, text)
         said, moved = state["messages"][-2:], state["stack"][-1:]

@@ -36,9 +36,10 @@ PREPARED = Path(sys.prefix, "share", "parley", "trained")
 """What `make` has trained for this installation: a new data folder begins with it."""
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
-    *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.concurrency.thread"),
-    *("celery.worker.autoscale", "celery.worker.consumer", "kombu.transport.redis"),
-    *("gateway.app", "uvicorn.protocols.http.auto", "uvicorn.protocols.websockets.auto"),
+    *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
+    *("celery.concurrency.thread", "celery.worker.autoscale", "celery.worker.consumer"),
+    *("gateway.app", "kombu.transport.redis", "uvicorn.protocols.http.auto"),
+    "uvicorn.protocols.websockets.auto",
     *(
         "orchestrator.agent.build",
         "orchestrator.bootstrap",

@@ -25,6 +25,7 @@ from orchestrator.nlu.linear import TrainedModels
 from orchestrator.nlu.readers import system1
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
+from tests.processes.clusters import make_clusters_once
 from tests.redis_numbers import numbered
 from tests.reporting import Reporting
 from tests.scheduling import UnitScheduling, count_processes, put_long_ones_first
@@ -49,8 +50,11 @@ def pytest_configure(config: pytest.Config) -> None:
         if not os.access(made, os.W_OK):  # another account's clone, or one that it has run its tests in
             folder = Path(tempfile.mkdtemp(prefix="parley-trained-"))
             config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        os.environ[_TRAINED] = str(folder)
-        config.add_cleanup(lambda: os.environ.pop(_TRAINED, None))
+        patch = pytest.MonkeyPatch()
+        config.add_cleanup(patch.undo)
+        patch.setenv(_TRAINED, str(folder))
+    Path(os.environ[_TRAINED]).mkdir(parents=True, exist_ok=True)
+    make_clusters_once(Path(os.environ[_TRAINED]))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -91,7 +95,6 @@ def _trained_once() -> Iterator[None]:
     """Let System 1 of a domain take what another test has trained from just the same."""
     with pytest.MonkeyPatch.context() as patch:
         once, folder = system1.train_once, Path(os.environ[_TRAINED])
-        folder.mkdir(parents=True, exist_ok=True)
 
         def train_alone(
             kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]
@@ -143,10 +146,10 @@ def empty_database_url(stores: Stores) -> Iterator[str]:
 @contextmanager
 def _made(stores: Stores, name: str, like: str = "") -> Iterator[str]:
     with psycopg.connect(stores.database_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} {like}")
+        connection.execute(f"CREATE DATABASE {name} {like}".encode())
         base, _, _ = stores.database_url.rpartition("/")
         yield f"{base}/{name}"
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture

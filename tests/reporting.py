@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,22 +15,32 @@ from tests.scheduling import note_times, unit_of
 
 # Seconds of processor time, of this process and of those below it, that a test may take unless it is marked `slow`.
 # Processor time, since a busy machine must change nothing; several times what it takes on a good one.
-BUDGET_CPU_S: Final = 150.0
+BUDGET_CPU_S: Final = 60.0
 SLOWEST: Final = 20
 _CPU: Final = "cpu_s"
 _SHARED: Final = "set up once"
 """What a fixture takes that many files share is not its first user's."""
 
 
+class Times(defaultdict[str, float]):
+    """Seconds by what took them."""
+
+    def __init__(self) -> None:
+        super().__init__(float)
+
+    def longest_first(self, most: int | None = None) -> list[tuple[str, float]]:
+        return sorted(self.items(), key=lambda entry: -entry[1])[:most]
+
+
 class Reporting:
     """Measures tests where they run, and adds up what all of them report."""
 
     def __init__(self) -> None:
-        self._seconds = Counter[str]()
-        self._folders = Counter[str]()
-        self._units = Counter[str]()
-        self._cpu_s = Counter[str]()
-        self._files_cpu_s = Counter[str]()
+        self._seconds = Times()
+        self._folders = Times()
+        self._units = Times()
+        self._cpu_s = Times()
+        self._files_cpu_s = Times()
         self._shared: list[tuple[str, float]] = []
         self._slow = set[str]()
 
@@ -77,7 +87,7 @@ class Reporting:
     def over_budget(self) -> list[str]:
         return [
             f"{name} took {seconds:.0f} s of processor time, and may take {BUDGET_CPU_S:.0f}"
-            for name, seconds in self._cpu_s.most_common()
+            for name, seconds in self._cpu_s.longest_first()
             if seconds > BUDGET_CPU_S and name not in self._slow
         ]
 
@@ -94,13 +104,13 @@ class Reporting:
         if len(self._seconds) > SLOWEST:
             terminalreporter.section("where the time went")
             for times in (self._folders, self._seconds):
-                for name, seconds in times.most_common(SLOWEST):
+                for name, seconds in times.longest_first(SLOWEST):
                     cpu = f"({self._cpu_s[name]:.1f} s of processor time)" if name in self._cpu_s else ""
                     terminalreporter.write_line(f"{seconds:7.1f} s  {name} {cpu}".rstrip())
                 terminalreporter.write_line("")
             terminalreporter.section("where the processor time went, that of the processes started with it")
-            terminalreporter.write_line(f"{self._files_cpu_s.total():7.1f} s  in all")
-            for name, seconds in self._files_cpu_s.most_common(2 * SLOWEST):
+            terminalreporter.write_line(f"{sum(self._files_cpu_s.values()):7.1f} s  in all")
+            for name, seconds in self._files_cpu_s.longest_first(5 * SLOWEST):
                 terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
         skipped = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
         if skipped:

@@ -4,7 +4,7 @@ It writes nothing itself; journal steps and tools' effects happen on the way. An
 becomes a safe answer, a full record, and an intact state (AG-4).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from orchestrator.agent.interjections import weigh
@@ -44,8 +44,14 @@ class Agent:
         self._modules = modules
         self.deadline_s = modules.domain.config.session.deadline_s
 
-    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        """Decide everything the turn changes.
+    async def run_turn(
+        self,
+        lease: Lease,
+        work: Work,
+        journal: Journal,
+        end: Callable[[RunningTurn, Modules], TurnCommit] = record,
+    ) -> TurnCommit:
+        """Decide everything the turn changes. `end`: makes the commit of what was decided.
 
         Raises:
             TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside.
@@ -68,7 +74,7 @@ class Agent:
                 return steps
             await _take_steps(steps, turn, modules)
             phases.enter("record")
-            return record(turn, modules)
+            return end(turn, modules)
 
     async def _hear(self, turn: RunningTurn, said: Work) -> Meaning | TurnCommit:
         return await weigh(turn, said, self._modules)

@@ -1,5 +1,6 @@
 """What a message means for the turn at work, by System 1 alone, and the answer to a question beside it (RT-5)."""
 
+import re
 from dataclasses import replace
 
 from orchestrator.agent.messages.cancellation import find_meant
@@ -17,6 +18,13 @@ from orchestrator.runtime.journal import Journal, Meaning
 from orchestrator.telemetry import drop_signal
 from orchestrator.turns.lease import TurnCommit, Work
 from orchestrator.turns.turn import TurnKind
+
+_ADDS = re.compile(
+    r"\b(?:as well|another one|one more|a second(?: one)?|additionally|in addition|plus)\b|\btoo(?=\W*$|,)"
+    r"|\b(?:and|also)\b.*\bone\b|^also (?!make|change|set|correct)",
+    re.IGNORECASE,
+)
+"""What asks for one more with another value, and does not put it in the first one's place."""
 
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning | TurnCommit:
@@ -39,6 +47,8 @@ async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning | Tu
             return Meaning.NOTHING
         case MessageKind.DENIAL if _was_agreed_to(turn):
             return Meaning.TAKES_BACK
+        case MessageKind.CORRECTION if _ADDS.search(understood.text):
+            return Meaning.WAITS
         case _ if _concerns(turn, understood):
             return Meaning.STOPS
         case _:
@@ -67,6 +77,8 @@ def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
         case MessageKind.CORRECTION:
             flow = find_corrected(turn, understood)
             return flow is not None and flow.flow_id in task
+        case MessageKind.DENIAL:
+            return state.ambiguity.current is None
         case MessageKind.SLOT_VALUE | MessageKind.PLAN_CHANGE:
             return True
         case _:

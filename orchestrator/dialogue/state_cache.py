@@ -1,9 +1,15 @@
 """Decoded states of sessions that stay on a process. What they hold is the business of `state`."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from orchestrator.dialogue.base_flow import BaseFlow
+from orchestrator.dialogue.flow import FlowTypes
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.types import JsonObject, SessionId
 
 
@@ -14,6 +20,37 @@ class Decoded:
     raw: bytes
     body: JsonObject
     state: DialogueState
+
+    def catch_up(self, patches: Iterable[JsonObject], flow_types: FlowTypes) -> Decoded:
+        """The state after patches that others wrote, for which this one is used up; `raw` stays.
+
+        What the patches leave alone is the same object again. Raises SchemaTooNew.
+        """
+        known, body = self.state, rebuild(self.body, patches)
+        flows = dict(_flows_of(self.body, known))
+        anew = {name: [one for one in body[name] if id(one) not in flows] for name in _FLOWS}
+        same = [name for name in _AS_FIELDS if name in body and body[name] is self.body.get(name)]
+        changed = {name: part for name, part in body.items() if name not in same}
+        state = DialogueState.from_dict({**changed, **anew}, flow_types)
+        flows.update(_flows_of(anew, state))
+        stack, departed, state.completed = ([flows[id(one)] for one in body[name]] for name in _FLOWS)
+        state.stack.flows, state.stack.departed = stack, departed
+        for name in same:
+            setattr(state, name, getattr(known, name))
+        state.copies, state.written = known.copies, known.written | state.written
+        return Decoded(self.raw, body, state)
+
+
+_FLOWS = ("stack", "departed", "completed")
+_AS_FIELDS = ("effects", "shown", "shown_before", "later")
+"""Written under the names of their fields."""
+
+
+def _flows_of(body: JsonObject, state: DialogueState) -> Iterator[tuple[int, BaseFlow]]:
+    """The flows of a state by what was written of them."""
+    flows = (*state.stack.flows, *state.stack.departed, *state.completed)
+    written = (id(one) for name in _FLOWS for one in body[name])
+    return zip(written, flows, strict=True)
 
 
 class StateCache:

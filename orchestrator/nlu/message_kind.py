@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
@@ -46,6 +46,15 @@ _BARE = 0.75
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
+_VAGUE = frozenset({MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.TASK})
+_WHETHER_DONE = re.compile(
+    r"^(?:(?:so|and|but|hey|ok|well)[, ]+)*(?:(?:have|did) you (?:already |really |actually |just )?\w+ "
+    r"(?:it|that|this|them|one|those)|(?:did|has|is|was) (?:it|that|this|everything) (?:already )?"
+    r"(?:work|worked|go through|gone through|happen|happened|gone|sent|booked|done|made|saved))"
+    r"(?: (?:yet|already|now|for me|out|all))*\W*$",
+    re.IGNORECASE,
+)
+"""How people ask whether something was done: "did you send it?"."""
 _LEAVES_TEXT = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
 """What is not taken for the text that was asked for."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
@@ -97,6 +106,9 @@ class Decider:
         unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
         hedges = kind is MessageKind.CANCELLATION and puts_off(evidence.utterance.words)
         kind = MessageKind.UNKNOWN if evidence.weighed.share < self.likely or unfamiliar or hedges else kind
+        if kind in _VAGUE and _WHETHER_DONE.match(evidence.utterance.text):
+            evidence.weighed = replace(evidence.weighed, label="kind:status")
+            return MessageKind.DIGRESSION
         if kind is not MessageKind.CONFIRMATION or evidence.weighed.share >= _SURE_OF_YES:
             return kind
         flows = evidence.weighed.flows

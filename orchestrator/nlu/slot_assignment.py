@@ -55,6 +55,9 @@ _UNWANTING = word_set(
     "not isn't isn’t isnt never of than don't don’t dont doesn't doesn’t doesnt longer good"
 )
 """Of these words one at least stands there."""
+_WRONG = word_set("wrong incorrect mistake right correct")
+_IS_WRONG = re.compile(r"(?:is|was|'s) (?:all )?(?:wrong|incorrect|(?:a|my) mistake|not (?:right|correct))\b")
+"""What stands behind such a value; one of the `_WRONG` is in it."""
 _AFTER_NAME = word_set("to be should is must as not a the : = in for")  # between a slot's name and its value
 
 
@@ -296,9 +299,12 @@ def _values_of(held: Json) -> list[Json]:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether the words before say that this value is not meant: "not X", "I don't want to fly to X"."""
-    return not _UNWANTING.isdisjoint(utterance.words) and (
-        _UNWANTED.search("".join(f"{word} " for word in utterance.words[: candidate.first])) is not None
+    """Tell whether this value is said not to be meant: "not X", "I don't want to fly to X", "X is wrong"."""
+    words = utterance.words
+    if not _WRONG.isdisjoint(words) and _IS_WRONG.match(" ".join(words[candidate.last :])) is not None:
+        return True
+    return not _UNWANTING.isdisjoint(words) and (
+        _UNWANTED.search("".join(f"{word} " for word in words[: candidate.first])) is not None
     )
 
 

@@ -70,8 +70,8 @@ class Lane(Protocol):
         """The session's line of the ledger for an effect, whichever turn had it (RT-10).
 
         Without one that stands, that of a call with the same tool and arguments in another branch of its family, which
-        this session's ledger does not know: as unknown, so that it is looked into before it is made here (ST-4). While
-        it is at work there, its end is waited for.
+        this session's ledger does not know: as done or unknown, with that session's identifier and without a result, so
+        that it is looked into before it is made here (ST-4). While it is at work there, its end is waited for.
         """
         ...
 

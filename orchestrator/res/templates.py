@@ -5,14 +5,16 @@ wrong with a template is found when its domain is loaded.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Collection, Mapping
+from functools import cache, lru_cache, partial
 from importlib.resources import files
+from types import CodeType
 from typing import Any, NamedTuple
 
-from jinja2 import DictLoader, StrictUndefined, Template, nodes
+from jinja2 import DictLoader, StrictUndefined, Template, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.meta import find_undeclared_variables
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
@@ -63,6 +65,21 @@ class _Writer(CodeGenerator):
 class _Environment(ImmutableSandboxedEnvironment):
     code_generator_class = _Writer
 
+    def __init__(self, sources: Mapping[str, str], registry: Registry) -> None:
+        super().__init__(
+            loader=DictLoader(sources),
+            auto_reload=False,
+            cache_size=len(sources),
+            autoescape=True,
+            finalize=escape_value,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.registry = registry
+        assert _FILTERS.keys() == TEMPLATE_FILTERS
+        self.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
+
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Look up most members of objects as such at once; what a dictionary itself has comes first."""
         if obj.__class__ is dict and attribute in obj and attribute not in _OF_DICTIONARIES:
@@ -80,7 +97,8 @@ class _Compiled(NamedTuple):
     uses: Collection[str] | None
 
 
-def load_base_templates() -> dict[str, str]:
+@cache
+def load_base_templates() -> Mapping[str, str]:
     """The shared templates, by name."""
     folder = files("orchestrator.res") / "templates"
     return {
@@ -96,25 +114,7 @@ class Templates:
         self._names = frozenset(sources)
         self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
         self._sources, self._compiled = sources, dict[str, _Compiled]()
-        self._environment = _Environment(
-            loader=DictLoader(sources),
-            auto_reload=False,
-            cache_size=len(sources),
-            autoescape=True,
-            finalize=escape_value,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        filters: dict[str, Callable[..., str]] = {
-            "day": show_date,
-            "time": show_time,
-            "money": show_money,
-            "name": partial(_name, registry),
-            "counted": show_count,
-        }
-        assert filters.keys() == TEMPLATE_FILTERS
-        self._environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
+        self._environment = _Environment(sources, registry)
 
     def first(self, *names: str) -> str | None:
         """The first of these names that has a template."""
@@ -141,15 +141,27 @@ class Templates:
         return text.strip()
 
     def _compile(self, name: str) -> _Compiled:
-        tree = self._environment.parse(self._sources[name])
-        takes_in = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)
-        uses = find_undeclared_variables(tree) if takes_in is None else None
-        code = self._environment.compile(tree, name)
+        code, uses = _translate(self._sources[name], name)
         template = Template.from_code(self._environment, code, self._environment.make_globals(None))
         made = self._compiled[name] = _Compiled(template, uses)
         return made
 
 
-def _name(registry: Registry, value: Json, entity: str) -> str:
-    """The filter ``value | name("airport")``."""
-    return registry.name(entity, value)
+@lru_cache(maxsize=1024)
+def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None]:
+    """Make the code of a template, which is the same for each domain, and find what it uses."""
+    environment = _Environment({}, Registry({}))
+    tree = environment.parse(source)
+    takes_in = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)
+    uses = find_undeclared_variables(tree) if takes_in is None else None
+    return environment.compile(tree, name), uses
+
+
+@pass_context
+def _name(context: Context, value: Json, entity: str) -> str:
+    """The filter ``value | name("airport")``; given the context, it is worked out in no code that domains share."""
+    assert isinstance(context.environment, _Environment)
+    return context.environment.registry.name(entity, value)
+
+
+_FILTERS = {"day": show_date, "time": show_time, "money": show_money, "name": _name, "counted": show_count}

@@ -28,7 +28,7 @@ from orchestrator.errors import (
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.turns.approval import ApprovalRecord, Decision
-from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
+from orchestrator.turns.effect import MAY_BE_HAD, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
@@ -192,13 +192,13 @@ class Journal:
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
         earlier = await self.lane.find_effect(self.lease, effect)
-        if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
-            return earlier.result
-        if earlier is not None and earlier.status in OPEN:
+        if earlier is None or earlier.status not in MAY_BE_HAD:
+            return None
+        is_done, elsewhere = earlier.status is LedgerStatus.DONE, earlier.session_id != self.lease.session_id
+        if elsewhere or not is_done:
             step.idempotency_key = earlier.idempotency_key
-            if not effect.again:
-                return UnknownOutcome(step.key, earlier.idempotency_key)
-        return None
+            return None if effect.again else UnknownOutcome(step.key, step.idempotency_key, is_done)
+        return None if effect.again else earlier.result
 
     async def settle(
         self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None

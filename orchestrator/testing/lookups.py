@@ -49,7 +49,8 @@ async def begun_elsewhere(store: MemoryStore, lease: Lease, entry: LedgerEntry) 
     if found is None or found.status not in MAY_BE_HAD:
         return None
     is_news = found.session_id != lease.session_id and found.idempotency_key != entry.idempotency_key
-    return UnknownOutcome(entry.step_key, found.idempotency_key) if waited or is_news else None
+    elsewhere = found.status is LedgerStatus.DONE and found.session_id != lease.session_id
+    return UnknownOutcome(entry.step_key, found.idempotency_key, elsewhere) if waited or is_news else None
 
 
 def _look(store: MemoryStore, lease: Lease, call: Effect | LedgerEntry) -> tuple[LedgerEntry | None, bool]:
@@ -70,7 +71,8 @@ def _look(store: MemoryStore, lease: Lease, call: Effect | LedgerEntry) -> tuple
     at_work = [entry for entry in alike if _is_at_work(store, lease, entry)]
     theirs = [entry for entry in (*at_work, *alike) if entry.idempotency_key not in known]
     if theirs and (own is None or own.status not in MAY_BE_HAD):
-        own = replace(theirs[0], status=LedgerStatus.UNKNOWN, result=None, of_session=theirs[0].session_id)
+        status = LedgerStatus.DONE if theirs[0].status is LedgerStatus.DONE else LedgerStatus.UNKNOWN
+        own = replace(theirs[0], status=status, result=None, of_session=theirs[0].session_id)
     return own, bool(at_work)
 
 

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from orchestrator.dialogue.storage.serialization import Outline
+import orjson
+
+from orchestrator.dialogue.storage.serialization import Outline, rebuild
 from orchestrator.turns.approval import ApprovalRecord, ClosedApproval
 from orchestrator.turns.event import Event
 from orchestrator.turns.plan import PlanRecord, PlanRevision
@@ -48,7 +50,8 @@ class Said:
 class Lease:
     """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 
-    `state` is the serialised working state; None for a new session. `root`: of a branch, where its family begins.
+    `state` is the serialised working state, of the epoch before the first of `patches`, which lead to the present one;
+    None for a new session. `root`: of a branch, where its family begins.
     """
 
     session_id: SessionId
@@ -60,6 +63,14 @@ class Lease:
     state: bytes | None
     work: Work
     root: SessionId | None = None
+    patches: tuple[JsonObject, ...] = ()
+
+    @property
+    def present_state(self) -> bytes | None:
+        """The working state with all patches applied."""
+        if self.state is None or not self.patches:
+            return self.state
+        return orjson.dumps(rebuild(orjson.loads(self.state), self.patches))
 
 
 AGENT = "agent"

@@ -35,8 +35,10 @@ class NotBegun:
 class UnknownOutcome:
     """A non-idempotent call was begun in an earlier attempt and nobody knows how it ended (RT-9).
 
-    It is not repeated: ask the tool's status query, or the user, and settle it.
+    It is not repeated: ask the tool's status query, or the user, and settle it. `elsewhere`: another branch of the
+    conversation has done it (ST-4); unknown here is only what has become of it since.
     """
 
     key: str
     idempotency_key: str
+    elsewhere: bool = False

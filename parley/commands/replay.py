@@ -15,6 +15,8 @@ from parley.commands.stores import open_some_database
 from parley.data_folder import EVALUATIONS
 from parley.output import print_json, progress, say
 
+WHAT_IS_MEANT = "Runs of Internal flows, or sessions; else what begins with run_ is a run."
+
 app = typer.Typer()
 
 
@@ -35,7 +37,7 @@ def replay_sessions(
     model: Annotated[
         str | None, typer.Option(help="Ask this model anew; else its answers of then serve.")
     ] = None,
-    runs: Annotated[bool, typer.Option(help="Those of Internal flows in place of the sessions.")] = False,
+    runs: Annotated[bool | None, typer.Option("--runs/--sessions", help=WHAT_IS_MEANT)] = None,
     since: Annotated[int, typer.Option("--from", min=1, metavar="EPOCH", help="Begin with this epoch.")] = 1,
     allow: Annotated[
         Path | None,
@@ -67,7 +69,7 @@ def replay_sessions(
     if not sessions and of is None:
         of = Path(domain).expanduser().resolve().name if domain else None
     named = tuple(sessions or ())
-    runs = runs or (bool(named) and all(one.startswith("run_") for one in named))
+    runs = all(one.startswith("run_") for one in named or [""]) if runs is None else runs
     wanted = Wanted((), last, of, tenant, domain, prompt, model, since)
     with open_some_database(data_dir) as url, progress("runs" if runs else "sessions") as counted:
         if runs:

@@ -148,6 +148,8 @@ def _make_cluster(
             (
                 *(str(binaries / "initdb"), "-D", str(unfinished), "-U", _USER, f"--pwfile={secret.name}"),
                 *("--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions", *_locale(binaries)),
+                # Hashing it thousands of times protects a password that can be guessed, at each connection.
+                "--set=scram_iterations=1",
                 *(() if durable else ("--no-sync",)),
             ),
             account=account,

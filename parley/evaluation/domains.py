@@ -16,8 +16,8 @@ from orchestrator.types import JsonObject
 from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file
 from parley.evaluation.explain import explain
 from parley.evaluation.faults.cases import part_cases, take_kept
-from parley.evaluation.faults.judge import Sounds
 from parley.evaluation.faults.running import Workers
+from parley.evaluation.faults.sound import Sounds
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import Judge
 from parley.evaluation.runs import (

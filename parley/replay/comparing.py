@@ -42,6 +42,9 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
 
 def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
     """List the aspects in which two decisions differ, with the places in each."""
+    one, other = orjson.dumps(then), orjson.dumps(now)
+    if _number(one) == _number(other):  # nearly always, and quicker found than aspect by aspect
+        return {}
     found: JsonObject = {}
     for name in ALL_ASPECTS:
         written, rewritten = _write(then.get(name)), _write(now.get(name))

@@ -116,17 +116,22 @@ def tell(report: JsonObject) -> Iterator[str]:
                 yield f"  {aspect}{at}: {_show(place['then'])} → {_show(place['now'])}"
     whole, parts = ("runs", "stages") if report["runs"] else ("sessions", "turns")
     if report["differing"] > MOST_TOLD:
-        yield f"… and {report['differing'] - MOST_TOLD} more {parts}"
-    yield f"{report[whole]} {whole}, {report[parts]} {parts}: {report['differing']} came out otherwise."
+        yield f"… and {_count(report['differing'] - MOST_TOLD, 'more ' + parts)}"
+    seen = ", ".join(_count(report[name], name) for name in (whole, parts))
+    yield f"{seen}: {report['differing']} came out otherwise."
     for name, count in report["changed"].items():
         yield f"  {name}: {count}"
     for tool, count in report["not_made"].items():
-        yield f"Not made, as no recording answers it: {tool} {count} times."
+        yield f"Not made, as no recording answers it: {tool} {_count(count, 'times')}."
     for why, count in report["left_out"].items():
-        yield f"Left out: {count} {'runs' if report['runs'] else parts} {why}."
+        yield f"Left out: {_count(count, 'runs' if report['runs'] else parts)} {why}."
     if report["remembering"]:
-        yield f"{report['remembering']} turns read what is remembered beyond their session, as it is now."
+        yield f"{_count(report['remembering'], parts)} looked at what is remembered beyond the session, as it is now."
     yield f"No effect was had. {report['turns_a_second']:.0f} {parts} a second."
+
+
+def _count(number: int, things: str) -> str:
+    return f"{number} {things.removesuffix('s') if number == 1 else things}"
 
 
 def _show(value: Json) -> str:

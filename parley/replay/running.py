@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import multiprocessing.connection
 import time
@@ -32,10 +33,10 @@ from orchestrator.turns.recording import RecordedSession
 from orchestrator.types import JsonObject, SessionId
 from parley.replay.comparing import compare
 from parley.replay.sandbox import Sandbox
-from workers.loop import collect_seldom
 
 AT_ONCE: Final = 50
-"""Sessions that are read together."""
+"""Sessions that are read together, at most."""
+FEWEST_AT_ONCE: Final = 5
 UNASKED: Final = "http://unasked.invalid/v1"
 """The address of models whose answers are recorded."""
 
@@ -165,17 +166,18 @@ async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
 
 def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterator[JsonObject]:
     """Give every process its share, and pass on what each finds; few sessions are not worth a process."""
-    parts = [wanted[at : at + AT_ONCE] for at in range(0, len(wanted), AT_ONCE)]
+    parts = [*_cut(wanted, processes)]
     if min(processes, len(parts)) <= 1:
         outcomes: list[JsonObject] = []
         asyncio.run(replay_parts(setup, parts, outcomes.append))
         yield from outcomes
         return
     forking = multiprocessing.get_context("fork")
+    taken = forking.Value("i", 0)
     readers: dict[Any, Any] = {}
-    for number in range(min(processes, len(parts))):
+    for _ in range(min(processes, len(parts))):
         reader, writer = forking.Pipe(duplex=False)
-        process = forking.Process(target=_run, args=(setup, parts[number::processes], writer), daemon=True)
+        process = forking.Process(target=_run, args=(setup, parts, taken, writer), daemon=True)
         process.start()
         writer.close()
         readers[reader] = process
@@ -190,9 +192,30 @@ def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterato
                     raise Unavailable("A process that replays has ended; its errors are above.") from None
 
 
-def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], writer: Any) -> None:
+def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[SessionId]]:
+    """Cut sessions into parts, smaller ones towards the end, so that all processes end at about the same time."""
+    at = 0
+    while at < len(wanted):
+        size = min(AT_ONCE, max(FEWEST_AT_ONCE, (len(wanted) - at) // (2 * processes)))
+        yield wanted[at : at + size]
+        at += size
+
+
+def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence[SessionId]]:
+    """Take the next part that no other process has taken, as long as there is one."""
+    while True:
+        with taken.get_lock():
+            number = taken.value
+            taken.value += 1
+        if number >= len(parts):
+            return
+        yield parts[number]
+
+
+def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer: Any) -> None:
     """The whole life of one process."""
-    asyncio.run(replay_parts(setup, parts, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
+    take = _take(parts, taken)
+    asyncio.run(replay_parts(setup, take, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
     writer.close()
 
 
@@ -208,10 +231,21 @@ async def replay_parts(
         embedder = open_embedder(setup.settings, closing)
         asks = setup.model is not None
         sandbox = Sandbox(setup.loaded, setup.system1, database, embedder, models, asks=asks)
-        collect_seldom()
+        gc.disable()  # the collector would look through what was read again and again
+        closing.callback(gc.enable)
+        gc.freeze()
         for part in parts:
-            for session in await PostgresRecordings(database).read(part):
-                put(await replay_session(sandbox, session, since=setup.since))
+            await _replay_part(sandbox, await PostgresRecordings(database).read(part), setup.since, put)
+            gc.collect()
+            gc.freeze()
+
+
+async def _replay_part(
+    sandbox: Sandbox, sessions: Sequence[RecordedSession], since: int, put: Callable[[JsonObject], None]
+) -> None:
+    await sandbox.look_up(sessions)
+    for session in sessions:
+        put(await replay_session(sandbox, session, since=since))
 
 
 async def replay_session(sandbox: Sandbox, session: RecordedSession, *, since: int = 0) -> JsonObject:

@@ -6,7 +6,7 @@ is named for it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,14 +18,18 @@ from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadA
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.agent.agent import Agent
 from orchestrator.agent.build import build_agent
-from orchestrator.agent.modules import AgentPorts, MemoryPorts
+from orchestrator.agent.modules import AgentPorts, MemoryPorts, Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.steps.record import make_result
 from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.user_memory import owner_of
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.memory.context import ContextQuestion, Finding, Findings
 from orchestrator.ports.memory.documents import PASSAGES, Embedder, Owned, Passage
 from orchestrator.ports.memory.preferences import Preference
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.runtime.journal import TOOL, Journal
+from orchestrator.telemetry.signals import describe_all
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.memory import MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
@@ -34,6 +38,7 @@ from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.recording import RecordedSession, RecordedTurn
 from orchestrator.turns.step import NotBegun, Step, UnknownOutcome
+from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, FlowId, Json, SessionId, TenantId, TurnId, UserId, hash_json
 
 _NEW = ":new"
@@ -82,22 +87,24 @@ class RecordedJournal(Journal):
 
 
 class RecordedLane(MemoryLane):
-    """What a turn may look up under its lease, as it was when it began; keeps nothing."""
+    """What the turn at work may look up under its lease, as it was when it began; keeps nothing."""
 
-    def __init__(self, session: RecordedSession, turn: RecordedTurn) -> None:
+    def __init__(self, moment: Moment) -> None:
         super().__init__(MemoryStore())
-        self._session = session
-        self._turn = turn
-        later = {one.turn_id for one in session.turns if one.epoch >= turn.epoch}
-        self._earlier = {one.fingerprint: one for one in session.ledger if one.turn_id not in later}
+        self._moment = moment
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
-        return self._earlier.get(effect.fingerprint)
+        session, turn = self._moment.session, self._moment.turn
+        later = {one.turn_id for one in session.turns if one.epoch >= turn.epoch}
+        known = [one for one in session.ledger if one.fingerprint == effect.fingerprint]
+        return next((one for one in known[::-1] if one.turn_id not in later), None)
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
     ) -> LedgerEntry | None:
-        own = (one for one in self._session.ledger if (one.turn_id, one.step_key) == (turn_id, step_key))
+        own = (
+            one for one in self._moment.session.ledger if (one.turn_id, one.step_key) == (turn_id, step_key)
+        )
         entry = next(own, None)
         undone = entry is not None and entry.status is LedgerStatus.COMPENSATED
         return replace(entry, status=LedgerStatus.DONE) if entry is not None and undone else entry
@@ -109,10 +116,10 @@ class RecordedLane(MemoryLane):
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
         """What somebody had decided by then, else what this turn decides."""
-        record = self._session.approvals.get(approval_id)
+        record = self._moment.session.approvals.get(approval_id)
         if record is None:
             return None
-        if record.decided_at is not None and record.decided_at <= self._turn.ended:
+        if record.decided_at is not None and record.decided_at <= self._moment.turn.ended:
             denied = record.status is ApprovalStatus.DENIED
             return replace(record, status=ApprovalStatus.DENIED if denied else ApprovalStatus.GRANTED)
         record = replace(record, status=ApprovalStatus.PENDING)
@@ -131,16 +138,20 @@ class Moment:
 
 
 class PreferencesThen(PostgresPreferences):
-    """Those of what is remembered now that were there at the moment."""
+    """Those of what is remembered now that were there at the moment; read for many sessions at once."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
         self._moment = moment
         self._read: dict[tuple[TenantId, UserId], list[Preference]] = {}
 
+    async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
+        """Read what is remembered of those whom the next turns are of."""
+        whose = ((one.tenant_id, owner_of(one.user_id, one.root or one.session_id)) for one in sessions)
+        self._read = await self.of_users([*dict.fromkeys(whose)])
+
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
-        if (found := self._read.get((tenant_id, user_id))) is None:
-            found = self._read[tenant_id, user_id] = await super().of_user(tenant_id, user_id)
+        found = self._read[tenant_id, user_id]
         self._moment.remembers |= bool(found)
         return [one for one in found if one.updated_at <= self._moment.now]
 
@@ -149,15 +160,15 @@ class DocumentsThen(BusinessContext):
     """The same of documents."""
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
-        super().__init__(PostgresDocuments(database), embedder, clock=lambda: moment.now)
+        self._store = PostgresDocuments(database)
+        super().__init__(self._store, embedder, clock=lambda: moment.now)
         self._moment = moment
-        self._none: set[Owned] = set()
+        self._some: dict[TenantId, bool] = {}
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
-        if owned in self._none:
-            return []
-        if not await self.documents.list(owned, limit=1):
-            self._none.add(owned)
+        if owned.tenant_id not in self._some:
+            self._some[owned.tenant_id] = await self._store.has_some(owned.tenant_id)
+        if not self._some[owned.tenant_id] or not await self.documents.list(owned, limit=1):
             return []
         self._moment.remembers = True
         found = await super().search(owned, question, limit=limit)
@@ -171,7 +182,11 @@ class NotesThen(MemoryScratchpad):
         super().__init__()
         self._archive = PostgresScratchpadArchive(database)
         self._moment = moment
-        self._read: tuple[SessionId | None, list[Entry]] = (None, [])
+        self._read: dict[SessionId, list[Entry]] = {}
+
+    async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
+        """Read those of the sessions whose turns are next."""
+        self._read = await self._archive.load_all([one.session_id for one in sessions])
 
     async def read(
         self,
@@ -181,12 +196,9 @@ class NotesThen(MemoryScratchpad):
         kinds: frozenset[EntryKind] = frozenset(),
         touch: bool = True,
     ) -> list[Entry]:
-        del touch
-        if self._read[0] != session_id:
-            self._read = session_id, await self._archive.load(tenant_id, session_id)
-        found = [
-            one for one in self._read[1] if one.at <= self._moment.now and (not kinds or one.kind in kinds)
-        ]
+        del tenant_id, touch
+        now, known = self._moment.now, self._read.get(session_id, ())
+        found = [one for one in known if one.at <= now and (not kinds or one.kind in kinds)]
         self._moment.remembers |= bool(found)
         return found
 
@@ -220,54 +232,74 @@ class Replayed:
     remembers: bool
 
 
-@dataclass(slots=True)
 class Sandbox:
     """One domain in one process; one turn at a time. `models`: who is asked, else who would have been, for sessions
     that had one. `asks`: the models are really asked.
     """
 
-    loaded: LoadedDomain
-    system1: System1
-    database: Database
-    embedder: Embedder
-    models: ModelPool
-    asks: bool = False
-    _moment: Moment = field(default_factory=Moment)
-    _agents: dict[bool, Agent] = field(default_factory=dict[bool, Agent])
+    def __init__(
+        self,
+        loaded: LoadedDomain,
+        system1: System1,
+        database: Database,
+        embedder: Embedder,
+        models: ModelPool,
+        *,
+        asks: bool = False,
+    ) -> None:
+        moment = self._moment = Moment()
+        self._loaded = loaded
+        self._system1 = system1
+        self._models = models
+        self._asks = asks
+        self._lane = RecordedLane(moment)
+        self._preferences = PreferencesThen(database, moment)
+        self._notes = NotesThen(database, moment)
+        memory = MemoryPorts(self._preferences, DocumentsThen(database, embedder, moment), self._notes)
+        self._ports = AgentPorts(gather=GatheredThen(moment), memory=memory, clock=lambda: moment.now)
+        self._agents: dict[bool, Agent] = {}
+
+    async def look_up(self, sessions: Collection[RecordedSession]) -> None:
+        """Read at once what turns of these sessions may look up; before they are replayed. Raises Unavailable."""
+        await self._preferences.look_up(sessions)
+        await self._notes.look_up(sessions)
 
     async def replay(self, session: RecordedSession, turn: RecordedTurn, *, by_model: bool) -> Replayed:
         """Decide a turn anew; `by_model`: there was one to ask. Raises Unavailable."""
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
-        agent = self._find_agent(by_model=by_model or self.asks)
+        agent = self._find_agent(by_model=by_model or self._asks)
         known = {"waited_s": turn.waited_s, "steps": turn.steps}
         work = Work(turn.turn_id, turn.seq, turn.input, 1, agent.deadline_s, **known)
         whose = (session.session_id, session.tenant_id, session.user_id, session.domain)
         lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work, session.root)
-        journal = RecordedJournal(RecordedLane(session, turn), lease, asks=self.asks)
-        commit = await agent.run_turn(lease, work, journal)
+        journal = RecordedJournal(self._lane, lease, asks=self._asks)
+        commit = await agent.run_turn(lease, work, journal, _keep_result)
         return Replayed(commit, journal.missed, list(journal.unused.values()), self._moment.remembers)
 
     def _find_agent(self, *, by_model: bool) -> Agent:
         if by_model not in self._agents:
-            self._agents[by_model] = self._make_agent(by_model=by_model)
+            domain = self._loaded.domain
+            self._agents[by_model] = build_agent(
+                domain,
+                self._loaded.policies,
+                _no_services,
+                engineer=self._models.engineer(domain.config) if by_model else None,
+                system1=self._system1,
+                ports=self._ports,
+            )
         return self._agents[by_model]
 
-    def _make_agent(self, *, by_model: bool) -> Agent:
-        moment, domain = self._moment, self.loaded.domain
-        memory = MemoryPorts(
-            PreferencesThen(self.database, moment),
-            DocumentsThen(self.database, self.embedder, moment),
-            NotesThen(self.database, moment),
-        )
-        return build_agent(
-            domain,
-            self.loaded.policies,
-            _no_services,
-            engineer=self.models.engineer(domain.config) if by_model else None,
-            system1=self.system1,
-            ports=AgentPorts(gather=GatheredThen(moment), memory=memory, clock=lambda: moment.now),
-        )
+
+def _keep_result(turn: RunningTurn, modules: Modules) -> TurnCommit:
+    """End a turn of which nothing is written: with what is compared."""
+    del modules
+    answer, context = turn.answer, turn.context
+    assert answer is not None
+    result = make_result(turn, answer, answer.message, {})
+    return TurnCommit(
+        TurnStatus.DONE, b"", b"", snapshot=False, result=result, signals=describe_all(context.log.signals)
+    )
 
 
 def _no_services(tenant_id: TenantId) -> dict[str, Any]:

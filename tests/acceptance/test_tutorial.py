@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.acceptance.test_up import free_port
-from tests.processes.commands import parley_command
+from tests.processes.commands import forked_command
 
 ROOT: Final = Path(__file__).parents[2]
 INSTALLED: Final = Path(sys.executable).parent
@@ -107,7 +107,7 @@ class Shell:
 
 @contextmanager
 def shell(folder: Path) -> Iterator[Shell]:
-    with parley_command() as commands:
+    with forked_command("parley", "parley") as commands:
         opened = Shell(folder, commands)
         try:
             yield opened

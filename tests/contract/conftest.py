@@ -13,7 +13,6 @@ import pytest
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
@@ -128,7 +127,7 @@ def postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports
                 moves = ", ".join(
                     f"{column} = {column} - make_interval(secs => {seconds})" for column in columns
                 )
-                await connection.execute(f"UPDATE {table} SET {moves}")
+                await connection.execute(f"UPDATE {table} SET {moves}".encode())
 
     return Ports(
         inbox=PostgresInbox(database),
@@ -162,7 +161,6 @@ async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
         yield _memory_ports()
         return
     url = request.getfixturevalue("database_url")
-    migrate(url)
     async with AsyncExitStack() as stack:
         described = (
             Database(url)

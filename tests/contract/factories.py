@@ -7,6 +7,8 @@ from typing import Any
 import orjson
 
 from orchestrator.dialogue.storage.serialization import diff, outline_of
+from orchestrator.ports.lane import Lane
+from orchestrator.ports.turns import Inbox
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
@@ -50,6 +52,15 @@ def commit_of(
 
 def commit_for(lease: Lease, **more: Any) -> TurnCommit:
     return commit_of(lease.work, lease.session_id, **more)
+
+
+async def take_turn(inbox: Inbox, lane: Lane, tenant: TenantId, session_id: SessionId) -> None:
+    """Submit a turn and take it, on a worker of one's own; it changes little of the state."""
+    await inbox.submit(submission(tenant, session_id))
+    lease = await lane.claim(session_id)
+    assert lease is not None
+    before = orjson.loads(lease.present_state or b"{}")
+    await lane.commit(lease, commit_for(lease, before=before, after={**before, "turn": lease.epoch}))
 
 
 def new_session_id() -> SessionId:

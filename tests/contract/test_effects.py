@@ -245,7 +245,9 @@ async def test_a_branch_has_the_ledger_of_its_parent(ports: Ports, tenant: Tenan
     assert own.root == parent
 
 
-async def test_what_one_branch_did_is_unknown_to_the_others(ports: Ports, tenant: TenantId) -> None:
+async def test_what_one_branch_did_is_found_by_the_others_without_its_result(
+    ports: Ports, tenant: TenantId
+) -> None:
     """ST-4: until their ledgers have it; nothing is found of what was undone, or of other sessions."""
     lane, lease = await begin(ports, tenant)
     parent = await _ended(lane, lease)
@@ -258,7 +260,7 @@ async def test_what_one_branch_did_is_unknown_to_the_others(ports: Ports, tenant
     found = await other_lane.find_effect(other, effect_of("f9"))
 
     assert found is not None
-    assert (found.status, found.idempotency_key) == (LedgerStatus.UNKNOWN, done.idempotency_key)
+    assert (found.status, found.idempotency_key) == (LedgerStatus.DONE, done.idempotency_key)
     assert (found.of_session, found.result) == (left, None)
     assert await other_lane.find_effect(other, effect_of("f9", offer_id="another")) is None
     assert await other_lane.find_effect(other, effect_of("f9", tool="hotel_book")) is None
@@ -311,7 +313,7 @@ async def test_of_two_branches_that_begin_at_once_one_waits_for_the_other(
         assert await second is True
         assert found is None
     else:
-        assert await second == UnknownOutcome(KEY, had.idempotency_key)
+        assert await second == UnknownOutcome(KEY, had.idempotency_key, elsewhere=True)
         assert found is not None
         assert found.idempotency_key == had.idempotency_key
         assert await ports.effects.list(tenant, other.session_id) == []

@@ -15,7 +15,7 @@ from tests.goals.grammar import Grammar, Half, fields_of
 from tests.goals.readers import Reader
 from tests.goals.worlds import WORLDS
 
-# How many conversations in the long form; the short one has the first half of them.
+# How many conversations in the long form; the short one has the first quarter of them.
 CONVERSATIONS: Final = {
     ("travel", Reader.SYSTEM1): 120,
     ("travel", Reader.RIGHT): 60,
@@ -27,7 +27,7 @@ CONVERSATIONS: Final = {
     ("notes", Reader.RIGHT): 30,
     ("notes", Reader.WRONG): 20,
 }
-# In how many of the first half and of all a fault is let pass; of every other fault in none.
+# In how many of the first quarter and of all a fault is let pass; of every other fault in none.
 LET_PASS: Final = {("travel", Reader.WRONG, Fault.DEAD_END): (2, 3)}
 
 # Under `auto`, how many conversations, and of the first half and of all of them the most turns that System 1 is sure of
@@ -38,16 +38,18 @@ SURE: Final = {
     "analytics": (60, (2, 9), (8, 19)),
     "notes": (40, (0, 19), (1, 47)),
 }
-halved_in_short = pytest.mark.parametrize(
-    "whole", [pytest.param(False, id="half"), pytest.param(True, id="whole", marks=pytest.mark.slow)]
-)
 
 
-@halved_in_short
+def in_short(part: str) -> pytest.MarkDecorator:
+    whole = pytest.param(True, id="whole", marks=pytest.mark.slow)
+    return pytest.mark.parametrize("whole", [pytest.param(False, id=part), whole])
+
+
+@in_short("quarter")
 @pytest.mark.parametrize(("domain", "reader"), list(CONVERSATIONS), ids=str)
 async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader, whole: bool) -> None:
     count = CONVERSATIONS[domain, reader]
-    figures = await hold(domain, reader, range(count if whole else count // 2))
+    figures = await hold(domain, reader, range(count if whole else count // 4))
     for fault in Fault:
         bound = LET_PASS.get((domain, reader, fault), (0, 0))[whole]
         shortest = figures.shortest(fault)
@@ -57,7 +59,7 @@ async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader, whole
         )
 
 
-@halved_in_short
+@in_short("half")
 @pytest.mark.parametrize("domain", sorted(SURE))
 async def test_system_1_is_sure_of_what_was_meant_and_asks_no_model_for_much_else(
     domain: str, whole: bool

@@ -60,7 +60,7 @@ class Planted:
     choice: str = ""
     reader: Reader = Reader.RIGHT
     conversations: int = 4
-    """How many of the first show it."""
+    """Among how many of the first somebody meets it."""
 
 
 def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:
@@ -263,13 +263,15 @@ BUGS = (
 async def test_a_planted_bug_is_caught(bug: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     _, loaded, system1 = open_world("travel", Grammar("travel", Half.SEEN))
     world = Staged(Grammar("travel", Half.SEEN), bug)
-    seeds = range(bug.conversations)
 
-    sound = await converse_all(world, loaded, system1, bug.reader, seeds)
-    bug.plant(monkeypatch)
-    spoilt = await converse_all(world, loaded, system1, bug.reader, seeds)
-
-    assert harm(spoilt, bug.fault) > harm(sound, bug.fault), f"{bug.fault} without “{bug.rule}” is not seen"
+    for seed in range(bug.conversations):
+        sound = await converse_all(world, loaded, system1, bug.reader, (seed,))
+        with monkeypatch.context() as planted:
+            bug.plant(planted)
+            spoilt = await converse_all(world, loaded, system1, bug.reader, (seed,))
+        if harm(spoilt, bug.fault) > harm(sound, bug.fault):
+            return
+    pytest.fail(f"{bug.fault} without “{bug.rule}” is not seen")
 
 
 def harm(figures: Figures, fault: Fault | None) -> int:

@@ -23,31 +23,38 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import FolderInUse
 from parley.data_folder import CLOSED
-from parley.embedded import Stores, stores
+from parley.embedded import Stores, postgres, stores
 from parley.embedded.postgres import find_binaries, running_database
 from parley.embedded.redis import running_redis
 from parley.processes import has_ended
+from tests.processes.clusters import make_cluster
+from tests.processes.forked import ROOT, ForkedProcess, start
 from tests.processes.stores import connections_of_stores
-
-_HOLDER = """
-import signal, sys
-from pathlib import Path
-from parley.embedded import stores
-with stores(Path(sys.argv[1]), durable=False) as running:
-    print(running.database_url, flush=True)
-    print(running.redis_url, flush=True)
-    signal.pause()
-"""
 
 
 @contextmanager
-def hold_stores(folder: Path, *wrapper: str) -> Iterator[tuple[subprocess.Popen[str], Stores]]:
+def hold_stores(folder: Path) -> Iterator[tuple[ForkedProcess, Stores]]:
     """Another process runs the stores of this folder; they answer. It is killed in the end."""
-    command = [*wrapper, sys.executable, "-c", _HOLDER, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+    said = folder.with_suffix(".said")
+    holder = start(["-m", "tests.processes.holder", str(folder)], environment=os.environ, log=said)
+    try:
+        while len(told := said.read_text().splitlines()) < 2:
+            assert holder.poll() is None, told
+            time.sleep(0.01)
+        yield holder, Stores(*told)
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@contextmanager
+def hold_stores_apart(folder: Path, *wrapper: str) -> Iterator[Stores]:
+    """The same by an interpreter that nothing was prepared for."""
+    command = [*wrapper, sys.executable, "-m", "tests.processes.holder", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as holder:
         try:
             assert holder.stdout is not None
-            yield holder, Stores(holder.stdout.readline().strip(), holder.stdout.readline().strip())
+            yield Stores(holder.stdout.readline().strip(), holder.stdout.readline().strip())
         finally:
             holder.kill()
 
@@ -82,7 +89,7 @@ def test_others_find_the_stores_by_the_folder(tmp_path: Path) -> None:
     with stores(tmp_path, durable=False) as running:
         found = running_database(tmp_path), running_redis(tmp_path)
         assert found == (running.database_url, running.redis_url)
-        with redis.Redis.from_url(found[1]) as client:
+        with redis.Redis.from_url(running.redis_url) as client:
             assert client.ping()
 
 
@@ -99,6 +106,13 @@ def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
     ):
         stranger.ping()
     assert connections_of_stores() == []
+
+
+def test_who_connects_hashes_a_random_password_once(stores: Stores) -> None:
+    """4096 times, as for one that a person has chosen, takes both ends longer than all else of a connection."""
+    with psycopg.connect(stores.database_url) as connection:
+        (kept,) = connection.execute("SELECT rolpassword FROM pg_authid WHERE rolname = 'parley'").fetchall()
+    assert kept[0].startswith("SCRAM-SHA-256$1:")
 
 
 def test_sockets_have_a_place_where_the_folder_has_a_long_path(tmp_path: Path) -> None:
@@ -120,9 +134,8 @@ _ONE_STATE = """
 
 
 def read_version(connection: psycopg.Connection) -> str:
-    epoch, version, body, diffs = (
-        psycopg.RawCursor(connection).execute(statement("read_state").text, ["s"]).fetchone()
-    )
+    read = psycopg.RawCursor(connection).execute(statement("read_state").text, ["s"])
+    ((epoch, version, body, diffs),) = read.fetchall()
     assert (epoch, body, diffs) == (1, b"{}", [])
     return version
 
@@ -205,7 +218,10 @@ def test_a_stale_pid_file_of_another_process_does_not_block_the_start(tmp_path: 
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
-def test_half_a_cluster_of_a_killed_first_start_is_made_anew(tmp_path: Path) -> None:
+def test_half_a_cluster_of_a_killed_first_start_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "_make_cluster", make_cluster)
     unfinished = tmp_path / "postgres.unfinished"
     unfinished.mkdir()
     (unfinished / "PG_VERSION").write_text("18\n")
@@ -216,7 +232,8 @@ def test_half_a_cluster_of_a_killed_first_start_is_made_anew(tmp_path: Path) -> 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its account")
 @pytest.mark.parametrize("mode", [0o700, 0o755])
-def test_root_runs_postgres_under_another_account(mode: int) -> None:
+def test_root_runs_postgres_under_another_account(mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres, "_make_cluster", make_cluster)
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         home.chmod(mode)
@@ -240,7 +257,7 @@ def test_root_runs_postgres_from_an_environment_in_its_closed_home(monkeypatch: 
             shutil.copytree(libraries, copy / libraries.name)
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(copy), os.environ.get("PYTHONPATH", ""))))
         folder = Path(closed) / "project" / ".parley"
-        with hold_stores(folder) as (_, running):
+        with hold_stores_apart(folder) as running:
             with psycopg.connect(running.database_url) as connection:
                 assert connection.execute("SELECT 1").fetchone() == (1,)
             children = processes_of(folder)
@@ -255,7 +272,7 @@ def test_an_ordinary_account_runs_the_stores() -> None:
     with tempfile.TemporaryDirectory() as name:
         os.chown(name, 65534, 65534)
         become = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-        with hold_stores(Path(name), *become) as (_, running):
+        with hold_stores_apart(Path(name), *become) as running:
             with psycopg.connect(running.database_url) as connection:
                 assert connection.execute("SELECT 1").fetchone() == (1,)
             children = processes_of(Path(name))

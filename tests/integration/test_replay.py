@@ -18,6 +18,7 @@ from sqlalchemy import text
 from benchmarks.environment import open_lanes
 from benchmarks.profile import Calls
 from benchmarks.replay import DOMAINS, conversations, hold, say
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
@@ -33,14 +34,16 @@ from tests.integration.modelled import ROOT, TAPAS, script_of, travel_with, unde
 from tests.redis_numbers import numbered
 
 MODELLED = "modelled"
+NAMED_LIKE_A_RUN = "run_away"
 TALKS = {
     "booked": ("travel", "Book a flight from Oslo to Madrid tomorrow", "yes"),
     "searched": ("travel", "Find flights from Berlin to Rome on Friday", "thanks"),
     "withdrawn": ("travel", "Book a flight from Oslo to Madrid tomorrow", "no", "what can you do?"),
     "tapas": (MODELLED, "Find flights from Berlin to Rome on Friday", TAPAS, "Oslo"),
+    NAMED_LIKE_A_RUN: ("travel", "what can you do?"),
     "pruned": ("travel", "Find flights from Oslo to Rome on Friday", "thanks"),
 }
-OF_EACH = 8
+OF_EACH = 4
 """Shipped conversations of each domain, besides."""
 
 
@@ -116,7 +119,7 @@ def found(outcomes: list[JsonObject]) -> dict[tuple[str, int], set[str]]:
     }
 
 
-@pytest.mark.parametrize(("domain", "least"), [("travel", 20), ("analytics", 10), (MODELLED, 3)])
+@pytest.mark.parametrize(("domain", "least"), [("travel", 16), ("analytics", 5), (MODELLED, 2)])
 def test_what_has_not_changed_is_decided_the_same(recorded: Recorded, domain: str, least: int) -> None:
     """Also what a model was asked: it is not asked again."""
     place = recorded.folder / MODELLED if domain == MODELLED else domain
@@ -203,6 +206,16 @@ def test_a_planted_prompt_is_found_where_it_was_asked_and_another_model_is_asked
     assert {request.model for request in recorded.model.requests[recorded.asked :]} == {"another"}
 
 
+def test_a_session_that_is_named_like_a_run_is_replayed_where_it_is_called_a_session(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", recorded.url)
+    monkeypatch.chdir(tmp_path)
+    assert run(["replay", NAMED_LIKE_A_RUN]) != 0
+    assert run(["replay", NAMED_LIKE_A_RUN, "--sessions"]) == 0
+    assert "1 session, 1 turn: 0 came out otherwise." in capsys.readouterr().out
+
+
 def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded) -> None:
     (outcome,) = recorded.replay("pruned")
     assert (outcome["left_out"], outcome["turns"]) == ({"whose journal is gone": 1}, 1)
@@ -219,7 +232,9 @@ CALLS_OF_A_TURN = {"travel": 1_900, "analytics": 2_000}
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_deciding_a_turn_anew_costs_no_more_than_this(recorded: Recorded, domain: str) -> None:
+def test_deciding_a_turn_anew_costs_no_more_than_this(
+    recorded: Recorded, domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In the second round, so that nothing counts which a process does once."""
     loaded = prepare(Wanted(), domain)
     setup = Setup(
@@ -227,13 +242,24 @@ def test_deciding_a_turn_anew_costs_no_more_than_this(recorded: Recorded, domain
     )
     named, calls = [SessionId(f"{domain}-{number}") for number in range(OF_EACH)], Calls()
     outcomes: list[JsonObject] = []
+    opened: list[Database] = []
+    transaction, hot_path = Database.transaction, Database.fetch_all
+    monkeypatch.setattr(Database, "transaction", lambda self: opened.append(self) or transaction(self))
+    monkeypatch.setattr(
+        Database, "fetch_all", lambda self, *asked: opened.append(self) or hot_path(self, *asked)
+    )
 
     def rounds() -> Iterator[list[SessionId]]:
         yield named
         outcomes.clear()
+        opened.clear()
+        yield named[:1]
+        of_one = len(opened)
+        outcomes.clear()
         calls.begin()
         yield named
         calls.end()
+        assert len(opened) == 2 * of_one > 0, "what is read grows with the sessions"
 
     asyncio.run(replay_parts(setup, rounds(), outcomes.append))
 

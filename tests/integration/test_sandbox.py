@@ -18,7 +18,7 @@ from orchestrator.tools.guardrails.apply import run_guarded
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.guardrails.python_names import SAFE_BUILTINS
 from orchestrator.tools.guardrails.verdict import Rejected
-from tests.unit.tools.guardrail_samples import RULES, Sample, read_benign, read_hostile
+from tests.unit.tools.guardrail_samples import RULES, Sample, in_short, read_benign, read_hostile
 
 HOSTILE = read_hostile("python")
 BENIGN = read_benign("python")
@@ -54,7 +54,7 @@ def outcome(result: SandboxResult) -> str:
     return "returned" if isinstance(result, Returned) else result.category.value
 
 
-@pytest.mark.parametrize("sample", HOSTILE, ids=str)
+@pytest.mark.parametrize("sample", in_short(HOSTILE))
 async def test_the_sandbox_stops_hostile_code_without_the_guardrails(sample: Sample) -> None:
     endless = sample.alone == StopCategory.TIMEOUT
     result = await run(sample.code, ENDLESS if endless else QUICK)

@@ -1,4 +1,4 @@
-"""`parley` as a command of a shell that a server forks, so that no command has to import anything first."""
+"""Commands of a shell, such as `parley`, that a server forks, so that none has to import anything first."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tests.processes.fork_server import LONGEST_ORDER
-from tests.processes.forked import start
+from tests.processes.forked import ForkedProcess, start
 
 MODES = ("rb", "wb", "wb")
 STUB = """#!{python} -IS
@@ -30,20 +30,23 @@ sys.exit(code if code >= 0 else 128 - code)
 
 
 @contextmanager
-def parley_command() -> Iterator[Path]:
-    """A folder for ``PATH`` with a `parley` that runs with its caller's words, folder, variables and streams.
+def forked_command(name: str, module: str, *, imports: Sequence[str] = ()) -> Iterator[Path]:
+    """A folder for ``PATH`` with a program that runs the module with its caller's words, folder, variables and streams.
 
-    It takes what is asked for until the block ends, and ends with the code of what was run.
+    It takes what is asked for until the block ends, ends with the code of what was run, and what was run ends with it.
+    `imports`: what the server that forks is to import before.
     """
+    # A first one that does nothing, since whoever runs the others may not wait until all is imported.
+    start(["-m", "__future__"], environment={}, log=Path(os.devnull), imports=imports).wait()
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="parley-")))
-        program, address = folder / "parley", str(folder / "orders")
+        program, address = folder / name, str(folder / "orders")
         program.write_text(STUB.format(python=sys.executable, address=address))
         program.chmod(0o755)
         listener.bind(address)
         listener.listen()
-        serving = threading.Thread(target=_serve, args=(listener,), name="parley commands")
+        serving = threading.Thread(target=_serve, args=(listener, module, imports), name=name)
         serving.start()
         try:
             yield folder
@@ -52,7 +55,7 @@ def parley_command() -> Iterator[Path]:
             serving.join()
 
 
-def _serve(listener: socket.socket) -> None:
+def _serve(listener: socket.socket, module: str, imports: Sequence[str]) -> None:
     """Each command in a thread of its own, until nobody can connect any more."""
     commands: list[threading.Thread] = []
     while True:
@@ -60,25 +63,38 @@ def _serve(listener: socket.socket) -> None:
             asking, _ = listener.accept()
         except OSError:  # it was shut down
             break
-        commands.append(threading.Thread(target=_run, args=(asking,)))
+        commands.append(threading.Thread(target=_run, args=(asking, module, imports)))
         commands[-1].start()
     for command in commands:
         command.join()
 
 
-def _run(asking: socket.socket) -> None:
+def _run(asking: socket.socket, module: str, imports: Sequence[str]) -> None:
     with asking:
         order, streams, _, _ = socket.recv_fds(asking, LONGEST_ORDER, 3)
         words, folder, environment = ast.literal_eval(order.decode())
         given, output, errors = (os.fdopen(stream, mode) for stream, mode in zip(streams, MODES, strict=True))
         with given, output, errors:
             process = start(
-                ["-m", "parley", *words],
+                ["-m", module, *words],
                 environment=environment,
                 log=output,
                 errors=errors,
                 given=given,
                 folder=Path(folder),
+                imports=imports,
             )
-        asking.send(str(process.pid).encode())
-        asking.send(str(process.wait()).encode())
+        watching = threading.Thread(target=_end_with, args=(asking, process))
+        watching.start()
+        with suppress(BrokenPipeError):  # who asked was killed
+            asking.send(str(process.pid).encode())
+            asking.send(str(process.wait()).encode())
+        process.wait()
+        asking.shutdown(socket.SHUT_RDWR)
+        watching.join()
+
+
+def _end_with(asking: socket.socket, process: ForkedProcess) -> None:
+    """Nobody says anything more, but a killed caller's end is heard."""
+    asking.recv(1)
+    process.kill()

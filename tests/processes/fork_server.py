@@ -1,8 +1,9 @@
 """A process that has imported what our programs need, and forks them when told to on a socket.
 
-Each order is a JSON object, `arguments` of the interpreter (``-m module …``), `folder` and `environment`, with the
-three streams of the child; it is answered with ``started PID``. When a child has ended that is told by ``ended PID
-CODE``. Once nobody is left to give orders, what still runs is killed. Nothing is opened and no thread is started here.
+Each order is a JSON object, `arguments` of the interpreter (``-m module …``), `folder`, `environment` and `imports`,
+which stay for those that follow, with the three streams of the child; it is answered with ``started PID``. When a child
+has ended that is told by ``ended PID CODE``. Once nobody is left to give orders, what still runs is killed. Nothing is
+opened and no thread is started here.
 """
 
 from __future__ import annotations
@@ -18,16 +19,21 @@ from pathlib import Path
 
 import orjson
 
+from domains.travel.airports import all_airports
 from parley.forking import fork_program
-from parley.stack import IMPORTED
+from parley.stack import IMPORTED, TRAINED_FOLDER
+from tests.processes.clusters import make_clusters_once
 
 COMMANDS = ("parley.main", *(f"parley.commands.{name}" for name in ("chat", "doctor", "keys", "serve", "up")))
+DOMAINS = ("domains.analytics.internal_flows", "domains.travel.weekend")
 LONGEST_ORDER = 200_000
 
 
 def fork(order: bytes, streams: tuple[int, int, int]) -> int:
     """Start a child that does as the order says."""
     told = orjson.loads(order)
+    for needed in told["imports"]:
+        import_module(needed)
     return fork_program(
         told["arguments"],
         name=told["arguments"][1],
@@ -78,7 +84,9 @@ def _reap(running: set[int], orders: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    for needed in (*IMPORTED, *COMMANDS):
+    for needed in (*IMPORTED, *COMMANDS, *DOMAINS):
         import_module(needed)
+    all_airports()  # most of what a travel worker computes before it is warm
+    make_clusters_once(Path(os.environ[TRAINED_FOLDER]))
     gc.collect()
     serve(socket.socket(fileno=int(sys.argv[1])))

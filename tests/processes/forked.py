@@ -102,13 +102,19 @@ def start(
     errors: IO[bytes] | None = None,
     given: IO[bytes] | None = None,
     folder: Path = ROOT,
+    imports: Sequence[str] = (),
 ) -> ForkedProcess:
     """Run ``python ARGUMENTS``, which begin with ``-m``; what it prints is added to the log, `errors` likewise.
 
-    `given`: its input; without one it has none.
+    `given`: its input; without one it has none. `imports`: what it needs beside our programs.
     """
     assert arguments[0] == "-m"
-    order = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment)}
+    order = {
+        "arguments": list(arguments),
+        "folder": str(folder),
+        "environment": dict(environment),
+        "imports": list(imports),
+    }
     with ExitStack() as opened:
         output = opened.enter_context(log.open("ab")) if isinstance(log, Path) else log
         lines = given or opened.enter_context(Path(os.devnull).open("rb"))

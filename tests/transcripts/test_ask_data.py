@@ -16,8 +16,8 @@ from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.parts import Column, quote, to_objects
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule
+from tests.trained import trained
 from tests.transcripts.skills.skilled import answer, call, finish, judged, talk
-from tests.transcripts.test_transcripts import trained
 
 _FILE = Path(__file__).parents[1] / "unit" / "analytics" / "sql_questions.yaml"
 QUESTIONS: dict[str, list[dict[str, str]]] = yaml.load(_FILE.read_text(encoding="utf-8"), yaml.CSafeLoader)

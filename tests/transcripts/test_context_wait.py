@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.agent.steps.record import NOTES
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.memory.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import JsonObject
+from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
@@ -24,15 +22,9 @@ SHELF = Findings((Finding("tasks", "store part: shelf: S07", {"shelf": "S07"}, 1
 NOTHING = Findings()
 
 
-@cache
-def depot() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(DEPOT)
-    return loaded, System1.for_domain(loaded.domain)
-
-
 class Talk:
     def __init__(self, *ready: Findings, **resilience: Any) -> None:
-        loaded, system1 = depot()
+        loaded, system1 = trained("depot")
         self.gathering = MemoryContextGathering(*ready)
         self.simulator = Simulator.of(
             loaded, sections={"resilience": resilience}, system1=system1, gather=self.gathering

@@ -10,6 +10,7 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from tests.trained import trained
 
 TRIP = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27", "return_date": "2026-11-29"}
 
@@ -47,7 +48,9 @@ SCRIPT = Script(
 async def talk() -> AsyncIterator[Conversation]:
     with ScriptedModel(SCRIPT) as model:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
-        yield Simulator.of("travel", models=pool, sections={"nlu": {"mode": "system2"}}).converse()
+        loaded, system1 = trained("travel")
+        sections = {"nlu": {"mode": "system2"}}
+        yield Simulator.of(loaded, system1=system1, models=pool, sections=sections).converse()
         await pool.aclose()
 
 

@@ -13,8 +13,8 @@ from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.types import DEFAULT_TENANT
+from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import TRIP, booked
-from tests.transcripts.test_transcripts import trained
 
 
 @asynccontextmanager

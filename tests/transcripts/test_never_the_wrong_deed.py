@@ -22,7 +22,7 @@ from orchestrator.testing.scripted_model import (
     ScriptedModel,
 )
 from orchestrator.types import DEFAULT_TENANT
-from tests.transcripts.test_transcripts import trained
+from tests.trained import trained
 
 OFFER = "book a flight from oslo to rome on 3 december"
 TRIP = "plan a trip to {} from oslo leaving 1 december and coming back on 5 december"

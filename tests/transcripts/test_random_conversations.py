@@ -6,18 +6,14 @@ The short form takes seconds; the long form is marked slow.
 from __future__ import annotations
 
 import random
-from functools import cache
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
-
-DESK = "tests/transcripts/domains/desk"
+from tests.trained import trained
 
 SAID = {
     "travel": """Book a flight to Madrid|Oslo|tomorrow|on Monday|check my booking|AB12C3|list my bookings
@@ -25,7 +21,7 @@ SAID = {
         |add 2 bags|window seat please|is SK1465 on time|show flights from Oslo to Rome on Friday|book it
         |cancel my booking|for 3 passengers|400 passengers|30 February|change the date|in the morning
         |not Madrid, Lisbon|yes but in business|no, from Paris|can I bring my dog|San Jose|from London to London""",
-    DESK: """order toner|order toner for printer one|printer two|the hall|hall south|wipe disk of printer one
+    "desk": """order toner|order toner for printer one|printer two|the hall|hall south|wipe disk of printer one
         |send my mail report|check the queue|check the ink|write a poem|change the printer|not that""",
 }
 ALWAYS = """yes|no|cancel|never mind|the first one|2|help|why do you ask|what do you still need|hello|thanks
@@ -54,12 +50,6 @@ def _written_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
         return body
 
     monkeypatch.setattr(DialogueState, "serialize", compare)
-
-
-@cache
-def trained(domain: str) -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(domain)
-    return loaded, System1.for_domain(loaded.domain)
 
 
 def texts(domain: str) -> list[str]:
@@ -98,7 +88,7 @@ async def converse(domain: str, seed: int, turns: int) -> None:
         assert last["epoch"] == number
 
 
-@pytest.mark.parametrize("domain", ["travel", DESK])
+@pytest.mark.parametrize("domain", ["travel", "desk"])
 @pytest.mark.parametrize("seed", range(5))
 async def test_every_turn_is_answered_and_sound(domain: str, seed: int) -> None:
     """AG-4, PX-15, RS-6, FS-8."""
@@ -106,7 +96,7 @@ async def test_every_turn_is_answered_and_sound(domain: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("domain", ["travel", DESK])
+@pytest.mark.parametrize("domain", ["travel", "desk"])
 @pytest.mark.parametrize("seed", range(100, 200))
 async def test_every_turn_is_answered_and_sound_for_long(domain: str, seed: int) -> None:
     """AG-4, PX-15, RS-6, FS-8."""

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.records import Frame
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Ending, Execution, Recovery, Rung
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.memory.context import Finding, Findings
@@ -22,19 +20,13 @@ from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
+from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk
-from tests.transcripts.test_transcripts import trained
 
 DEPOT = Path(__file__).parents[1] / "domains" / "depot"
 SHELF = Findings((Finding("tasks", "store part: shelf: S07", {"shelf": "S07"}, 1.0),))
 UNSURE = finish("uncertain", reason="Which year?")
-
-
-@cache
-def depot() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(DEPOT)
-    return loaded, System1.for_domain(loaded.domain)
 
 
 def steps_of(simulator: Simulator) -> list[str]:
@@ -180,7 +172,7 @@ async def retried() -> Conversed:
 
 
 async def gathered_for() -> Conversed:
-    loaded, system1 = depot()
+    loaded, system1 = trained("depot")
     simulator = Simulator.of(loaded, system1=system1, gather=MemoryContextGathering())
     talked = await converse(simulator, "fetch part P0001")
     [waiting] = talked.turn["flows"]
@@ -189,7 +181,7 @@ async def gathered_for() -> Conversed:
 
 
 async def gathered() -> Conversed:
-    loaded, system1 = depot()
+    loaded, system1 = trained("depot")
     simulator = Simulator.of(loaded, system1=system1, gather=MemoryContextGathering(SHELF))
     talked = await converse(simulator, "fetch part P0001")
     assert talked.turn["tools"][0]["arguments"] == {"part": "P0001", "shelf": "S07"}

@@ -13,7 +13,7 @@ from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.simulator import Simulator
 from orchestrator.types import DEFAULT_TENANT
 from parley.evaluation.conversations import take_turns
-from tests.transcripts.test_transcripts import trained
+from tests.trained import trained
 
 OFFER = {"user": "book a flight from oslo to rome on 3 december", "expect": {"ambiguity": "confirmation"}}
 ROME = {"origin": "OSL", "destination": "FCO", "day": "2026-12-03", "status": "confirmed"}

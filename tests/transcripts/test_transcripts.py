@@ -7,18 +7,16 @@ its domain: ``travel.corrections.yaml``. The evaluations that domains bring alon
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.evaluations import ConversationEntry, ExpectEntry
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
 from parley.commands.domain import scaffold
 from parley.evaluation.conversations import beginning_of, read_file, take_turns
+from tests.trained import trained
 
 HERE = Path(__file__).parent
 DOMAINS = HERE.parents[1] / "domains"
@@ -35,14 +33,6 @@ def conversations() -> Iterator[Any]:
         for conversation in read_file(path).conversations:
             domain = domain_of(path)
             yield pytest.param(domain, conversation, id=f"{domain} {path.stem}: {conversation.name}")
-
-
-@cache
-def trained(domain: str) -> tuple[LoadedDomain, System1]:
-    """Loading and training once is enough: neither is changed by a conversation."""
-    place = HERE / "domains" / domain
-    loaded = load_domain(place if place.is_dir() else domain)
-    return loaded, System1.for_domain(loaded.domain)
 
 
 @pytest.mark.parametrize(("domain", "conversation"), list(conversations()))

@@ -7,8 +7,8 @@ from typing import Any
 
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Computed, Reply, Request, Rule, ToolUse
+from tests.trained import trained
 from tests.transcripts.skills.skilled import answer, call, judged, talk
-from tests.transcripts.test_transcripts import trained
 
 ASK = "advise me on a trip from Oslo to Madrid around Friday 27 November"
 DAYS = ("2026-11-26", "2026-11-27", "2026-11-28")

@@ -58,6 +58,22 @@ class Question:
         """Say which rows are looked at, if not all."""
         return " ".join(part for part in (f"of {self.value}" if self.value else "", self.condition) if part)
 
+    def name_of(self, table: str) -> str:
+        """Name what is asked of a table: "the average mpg of cars by origin", "cars where mpg over 40"."""
+        groups = " and ".join(name for name in (self.by, self.also_by) if name)
+        if self.function:
+            what = f"the {self.measured if self.column else 'number of rows'} of {table}"
+        else:
+            what = f"{', '.join(self.columns)} of {table}" if self.columns else table
+        parts = (
+            f"the first {self.limit} of" if self.limit is not None else "",
+            what,
+            f"by {groups}" if groups else "",
+            self.among,
+            f"in {self.direction or 'ascending'} order of {self.order}" if self.order else "",
+        )
+        return " ".join(part for part in parts if part)
+
 
 async def write_question(workspace: Workspace, sheet: Sheet, asked: Question, values: Values) -> str:
     """Write the statement, over `in0`; what was said goes into `values`.

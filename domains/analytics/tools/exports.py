@@ -41,8 +41,8 @@ class Exports(TableService):
             ToolFailure: validation_error when it is too large.
         """
         workspace, sheet = await self.open(call, table)
-        values = Values()
-        sql = await write_question(workspace, sheet, Question.of(question or {}), values)
+        asked, values = Question.of(question or {}), Values()
+        sql = await write_question(workspace, sheet, asked, values)
         found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {MOST_EXPORTED + 1}", values.named, sheet)  # noqa: S608
         if len(found.rows) > MOST_EXPORTED:
             raise invalid(
@@ -62,7 +62,7 @@ class Exports(TableService):
             "format": format,
             "characters": len(text),
             "row_count": len(found.rows),
-            "part": bool(question),
+            "what": asked.name_of(sheet.name),
             "text": text[:LONGEST_SHOWN],
         }
 

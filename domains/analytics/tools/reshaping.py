@@ -142,9 +142,9 @@ class Reshaping(TableService):
     ) -> JsonObject:
         """Save what was asked of a table as a table of its own; the whole table where nothing was asked."""
         sheet, values = workspace.sheet(table), Values()
-        sql = await write_question(workspace, sheet, Question.of(question or {}), values)
-        what = f"a part of {sheet.name}" if question else sheet.name
-        change = Edit(f"saved {what} as {check_name(new_name)}", sql, values, new_name)
+        asked = Question.of(question or {})
+        sql = await write_question(workspace, sheet, asked, values)
+        change = Edit(f"saved {asked.name_of(sheet.name)} as {check_name(new_name)}", sql, values, new_name)
         return await commit(workspace, call, (sheet,), change)
 
     @once

@@ -21,12 +21,12 @@ def deny(turn: RunningTurn, understood: Understanding) -> None:
         return
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
-    if entry is None:
+    if entry is None and flow is not None:
+        cancel(turn, turn.changes.state.stack.root(flow))  # called out while it was at work
+    elif entry is None:
         if not talk_about_rows(turn, understood.text):
             nothing_open(turn)
-        return
-    about = entry.metadata.get("about")
-    if about == ABOUT_DONE:
+    elif entry.metadata.get("about") == ABOUT_DONE:
         decide(turn, KEEP)
     elif flow is None or entry.flow_id != flow.flow_id:
         turn.changes.state.ambiguity.resolve(entry)
@@ -40,10 +40,10 @@ def deny(turn: RunningTurn, understood: Understanding) -> None:
 
 def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
     about = entry.metadata.get("about")
-    if about == "unknown":
+    if about == "unknown" and not entry.metadata.get("elsewhere"):
         turn.changes.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
         cancel(turn, flow, told=False)
-    elif about in {"retry", "change", "stopped"}:
+    elif about in {"retry", "change", "stopped", "unknown"}:
         cancel(turn, flow)
     elif about in {"candidate", "rows"}:
         drop_candidate(flow)

@@ -50,7 +50,12 @@ def _is_about_rows(kind: Digression, text: str) -> bool:
 
 
 def _say_unknown(turn: RunningTurn) -> None:
-    turn.changes.remark(RemarkKind.NO_ANSWER)
+    """Say that nothing is known of it; while a task is at work, and asks nothing, what that is."""
+    state = turn.changes.state
+    if state.stack.active is not None and state.ambiguity.current is None:
+        _tell_status(turn)
+    else:
+        turn.changes.remark(RemarkKind.NO_ANSWER)
 
 
 def _explain(turn: RunningTurn) -> None:

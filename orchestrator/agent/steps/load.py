@@ -16,6 +16,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.errors import Unavailable
 from orchestrator.memory.notes import FlowNotes, SharedNotes
@@ -221,10 +222,12 @@ def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
 
 def _read(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
     raw = lease.state
-    if raw is None or raw in FRESH:
+    if raw is None or (raw in FRESH and not lease.patches):
         return DialogueState.new(lease.session_id), {}
     known = modules.cache.take(lease.session_id, raw)
-    if known is not None:
-        return known.state, known.body
-    body: JsonObject = orjson.loads(raw)
-    return DialogueState.from_dict(body, modules.domain.flows), body
+    if known is None:
+        body = rebuild(orjson.loads(raw or b"{}"), lease.patches)
+        return DialogueState.from_dict(body, modules.domain.flows), body
+    if lease.patches:
+        known = known.catch_up(lease.patches, modules.domain.flows)
+    return known.state, known.body

@@ -53,6 +53,16 @@ _STOP = re.compile(
     r"(?: (?:now|please|here|this|that|it|all|do|doing))*[.! ]*$",
     re.IGNORECASE,
 )
+_HALT = re.compile(
+    r"^(?:(?:no|sorry|actually|ok(?:ay)?|well|oh|hey|hm+|please|and|but|wait|stop)[,. !]+)*"
+    r"(?:no|wait|hold on|hang on|hold it|stop(?: right)? there|not (?:yet|now|so fast)"
+    r"|(?:one|just a|wait a) (?:moment|minute|second|sec)"
+    r"|(?:please )?(?:do not|don['’]?t)(?: (?:do|send|book|make|start) (?:it|that|this|them))?"
+    r"|undo(?: (?:it|that|this))?|take (?:it|that|this) back)"
+    r"(?:[, ]+(?:please|yet|now|wait|a (?:moment|minute|second|sec)))*[.! ]*$",
+    re.IGNORECASE,
+)
+"""What is called out to somebody who is at work, and is asking nothing."""
 _EVERYTHING = re.compile(r"\b(?:everything|all|both)\b", re.IGNORECASE)
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
 
@@ -86,10 +96,11 @@ def wish_for_person(text: str) -> Understanding | None:
 
 
 def stop_now(text: str, context: NluContext) -> Understanding | None:
-    """Read "actually, I want to cancel" while a task is at work, and "a different one" where a yes is awaited."""
+    """Read "actually, I want to cancel" and "hold on" while a task is at work, and "a different one" at an offer."""
     if context.active is not None and _STOP.match(text):
         return Understanding(MessageKind.CANCELLATION, Source.SYSTEM1, text)
-    if context.question.confirming and context.active is not None and _ANOTHER.search(text):
+    halts = _HALT.match(text) and not context.question.is_open
+    if context.active is not None and (halts or (context.question.confirming and _ANOTHER.search(text))):
         return Understanding(MessageKind.DENIAL, Source.SYSTEM1, text, context.intent)
     return None
 

@@ -86,7 +86,7 @@ async def find_out(
 ) -> ToolAnswer | NeedsInput:
     """Find out what happened, and do it if it was not done; else ask."""
     answer = await settle_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
-    return answer or _ask_what_to_do(run, policy, tool, arguments)
+    return answer or _ask_what_to_do(run, policy, tool, arguments, unknown.elsewhere)
 
 
 async def settle_by_query(
@@ -137,11 +137,13 @@ async def _query_status(
     return result.data if isinstance(result, ToolData) else {}
 
 
-def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    """Say what is not known, and do it again only after a yes."""
+def _ask_what_to_do(
+    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, elsewhere: bool
+) -> NeedsInput:
+    """Say what is not known, or that another branch has done it, and do it again only after a yes."""
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
-    run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
+    run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id, elsewhere=elsewhere)
     return ask(
         run,
         make_candidate(run, policy, tool, arguments, again=True),
@@ -150,5 +152,5 @@ def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: Json
         Option("Leave it", "deny", {"flow_id": flow_id}),
         about="unknown",
         what=tool.spec.name,
-        **{ASKED_AT: None},
+        **{ASKED_AT: None, "elsewhere": "yes" if elsewhere else None},
     )

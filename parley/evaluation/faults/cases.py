@@ -14,10 +14,10 @@ from jinja2 import Environment, FileSystemLoader
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
-from parley.evaluation.faults.judge import Sounds
 from parley.evaluation.faults.ports import Fault
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.search import Case, Found, Search, Share, look_everywhere, try_case
+from parley.evaluation.faults.sound import Sounds
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True

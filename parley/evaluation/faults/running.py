@@ -52,6 +52,7 @@ Store = dict[str, dict[str, JsonObject]]
 class Heard:
     """A turn as its user knows it, and the store after it. `at`: its place in the script, from 1; 0: not in it.
 
+    `displays`: whether it shows more than words.
     `tasks`: what fills the flows on the stack, top last, and nothing of those that were completed.
     """
 
@@ -62,6 +63,7 @@ class Heard:
     actions: Sequence[JsonObject]
     tasks: Mapping[str, JsonObject]
     is_open: bool
+    displays: bool
     store: Store
 
 
@@ -80,6 +82,15 @@ class Course:
     @property
     def store(self) -> Store:
         return self.heard[-1].store if self.heard else {}
+
+    def seen_before(self, line: Heard | None = None) -> Heard | None:
+        """Give what the user saw displayed last, before a line or at all."""
+        until = len(self.heard) if line is None else self.heard.index(line)
+        return next((one for one in reversed(self.heard[:until]) if one.displays), None)
+
+    def effects_in(self, turn: int) -> list[Call]:
+        """List the calls of a turn that were made for their effect."""
+        return [call for call in self.done if call.turn == turn and call.has_effect]
 
 
 class Workers:
@@ -160,7 +171,7 @@ class Talk:
         backing: MemoryStore,
     ) -> None:
         self.course = Course()
-        self._conversation = conversation
+        self.conversation = conversation
         self._workers = workers
         self._ports, self._outside = ports, ports.outside
         self._outside.break_in = self._break_in
@@ -191,7 +202,7 @@ class Talk:
 
     async def take_script(self, goes_on: Callable[[Course], bool]) -> None:
         """Say everything that is written, with what goes wrong; then the outside is sound."""
-        for at, entry in enumerate(self._conversation.turns, start=1):
+        for at, entry in enumerate(self.conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break
             await self._come_to(at)
@@ -205,7 +216,7 @@ class Talk:
         """Let happen what comes before a turn."""
         self._outside.turn = at
         for worker in self._workers:
-            worker.now = beginning_of(self._conversation).timestamp() + at * self._pace_s
+            worker.now = beginning_of(self.conversation).timestamp() + at * self._pace_s
         for fault in self._outside.faults:
             if (fault.kind, fault.turn) == (FaultKind.OTHER_WORKER, at):
                 self._at_work = 1 - self._at_work
@@ -242,9 +253,9 @@ class Talk:
         """Say the script again from a turn on, after whatever is open was dropped, and not twice in a row."""
         for _ in range(_MOST_OPEN):
             last = self.course.heard[-1]
-            if last.is_open or last.said == self._conversation.turns[first - 1].user:
+            if last.is_open or last.said == self.conversation.turns[first - 1].user:
                 await self.submit(TurnInput(text=NEVER_MIND))
-        for at, entry in enumerate(self._conversation.turns[first - 1 :], start=first):
+        for at, entry in enumerate(self.conversation.turns[first - 1 :], start=first):
             turn = await self.submit(self._write(at, entry))
             self._offered[at] = turn["actions"]
 
@@ -254,10 +265,14 @@ class Talk:
         turn = await self._see_through(receipt.turn_id)
         if at:
             self._offered[at] = turn["actions"]
-        self._note(turn, at, given)
+        answered = [(turn, at, given)]
         while self._broke_in:
             turn_id, said = self._broke_in.pop(0)
-            self._note(await self._see_through(turn_id), 0, said)
+            answered.append((await self._see_through(turn_id), 0, said))
+        for one in sorted(
+            answered, key=lambda one: one[0]["epoch"] or 0
+        ):  # what is answered beside comes first
+            self._note(*one)
         return turn
 
     def _submission(self, given: TurnInput, key: str | None = None) -> Submission:
@@ -306,6 +321,7 @@ class Talk:
                 {dact: {} for dact in turn["completed"]}
                 | {flow["dact"]: flow["slots"] for flow in turn["flows"]},
                 bool(turn["flows"]) or turn["ambiguity"] is not None,
+                bool(turn["frames"]),
                 orjson.loads(orjson.dumps(documents)),
             )
         )

@@ -16,10 +16,11 @@ from random import Random
 
 from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.domain.model import Domain
-from parley.evaluation.faults.judge import Finding, Sound, Sounds, judge
+from parley.evaluation.faults.judge import Finding, judge
 from parley.evaluation.faults.nonsense import list_nonsense
 from parley.evaluation.faults.ports import BY_ITS_KEY, EVERY, HELP, Fault
 from parley.evaluation.faults.running import NEVER_MIND, Heard, Workers
+from parley.evaluation.faults.sound import Sound, Sounds
 from parley.output import progress
 
 AS_IT_IS = "as it is"
@@ -98,7 +99,7 @@ async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Hear
         with_model=case.needs_model,
         goes_on=lambda course: sound.is_as_planned(course, case.faults),
     )
-    findings = await judge(talk, sound, case.faults)
+    findings = await judge(talk, sounds, sound, case.faults)
     return findings, talk.course.heard
 
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.nlu.readers.system1 import System1
 from tests.goals.goal import World
 from tests.goals.grammar import Grammar
 from tests.goals.worlds.analytics import Analytics
 from tests.goals.worlds.notes import Notes
 from tests.goals.worlds.travel import Travel
+from tests.trained import trained
 
 WORLDS: dict[str, Callable[[Grammar], World]] = {"analytics": Analytics, "notes": Notes, "travel": Travel}
-
-
-@cache
-def _trained(folder: str) -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(folder)
-    return loaded, System1.for_domain(loaded.domain)
 
 
 def open_world(name: str, grammar: Grammar) -> tuple[World, LoadedDomain, System1]:
     """A world, with its domain loaded and its System 1 trained once."""
     world = WORLDS[name](grammar)
-    return world, *_trained(world.folder)
+    return world, *trained(world.folder)

@@ -6,11 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from orchestrator.adapters.packing import unpack_json
-from orchestrator.adapters.postgres.rows.states import write_whole
 from orchestrator.adapters.postgres.statements import parse, source
+from orchestrator.dialogue.storage.serialization import rebuild
 from parley.soak import checks
 from parley.soak.checks import ANSWERED, StoredTurn
 from tests.integration.chaos.processes.counting import EMPTY, fold
@@ -38,7 +36,9 @@ def read_history(database_url: str, accepted: set[str]) -> History:
         results = connection.execute("SELECT turn_id, result FROM turns")
         counts = {turn: None if body is None else unpack_json(body).get("count") for turn, body in results}
         rows = connection.execute(parse(f"SELECT session_id, body, {source('parts/diffs')} FROM states").text)
-        states = {session: orjson.loads(write_whole(body, diffs)) for session, body, diffs in rows}
+        states = {
+            session: rebuild(unpack_json(body), map(unpack_json, diffs)) for session, body, diffs in rows
+        }
         effects: Counter[str] = Counter()
         if connection.execute("SELECT to_regclass('counted_effects')").fetchone() != (None,):
             effects.update(turn for (turn,) in connection.execute("SELECT turn_id FROM counted_effects"))

@@ -8,13 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-import psycopg
-
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnInput, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.integration.chaos.fleet import times_as_long
+from tests.processes.rows import read_rows
 
 
 @dataclass
@@ -81,10 +80,8 @@ async def submitter(database_url: str, redis_url: str) -> AsyncIterator[Submitte
 
 
 def count_unfinished(database_url: str) -> int:
-    with psycopg.connect(database_url) as connection:
-        row = connection.execute("SELECT count(*) FROM turns WHERE finished_at IS NULL").fetchone()
-    assert row is not None
-    return row[0]
+    ((left,),) = read_rows(database_url, "SELECT count(*) FROM turns WHERE finished_at IS NULL")
+    return left
 
 
 async def all_finished(database_url: str, *, within_s: float) -> None:

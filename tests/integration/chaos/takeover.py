@@ -14,6 +14,8 @@ from datetime import datetime
 import psutil
 import psycopg
 
+from tests.processes.rows import read_rows
+
 NOTE_TAKEOVERS = """
 CREATE TABLE IF NOT EXISTS takeovers (turn_id text, at timestamptz, apart boolean);
 CREATE OR REPLACE FUNCTION note_takeover() RETURNS trigger LANGUAGE plpgsql AS
@@ -93,9 +95,7 @@ class Takeovers:
 
     def is_at_work(self, worker: psutil.Process) -> bool:
         """Say whether a worker has a turn that a kill would interrupt."""
-        with psycopg.connect(self.database_url) as connection:
-            row = connection.execute(f"SELECT EXISTS ({HELD})", (worker.pid,)).fetchone()
-        return row is not None and row[0]
+        return bool(read_rows(self.database_url, HELD, (worker.pid,)))
 
     def kill(self, worker: psutil.Process) -> None:
         """Kill a worker and note the turns that it leaves unfinished."""

@@ -22,6 +22,7 @@ from tests.integration.chaos.fleet import STAND_IN, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import Submitter, submitter
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
+from tests.processes.rows import read_rows
 
 EVERY_S = 1.0
 TIDES = (2, 3, 1, 2, 4, 2, 3, 1)
@@ -40,6 +41,7 @@ CRASHED = "SELECT count(*) FROM turns WHERE crashes > 0"
 REPEATED = "SELECT count(*) FROM turns WHERE crashes > 0 OR attempts > 1"
 STEPS_DONE = "SELECT count(*) FROM turns WHERE session_id = 'steps' AND finished_at IS NOT NULL"
 RESULTS = "SELECT result FROM turns WHERE result IS NOT NULL"
+LAST_RESULTS = f"{RESULTS} ORDER BY finished_at DESC LIMIT 100"
 STEPS_BY = "SELECT result FROM turns WHERE session_id = 'steps' ORDER BY seq"
 LONG_BY = "SELECT result FROM turns WHERE session_id = 'long' AND attempts = 1"
 
@@ -137,7 +139,7 @@ async def _turn_the_tide(
 
 
 def _has_share(database: str, pid: int) -> bool:
-    return pid in _pids_now(database, RESULTS)
+    return pid in _pids_now(database, LAST_RESULTS)
 
 
 async def test_who_leaves_hands_over_at_once(database: str, redis_url: str, tmp_path: Path) -> None:
@@ -171,12 +173,12 @@ async def _leave_in_the_middle(
             await client.submit("long", f"until {may_end}")
             await client.submit("steps", f"until {may_go_on}")
             await client.submit_all(["steps"], STEPS - 1, lambda _: "wait 0.4")
-            await _wait(lambda: _read_now(database, WORKING) == [(2,)], "the leaver is at work")
+            await _wait(lambda: read_rows(database, WORKING) == [(2,)], "the leaver is at work")
             other = await asyncio.to_thread(pool.begin)
             await _wait(lambda: other in pool.ready(), "another is there")
             pool.end(leaver, signal.SIGTERM)
             may_go_on.touch()
-            await _wait(lambda: _read_now(database, STEPS_DONE) == [(STEPS,)], "the short turns are done")
+            await _wait(lambda: read_rows(database, STEPS_DONE) == [(STEPS,)], "the short turns are done")
             assert not has_ended(leaver), "it still has its long turn"
             may_end.touch()
             await _wait(lambda: has_ended(leaver), "the leaver has ended its long turn and itself")
@@ -214,7 +216,7 @@ async def test_what_runs_side_by_side_follows_the_workers(
 async def _until_at_work(database: str, pool: WorkerPool) -> None:
     expected = LANES * len(pool.alive)
     what = f"{expected} sessions are at work"
-    await _wait(lambda: _read_now(database, WORKING) == [(expected,)], what)
+    await _wait(lambda: read_rows(database, WORKING) == [(expected,)], what)
 
 
 async def _wait(condition: Callable[[], object], what: str) -> None:
@@ -222,7 +224,7 @@ async def _wait(condition: Callable[[], object], what: str) -> None:
 
 
 async def _read(database: str, query: LiteralString) -> list[tuple[Any, ...]]:
-    return await asyncio.to_thread(_read_now, database, query)
+    return await asyncio.to_thread(read_rows, database, query)
 
 
 async def _pids(database: str, query: LiteralString) -> list[int]:
@@ -231,9 +233,4 @@ async def _pids(database: str, query: LiteralString) -> list[int]:
 
 def _pids_now(database: str, query: LiteralString) -> list[int]:
     """The processes that results name."""
-    return [unpack_json(result)["pid"] for (result,) in _read_now(database, query)]
-
-
-def _read_now(database: str, query: LiteralString) -> list[tuple[Any, ...]]:
-    with psycopg.connect(database) as connection:
-        return connection.execute(query).fetchall()
+    return [unpack_json(result)["pid"] for (result,) in read_rows(database, query)]

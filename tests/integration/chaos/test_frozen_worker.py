@@ -14,6 +14,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.checker import History, check, read_history
 from tests.integration.chaos.fleet import STAND_IN, Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished, submitter
+from tests.processes.rows import read_rows
 
 LEASE_S = 1.0
 SETTINGS = {"PARLEY_LEASE_TTL_S": str(LEASE_S), "PARLEY_RUNNER_LINGER_S": "1"}
@@ -27,11 +28,11 @@ TURNS = 4
 def database(database_url: str) -> str:
     migrate(database_url)
     with psycopg.connect(database_url) as connection:
-        tables = connection.execute(
+        ((tables,),) = connection.execute(
             "SELECT string_agg(tablename, ', ') FROM pg_tables WHERE schemaname = 'public'"
             " AND tablename NOT IN ('alembic_version', 'guarded_tables')"
-        ).fetchone()
-        connection.execute(f"TRUNCATE {tables[0]}")
+        ).fetchall()
+        connection.execute(f"TRUNCATE {tables}".encode())
     return database_url
 
 
@@ -93,13 +94,11 @@ async def _until(condition: Callable[[], object], what: str) -> None:
 
 
 def _running(database: str) -> int:
-    with psycopg.connect(database) as connection:
-        (count,) = connection.execute("SELECT count(*) FROM turns WHERE status = 'running'").fetchone()
+    ((count,),) = read_rows(database, "SELECT count(*) FROM turns WHERE status = 'running'")
     return count
 
 
 def _smallest_last_token(database: str) -> int:
     """Over all sessions, the smallest of their newest committed tokens."""
-    with psycopg.connect(database) as connection:
-        rows = connection.execute("SELECT max(coalesce(token, 0)) FROM turns GROUP BY session_id").fetchall()
+    rows = read_rows(database, "SELECT max(coalesce(token, 0)) FROM turns GROUP BY session_id")
     return min(token for (token,) in rows)

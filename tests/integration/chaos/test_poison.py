@@ -7,13 +7,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.turns.turn import TurnStatus
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter
+from tests.processes.rows import read_rows
 
 WORKERS = 2
 WITHIN_S = 120.0
@@ -22,11 +22,8 @@ SUSPECTS = 30
 
 def count(database: str, like: str) -> Counter[str]:
     """The states of the turns whose text begins so."""
-    with psycopg.connect(database) as connection:
-        rows = connection.execute(
-            "SELECT status, count(*)::int FROM turns WHERE text LIKE %s GROUP BY 1", (f"{like}%",)
-        ).fetchall()
-    return Counter(dict(rows))
+    query = "SELECT status, count(*)::int FROM turns WHERE text LIKE %s GROUP BY 1"
+    return Counter(dict(read_rows(database, query, (f"{like}%",))))
 
 
 @pytest.mark.timeout(3600)
@@ -92,13 +89,9 @@ async def test_what_was_beside_two_crashes_is_run_at_once(
 
 def _count_at_work(database: str, crashes: int) -> int:
     """How many turns are at work again after so many crashes."""
-    with psycopg.connect(database) as connection:
-        found = connection.execute(
-            "SELECT count(*) FROM turns WHERE text LIKE 'beside%%' AND status = 'running' AND crashes = %s",
-            (crashes,),
-        ).fetchone()
-    assert found is not None
-    return found[0]
+    query = "SELECT count(*) FROM turns WHERE text LIKE 'beside%%' AND status = 'running' AND crashes = %s"
+    ((found,),) = read_rows(database, query, (crashes,))
+    return found
 
 
 async def _until_at_work(database: str, crashes: int) -> None:

@@ -25,7 +25,7 @@ from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
-from tests.contract.factories import commit_for, submission
+from tests.contract.factories import commit_for, submission, take_turn
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
 from tests.integration.internal.test_memory_flows import eventually, say
@@ -37,7 +37,7 @@ TRACES = ("prefer aisle", "like the window", "aisle as the seat", "window as the
 @pytest.fixture
 async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
     migrate(database_url)
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
     async with open_ports(settings) as ports, open_lane(ports) as lane:
         yield House(ports, lane, {"erase_forgotten": {"after_s": 0}})
 
@@ -139,22 +139,33 @@ async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: Use
     assert await find(house, "elvet curtains") == []
 
 
-async def test_a_worker_forgets_what_it_remembers_of_a_session(house: House, anna: UserId) -> None:
-    """The words stand in a diff alone, and in the state that the worker has at hand."""
-    told = [saying(text) for text in ("Nothing yet. " * 40, "Nothing yet. " * 40)]
-    told[1]["messages"].append({"role": "user", "text": "Velvet curtains calm me.", "turn": 1})
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+async def test_a_worker_forgets_what_it_remembers_of_a_session(
+    house: House, anna: UserId, before: int, after: int
+) -> None:
+    """They stand in a diff, not the last, and in the state at hand; so many turns came from elsewhere meanwhile."""
+    told = [saying("Nothing yet. " * 40) for _ in range(3)]
+    for state in told[1:]:
+        state["messages"].append({"role": "user", "text": "Velvet curtains calm me.", "turn": 1})
+    told[2]["messages"].append({"role": "user", "text": "And now?", "turn": 2})
     session_id = await house.session(*told, user=anna)
     wish = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="I like velvet curtains")
     await house.ports.stores.preferences.remember(DEFAULT_TENANT, anna, (wish,))
     await house.ports.stores.preferences.forget(DEFAULT_TENANT, anna, ("note.x",))
-    await house.run("erase_forgotten")
-    await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
+    inbox = house.ports.stores.inbox
+    async with open_lane(house.ports) as other:
+        for _ in range(before):
+            await take_turn(inbox, other, DEFAULT_TENANT, session_id)
+        await house.run("erase_forgotten")
+        for _ in range(after):
+            await take_turn(inbox, other, DEFAULT_TENANT, session_id)
+    await inbox.submit(submission(DEFAULT_TENANT, session_id))
     lease = await house.lane.claim(session_id)
 
     assert lease is not None
-    assert lease.state is not None
-    assert b"Nothing yet." in lease.state
-    assert b"elvet" not in lease.state
+    assert lease.present_state is not None
+    assert b"Nothing yet." in lease.present_state
+    assert b"elvet" not in lease.present_state
 
 
 async def test_who_waits_for_a_session_meanwhile_takes_it_up_without_them(
@@ -177,8 +188,8 @@ async def test_who_waits_for_a_session_meanwhile_takes_it_up_without_them(
     lease = await claiming
 
     assert lease is not None
-    assert lease.state is not None
-    assert b"elvet" not in lease.state
+    assert lease.present_state is not None
+    assert b"elvet" not in lease.present_state
 
 
 async def wait_for_locks(house: House, count: int) -> None:
@@ -196,8 +207,8 @@ async def test_a_worker_that_was_overtaken_brings_nothing_back(house: House, ann
     await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
     lease = await house.lane.claim(session_id)
     assert lease is not None
-    assert lease.state is not None
-    late = commit_for(lease, after=orjson.loads(lease.state))
+    assert lease.present_state is not None
+    late = commit_for(lease, after=orjson.loads(lease.present_state))
     await house.execute(
         "UPDATE lanes SET lease_until = now() - interval '1 s' WHERE session_id = %s", session_id
     )

@@ -277,7 +277,7 @@ def test_the_command_ends_with_1_for_what_may_not_change(
     place = str(recorded.folder / "modelled")
     [summary] = recorded.of("summarize_session")
     assert run(["replay", summary, "--domain", place]) == 0
-    assert "1 runs, 3 stages: 0 came out otherwise." in capsys.readouterr().out
+    assert "1 run, 3 stages: 0 came out otherwise." in capsys.readouterr().out
     monkeypatch.setattr(summarize_session, "LONGEST_FINDING", 7)
     words = ["replay", "--runs", "--of", "modelled", "--domain", place]
     assert run(words) == 1

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from internal_flows.schedule import Job, read_jobs
 from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.fleet import ROOT, wait_until
 from tests.processes.forked import ForkedProcess, start
+from tests.processes.rows import read_rows
 
 SETTINGS = """
 schedule:
@@ -70,19 +70,17 @@ def beats(database_url: str, domain: Path, tmp_path: Path) -> Iterator[list[Fork
 
 def firings(database_url: str, job: str = "every_second") -> list[tuple[float, float]]:
     """Due times and when they were fired, in order."""
-    with psycopg.connect(database_url) as connection:
-        query = (
-            "SELECT extract(epoch FROM due_at)::float8, extract(epoch FROM fired_at)::float8"
-            " FROM schedule_firings WHERE job = %s ORDER BY due_at"
-        )
-        return connection.execute(query, (job,)).fetchall()
+    query = (
+        "SELECT extract(epoch FROM due_at)::float8, extract(epoch FROM fired_at)::float8"
+        " FROM schedule_firings WHERE job = %s ORDER BY due_at"
+    )
+    return read_rows(database_url, query, (job,))
 
 
 def started_runs(database_url: str) -> list[float]:
     """Due times of the graphs that were started."""
-    with psycopg.connect(database_url) as connection:
-        query = "SELECT (parameters ->> 'due')::float8 FROM internal_runs WHERE flow = 'scripted' ORDER BY 1"
-        return [row[0] for row in connection.execute(query)]
+    query = "SELECT (parameters ->> 'due')::float8 FROM internal_runs WHERE flow = 'scripted' ORDER BY 1"
+    return [due for (due,) in read_rows(database_url, query)]
 
 
 async def test_firings_go_on_and_happen_once(beats, database_url: str, tmp_path: Path) -> None:

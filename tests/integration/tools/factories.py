@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +38,8 @@ from orchestrator.types import (
 from tests.configuration import default_config
 
 HERE = Path(__file__).parent
+STDIO = ("mcp-server",)
+"""The MCP server of this folder, where `tests.processes.commands` has laid it on the path."""
 LOOPBACK: JsonObject = {"network": {"private_networks": ["127.0.0.0/8"], "max_output_bytes": 100_000}}
 QUICK: JsonObject = {"resilience": {"backoff_base_s": 0.0, "backoff_max_s": 2.0}}
 ANY_OBJECT: JsonObject = {"type": "object"}
@@ -72,7 +73,7 @@ def mcp_tool(
     """A tool of an MCP server; unless `url` or `command` is given, of the one in this folder."""
     entry_keys = {key: more.pop(key) for key in list(more) if key in McpEntry.model_fields}
     if not {"url", "command"} & set(entry_keys):
-        entry_keys["command"] = (sys.executable, "mcp_server.py")
+        entry_keys["command"] = STDIO
     entry = McpEntry(tool=tool, **entry_keys)
     return _spec(
         tool_id, Implementation.MCP, tool, entry.model_dump(mode="json", exclude={"tool"}), inputs, more

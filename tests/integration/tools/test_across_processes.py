@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.integration.tools.web import Web, serve
-
-ROOT = Path(__file__).parents[3]
+from tests.processes.forked import run
 
 
 @pytest.fixture
@@ -25,15 +23,10 @@ def web() -> Iterator[Web]:
 
 async def run_worker(redis_url: str, url: str, calls: int, **keys: Any) -> list[bool]:
     """Run a process of its own; True for each call that was answered."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.integration.tools.worker", redis_url, url, str(calls), json.dumps(keys)),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    output, _ = await process.communicate()
-    assert process.returncode == 0
-    return json.loads(output.splitlines()[-1])
+    words = ("-m", "tests.integration.tools.worker", redis_url, url, str(calls), json.dumps(keys))
+    ended = await asyncio.to_thread(run, words, environment=os.environ)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
 
 
 async def test_two_workers_together_keep_to_the_limit(redis_url: str, web: Web):

@@ -19,11 +19,23 @@ from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, mcp_tool, schema, until
 from tests.integration.tools.mcp_server import make_server
 from tests.integration.tools.web import serve
+from tests.processes.commands import forked_command
 
 ADD = schema("left", left="integer", right="integer")
 SIZE = schema("size", size="integer")
 NAME = schema("name", name="string")
 MARKER = schema("marker", marker="string")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers() -> Iterator[None]:
+    """A process that has imported the SDK forks the servers; one that is started by itself takes seconds for that."""
+    with (
+        forked_command("mcp-server", "mcp_server", imports=["mcp.server.mcpserver"]) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        yield
 
 
 @pytest.fixture(params=["stdio", "http", "http with events"])
@@ -110,7 +122,7 @@ async def test_what_a_tool_reports_as_its_failure_has_a_category(place: dict[str
 )
 async def test_a_manifest_that_does_not_fit_the_server_sends_nothing(tool: ToolSpec):
     async with Caller(tool) as caller:
-        arguments = {"left": 1} if "left" in tool.input_schema.get("properties", {}) else {}
+        arguments: dict[str, Any] = {"left": 1} if "left" in tool.input_schema.get("properties", {}) else {}
         if tool.input_schema.get("properties", {}).get("left") == {"type": "string"}:
             arguments = {"left": "1"}
         result = await caller.call(**arguments)
@@ -127,7 +139,7 @@ async def test_there_is_one_session_for_all_tools_and_callers():
 
 
 async def test_closing_stops_the_process_even_one_that_does_not_end_by_itself():
-    command = (sys.executable, "mcp_server.py", "--slow-end")
+    command = (sys.executable, "mcp_server.py", "--slow-end")  # a process of its own, as a domain's are
     async with Caller(mcp_tool("process_show", command=command)) as caller:
         pid = _pid(await caller.call())
         assert psutil.pid_exists(pid)
@@ -250,6 +262,7 @@ def _pid(result: object) -> int:
 
 
 def _session_of(caller: Caller) -> object:
+    assert caller.transports._mcp is not None
     (server,) = caller.transports._mcp._servers.values()
     return server._session
 

@@ -20,8 +20,9 @@ from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.embedded.ports import free_port
 from parley.stack import answers
-from tests.integration.chaos.fleet import ROOT, fleet, wait_until
+from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.workers.rabbit import is_installed, rabbit
+from tests.processes.forked import ROOT, run, start
 
 PASSWORD = "flower:open-sesame"
 GRACE_S = 30
@@ -63,24 +64,20 @@ runpy.run_module("workers", run_name="__main__")
 def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
     """`parley serve flower`, asked for its address."""
     port = free_port()
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            [sys.executable, "-m", "parley", "serve", "flower", "--port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        ) as process,
-    ):
-        try:
-            url = f"http://127.0.0.1:{port}"
-            is_well = answers(f"{url}/healthcheck")
-            wait_until(lambda: is_well(""), within_s=120, what=f"Flower answers, see {log}")
-            yield url
-        finally:
-            process.terminate()
-            process.wait(timeout=GRACE_S)
+    process = start(
+        ["-m", "parley", "serve", "flower", "--port", str(port)],
+        environment={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        log=log,
+        imports=["workers.flower_app"],
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        is_well = answers(f"{url}/healthcheck")
+        wait_until(lambda: is_well(""), within_s=120, what=f"Flower answers, see {log}")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=GRACE_S)
 
 
 @pytest.fixture(params=["redis", pytest.param("rabbitmq", marks=pytest.mark.slow)])
@@ -165,15 +162,7 @@ def test_it_does_not_start_where_others_reach_it_without_a_password(
         "REDIS_URL": "redis://127.0.0.1:1/0",
         **({} if password is None else {"FLOWER_BASIC_AUTH": password}),
     }
-    ended = subprocess.run(
-        [sys.executable, "-m", "parley", "serve", "flower", "--host", "0.0.0.0"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    ended = run(["-m", "parley", "serve", "flower", "--host", "0.0.0.0"], environment=environment)
     assert ended.returncode == 1
     assert ended.stderr.startswith(
         "parley: Flower would be open to everybody on 0.0.0.0: set FLOWER_BASIC_AUTH"

@@ -6,8 +6,8 @@ from typing import Any
 
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.effect import LedgerEntry
+from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
-from tests.transcripts.test_transcripts import trained
 
 OFFER = "book a flight from oslo to madrid tomorrow"
 

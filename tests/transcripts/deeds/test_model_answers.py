@@ -14,9 +14,9 @@ from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.refusals import count_tokens
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from tests.trained import trained
 from tests.transcripts.test_misled_by_a_model import steps_of
 from tests.transcripts.test_never_the_wrong_deed import booked
-from tests.transcripts.test_transcripts import trained
 
 FLY, RENAME = "i must be in rome on 3 december, coming from oslo, so get me there", "call mpg in cars economy"
 DOMAINS = {FLY: "travel", RENAME: "analytics"}

@@ -20,7 +20,7 @@ from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
 from orchestrator.tools.guardrails.apply import GuardedPython
 from orchestrator.tools.guardrails.python_code import PythonRules
-from tests.transcripts.test_transcripts import trained
+from tests.trained import trained
 
 SKILL = "pex_skill"
 QUERY = "SELECT name FROM parts WHERE stock = 0"

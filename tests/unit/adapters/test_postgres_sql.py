@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.adapters.postgres import statements as sql
 from orchestrator.adapters.postgres.rows.states import KnownStates
-from orchestrator.types import SessionId
+from orchestrator.types import Epoch, SessionId
 
 NAMES = sorted(
     entry.name.removesuffix(".sql")
@@ -66,9 +66,9 @@ def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
 def test_states_that_a_process_knows_take_so_much_memory_and_no_more() -> None:
     known = KnownStates(most_bytes=100)
     for session in ("one", "two", "three"):
-        known.keep(SessionId(session), "1", b"." * 40)
-    known.keep(SessionId("two"), "2", b"." * 60)
-    assert [known.find(SessionId(name))[0] for name in ("one", "two", "three")] == [None, "2", "1"]
+        known.keep(SessionId(session), "1", Epoch(1), b"." * 40)
+    known.keep(SessionId("two"), "2", Epoch(2), b"." * 60)
+    assert [known.find(SessionId(name)).version for name in ("one", "two", "three")] == [None, "2", "1"]
 
-    known.keep(SessionId("four"), "1", b"." * 101)
-    assert {known.find(SessionId(name))[0] for name in ("one", "two", "three", "four")} == {None}
+    known.keep(SessionId("four"), "1", Epoch(1), b"." * 101)
+    assert {known.find(SessionId(name)).version for name in ("one", "two", "three", "four")} == {None}

@@ -7,13 +7,15 @@ import pytest
 
 from orchestrator.memory.notes import AT_HAND, NOTE
 from orchestrator.simulator import Simulator
+from tests.trained import trained
 
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")
 
 
 @pytest.mark.parametrize("turns", [200, pytest.param(1_000, marks=pytest.mark.slow)])
 async def test_the_state_stops_growing(turns: int):
-    simulator = Simulator.of("travel", sections={"memory": {"max_trace_entries": 20}})
+    loaded, system1 = trained("travel")
+    simulator = Simulator.of(loaded, system1=system1, sections={"memory": {"max_trace_entries": 20}})
     talk = simulator.converse()
     sizes: list[int] = []
     while len(sizes) * len(ROUND) < turns:
@@ -23,7 +25,7 @@ async def test_the_state_stops_growing(turns: int):
         raw = simulator.store.sessions[talk.session_id].state
         assert raw is not None
         sizes.append(len(raw))
-    state = orjson.loads(raw)
+    state = orjson.loads(simulator.store.sessions[talk.session_id].state or b"")
 
     assert len(state["messages"]) == 50
     assert len(state["trace"]) == 20
@@ -36,7 +38,8 @@ async def test_the_state_stops_growing(turns: int):
 
 async def test_only_as_much_is_kept_of_a_result_as_undoing_needs():
     """RT-12, ST-3."""
-    simulator = Simulator.of("travel")
+    loaded, system1 = trained("travel")
+    simulator = Simulator.of(loaded, system1=system1)
     talk = simulator.converse()
     for text in ROUND[:2]:
         await talk.say(text)

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Simulator
@@ -25,6 +23,7 @@ from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, UserId
 from tests.contract.in_memory.sessions import MemorySessions
+from tests.trained import trained
 
 TEXTS = ["plan a trip from Oslo to Lisbon for two", "Friday 27 November", "Sunday 29 November", "yes", "yes"]
 SESSION = SessionId("crashed")
@@ -141,8 +140,7 @@ async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
 async def test_a_plan_ends_the_same_however_often_its_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     # A turn beside which processes end again and again would be set aside as their cause.
     monkeypatch.setattr(lane, "SUSPECTED_AFTER", 100)
-    loaded = load_domain("travel")
-    system1 = System1.for_domain(loaded.domain)
+    loaded, system1 = trained("travel")
     calm, stormy = (Simulator.of(loaded, system1=system1) for _ in range(2))
     assert calm.agent is not None
     assert stormy.agent is not None

@@ -11,7 +11,7 @@ from orchestrator.testing.lane import decide_approval
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from tests.transcripts.test_transcripts import trained
+from tests.trained import trained
 
 
 def begin() -> Conversation:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.approval import Decision
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from tests.contract.in_memory.approvals import MemoryApprovals
-
-MAILROOM = "tests/domains/mailroom"
-DESK = "tests/transcripts/domains/desk"
-
-
-@cache
-def trained(domain: str) -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(domain)
-    return loaded, System1.for_domain(loaded.domain)
+from tests.trained import trained
 
 
 @dataclass
@@ -58,7 +47,7 @@ class Talk:
 
 def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Talk:
     """A conversation with the mailroom; `troubles`: what its calls raise, by their kind."""
-    loaded, system1 = trained(MAILROOM)
+    loaded, system1 = trained("mailroom")
     mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
     mailroom.troubles = troubles
     services = {"Mailroom": mailroom}
@@ -67,7 +56,7 @@ def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Ta
 
 
 def begin_at_desk(sections: JsonObject | None = None) -> Talk:
-    loaded, system1 = trained(DESK)
+    loaded, system1 = trained("desk")
     return Talk(Simulator.of(loaded, system1=system1, sections=sections).converse(), None)
 
 

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import orjson
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.storage.serialization import diff
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.turn import TurnInput, TurnKind
-
-
-@cache
-def trained() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain("travel")
-    return loaded, System1.for_domain(loaded.domain)
+from tests.trained import trained
 
 
 def simulate() -> Conversation:
-    loaded, system1 = trained()
+    loaded, system1 = trained("travel")
     return Simulator.of(loaded, system1=system1).converse()
 
 
 def state_of(talk: Conversation) -> dict:
-    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state)
+    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")
 
 
 def epoch_of(talk: Conversation) -> int:
@@ -125,7 +116,7 @@ async def broken(what: str) -> tuple[Conversation, dict]:
     talk = simulate()
     await talk.say("I want to book a flight to Rome")
     session = talk.simulator.store.sessions[talk.session_id]
-    state = orjson.loads(session.state)
+    state = orjson.loads(session.state or b"")
     BREAKS[what](state)
     session.state = orjson.dumps(state)
     return talk, state

@@ -21,7 +21,7 @@ from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
-from tests.unit.agent.test_once_only import MAILROOM, trained
+from tests.trained import trained
 
 FIRST = SessionId("stopped")
 ASK = "send a parcel to Bob"
@@ -80,7 +80,7 @@ class Setting:
 
 
 def prepare() -> Setting:
-    loaded, system1 = trained(MAILROOM)
+    loaded, system1 = trained("mailroom")
     mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
 
     async def print_label(*, recipient: str) -> Any:

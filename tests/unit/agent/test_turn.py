@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
 
 import orjson
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded, StateCache
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.types import DEFAULT_TENANT, SessionId
-
-DESK = "tests/transcripts/domains/desk"
-
-
-@cache
-def trained() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(DESK)
-    return loaded, System1.for_domain(loaded.domain)
+from orchestrator.types import DEFAULT_TENANT, Epoch, SessionId
+from tests.trained import trained
 
 
 def simulate() -> Conversation:
-    loaded, system1 = trained()
+    loaded, system1 = trained("desk")
     return Simulator.of(loaded, system1=system1).converse()
 
 
-def state_of(talk: Conversation) -> dict[str, object]:
-    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state)
+def state_of(talk: Conversation) -> dict[str, Any]:
+    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state or b"")
 
 
 def test_every_kind_of_message_is_in_the_list_once() -> None:
@@ -50,7 +41,7 @@ def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) 
             steps.append(step)
             continue
 
-        async def broken(turn: object, modules: object, step: object = step) -> None:
+        async def broken(turn: Any, modules: Any, step: Any = step) -> None:
             await step(turn, modules)
             raise error
 
@@ -189,7 +180,7 @@ async def test_states_can_be_rebuilt() -> None:
 
     sessions = MemorySessions(talk.simulator.store)
     for epoch, state in enumerate(states, start=1):
-        assert await sessions.state_at(DEFAULT_TENANT, talk.session_id, epoch) == state
+        assert await sessions.state_at(DEFAULT_TENANT, talk.session_id, Epoch(epoch)) == state
 
 
 def decoded(raw: bytes) -> Decoded:

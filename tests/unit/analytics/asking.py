@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,11 @@ import yaml
 from domains.analytics.catalogue import VALUES, tables_with
 from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.store.workspace import Sheet, Workspace
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.errors import ToolFailure
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.validate import Validation
 from orchestrator.types import Dact
+from tests.trained import trained
 
 TODAY = date(2026, 11, 20)
 _DEFAULTS = {"direction": "ascending"}
@@ -41,15 +39,9 @@ def read_requests(name: str) -> list[Request]:
     return [Request(**entry) for entry in yaml.load(text, yaml.CSafeLoader)]
 
 
-@cache
-def trained() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain("analytics")
-    return loaded, System1.for_domain(loaded.domain)
-
-
 def understood(request: Request) -> tuple[str, dict[str, Any]]:
     """The flow (or the kind of message, if it is no task) and the values that a request is taken for."""
-    loaded, system1 = trained()
+    loaded, system1 = trained("analytics")
     specs = {flow.spec.dact: flow.spec for flow in loaded.domain.flows.values()}
     past = tuple(PastFlow(specs[Dact(dact)], values) for dact, values in request.after.items())
     context = NluContext(TODAY, completed=past)

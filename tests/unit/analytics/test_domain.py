@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.specification import Family, Mode
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
+from tests.trained import trained
 
 EVALUATIONS = Path(__file__).parents[3] / "domains" / "analytics" / "evaluations"
 
 
-@cache
-def loaded() -> tuple[LoadedDomain, System1]:
-    domain = load_domain("analytics")
-    return domain, System1.for_domain(domain.domain)
-
-
 def simulate() -> Simulator:
-    domain, system1 = loaded()
+    domain, system1 = trained("analytics")
     return Simulator.of(domain, system1=system1)
 
 
 def test_there_are_flows_of_every_family_that_a_domain_names() -> None:
-    flows = loaded()[0].domain.flows.values()
+    flows = trained("analytics")[0].domain.flows.values()
     assert len(flows) >= 24
     assert {flow.spec.family for flow in flows} == {
         Family.PLAN,
@@ -45,19 +37,19 @@ def test_every_flow_is_carried_out_in_some_evaluation() -> None:
         for conversation in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["conversations"]:
             for turn in conversation["turns"]:
                 carried_out |= set(turn.get("expect", {}).get("completed", ()))
-    flows = loaded()[0].domain.flows.values()
+    flows = trained("analytics")[0].domain.flows.values()
     assert carried_out == {flow.spec.dact for flow in flows if flow.spec.mode is not Mode.SKILL}
 
 
 def test_what_loses_data_is_confirmed() -> None:
-    flows = loaded()[0].domain.flows
+    flows = trained("analytics")[0].domain.flows
     confirmed = {dact for dact, flow in flows.items() if flow.spec.confirm}
     assert {"deduplicate", "delete_rows", "drop_column", "filter", "cast_column", "merge"} <= confirmed
 
 
 def test_every_change_can_be_looked_up_and_undone() -> None:
     """RT-9, RT-12: a status query and a compensation for each tool that changes a table."""
-    tools = loaded()[0].domain.tools.values()
+    tools = trained("analytics")[0].domain.tools.values()
     changing = [tool for tool in tools if not tool.idempotent and tool.tool_id != "step_undo"]
     tables = [tool for tool in changing if not tool.tool_id.startswith("schedule")]
     assert len(tables) == 19

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from domains.analytics.reader import NO_FLOW, read
 from orchestrator.domain.reader import Heard, Past
 from orchestrator.types import Dact
-from tests.unit.analytics.asking import TODAY, Request, faults, read_requests, trained, understood
+from tests.trained import trained
+from tests.unit.analytics.asking import TODAY, Request, faults, read_requests, understood
 
 UNREAD: dict[str, list[str]] = yaml.load(
     Path(__file__).with_name("unread.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader
@@ -76,4 +77,4 @@ def test_nothing_that_is_typed_breaks_the_reader(
     """NL-1: a reading names a known flow or none, or the message is left to what was learnt."""
     active = Dact("delete_rows") if asked else None
     found = read(Heard(text, TODAY, active=active, asked=asked, completed=before))
-    assert found is None or found.flow in {NO_FLOW, *trained()[1].flows}
+    assert found is None or found.flow in {NO_FLOW, *trained("analytics")[1].flows}

@@ -14,6 +14,7 @@ from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, F
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, rebuild
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
@@ -39,10 +40,11 @@ class Driver:
         self.history: list[tuple[str | None, str]] = []
         self.documents: list[str] = []
         self.stored: JsonObject = self.state.serialize()
+        self.left: tuple[Decoded, int] | None = None
         self.commit()
 
-    def _make(self, cls: type[BaseFlow], **names: str) -> BaseFlow:
-        return cls(self.now, flow_id=self._name(), **names)
+    def _make(self, cls: type[BaseFlow]) -> BaseFlow:
+        return cls(self.now, flow_id=self._name())
 
     def _name(self) -> FlowId:
         return FlowId(f"flow_{next(self.numbers)}")
@@ -224,6 +226,22 @@ class Driver:
         self.commit()
         self.state = DialogueState.from_dict(self.stored, FLOW_TYPES)
 
+    def move(self, number: int) -> None:
+        """Another worker takes the session over; one that had it before needs only what came after."""
+        self.commit()
+        here = Decoded(b"", self.state.serialize(), self.state), len(self.history)
+        if self.left is None or number % 3 == 0:
+            self.state = DialogueState.from_dict(self.stored, FLOW_TYPES)
+        else:
+            known, since = self.left
+            patches = [json.loads(patch) for _, patch in self.history[since:]]
+            found = known.catch_up(patches, FLOW_TYPES)
+            assert found.body == self.stored
+            self.state, body = found.state, found.state.serialize()
+            assert diff(found.body, body) == {}
+            assert DialogueState.from_dict(self.stored, FLOW_TYPES).serialize() == body
+        self.left = here
+
     # What stays true
 
     def check(self) -> None:
@@ -257,6 +275,7 @@ OPERATIONS: dict[str, Callable[[Driver, int], None]] = {
     for name in (
         "push",
         "push_limited",
+        "move",
         "plan",
         "replan",
         "restack",

@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache, partial
 
 import pytest
 
@@ -21,13 +22,13 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC).timestamp()
 CALL = ToolCall("turn_1:tool:flight_book:1", SessionId("s1"), None, DEFAULT_TENANT, NOW)
 TOMORROW = "2026-11-21"
-TRAVEL = load_domain("travel")
-CONFIG = TRAVEL.domain.config.services
+travel = partial(cache(load_domain), "travel")
 
 
 def make(records: MemoryRecords) -> tuple[Flights, Bookings]:
-    flights = Flights(ServiceContext(records, dict(CONFIG["Flights"])))
-    return flights, Bookings(ServiceContext(records, dict(CONFIG["Bookings"])))
+    config = travel().domain.config.services
+    flights = Flights(ServiceContext(records, dict(config["Flights"])))
+    return flights, Bookings(ServiceContext(records, dict(config["Bookings"])))
 
 
 async def search(flights: Flights, **changes: object) -> JsonObject:
@@ -214,7 +215,7 @@ async def test_flights_that_have_left_are_not_offered() -> None:
 
 def test_names_of_cities_mean_their_main_airport_and_words_mean_none() -> None:
     names: dict[str, list[str]] = {}
-    for value in TRAVEL.domain.entities["airport"].values:
+    for value in travel().domain.entities["airport"].values:
         for name in {value.canonical, value.name, *value.aliases}:
             names.setdefault(name.casefold(), []).append(value.canonical)
 
@@ -224,7 +225,7 @@ def test_names_of_cities_mean_their_main_airport_and_words_mean_none() -> None:
 
 
 def test_services_are_services() -> None:
-    assert all(issubclass(service, Service) for service in TRAVEL.services.values())
+    assert all(issubclass(service, Service) for service in travel().services.values())
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import cache
 from typing import Any, Literal
 
 import httpx
 
 from gateway.auth.authentication import Access
 from gateway.dependencies import Dependencies
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.lane import MemoryLane
@@ -22,22 +19,15 @@ from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId
 from tests.contract.in_memory.access import MemoryKeys
+from tests.trained import trained
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
-
-DESK = "tests/transcripts/domains/desk"
-
-
-@cache
-def trained() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(DESK)
-    return loaded, System1.for_domain(loaded.domain)
 
 
 class Desk:
     """A conversation at the desk, and the gateway over the same store."""
 
     def __init__(self, approval: Literal["user", "operator"] | None = None) -> None:
-        loaded, system1 = trained()
+        loaded, system1 = trained("desk")
         if approval is not None:
             wipe = replace(loaded.domain.tools[ToolId("disk_wipe")], approval=approval)
             tools = {**loaded.domain.tools, wipe.tool_id: wipe}

@@ -15,9 +15,9 @@ from orchestrator.turns.turn import TurnRecord, TurnStatus
 
 ASK = "send a parcel to Bob"
 SAID: Mapping[str, tuple[str, ...]] = {
-    "correction": ("no, to Ann", "to Ann instead", "sorry, I meant Ann"),
-    "cancellation": ("never mind", "cancel that", "forget it"),
-    "second task": ("read the web page", "list the salaries"),
+    "correction": ("no, to Ann", "to Ann instead", "sorry, I meant Ann", "Bob is wrong, it is Ann"),
+    "cancellation": ("never mind", "cancel that", "forget it", "no", "wait, don't"),
+    "second task": ("read the web page", "list the salaries", "another one to Ann please"),
     "question": ("what can you do?", "help"),
     "thanks": ("thanks", "thank you"),
     "yes": ("yes", "yes please"),
@@ -84,9 +84,9 @@ WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "cancellation": {
         "all": ("I have stopped sending a parcel.",),
         "some": ("I have already done this: Print a label; that stays.",),
-        "none": ("There is nothing to stop",),
+        "none": ("There is nothing to stop", "I have no open question"),
     },
-    "second task": {"": ("text:", "I found")},
+    "second task": {"": ("text:", "I found", "Do it once more with Ann")},
     "question": {"": ("I can help you with these things",)},
     "thanks": {"": ("Nice to hear", "Hello")},
     "yes": {"": ("no open question",)},

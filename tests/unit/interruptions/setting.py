@@ -6,16 +6,13 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.simulator import Simulator
 from orchestrator.testing.inbox import MemoryInbox
@@ -27,6 +24,7 @@ from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, UnknownOutcome
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId
+from tests.trained import trained
 from tests.unit.interruptions.judge import ASK, EFFECTS, Outcome
 
 MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
@@ -34,12 +32,6 @@ MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
 over and the next not begun; while the next is; when all is over."""
 
 TOOL_TIMEOUT_MS = 60_000
-
-
-@cache
-def trained(folder: str) -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(folder)
-    return loaded, System1.for_domain(loaded.domain)
 
 
 def write_mailroom(folder: Path, *, timeout_ms: int = TOOL_TIMEOUT_MS) -> Path:
@@ -197,7 +189,8 @@ class Booking:
 
     @classmethod
     async def begin(cls) -> Booking:
-        simulator = Simulator.of("travel")
+        loaded, system1 = trained("travel")
+        simulator = Simulator.of(loaded, system1=system1)
         talk = simulator.converse()
         turn = await talk.say("Book a flight from Oslo to Madrid tomorrow")
         return cls(simulator, talk.session_id, turn["actions"])

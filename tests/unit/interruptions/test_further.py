@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnRecord, TurnStatus
+from tests.trained import trained
 from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Booking, Setting, write_mailroom
 
@@ -141,9 +142,9 @@ async def test_a_change_of_the_plan_stops_it_between_two_steps(
 ) -> None:
     """What was done stays done, and the plan goes on in the message's turn, without the step."""
     gate = Gate()
-    loaded = with_gate(load_domain("travel"), service, method, gate)
+    loaded, system1 = trained("travel")
     gate.open.set()
-    simulator = Simulator.of(loaded)
+    simulator = Simulator.of(with_gate(loaded, service, method, gate), system1=system1)
     booking = Booking(simulator, simulator.converse().session_id, [])
     for line in said:
         await booking.submit(line)
@@ -168,6 +169,73 @@ async def test_a_change_of_the_plan_stops_it_between_two_steps(
     reply = await booking.reply(second)
     assert "leave out “book the return flight”" in reply, reply
     assert ("Shall I book it?" in reply) is not bool(stays), reply
+
+
+async def _interject(mailroom: str, text: str) -> tuple[Setting, TurnRecord, str]:
+    """Say something before the first effect of a parcel to Bob; gives what became of that turn, and the answer."""
+    setting = Setting.of(mailroom)
+    first = await setting.submit(ASK)
+    runner = setting.runner()
+    running = asyncio.create_task(runner.run(setting.session))
+    await setting.reached["letters"].wait()
+    second = await setting.submit(text)
+    setting.go_on()
+    await running
+    said = await setting.read(second)
+    assert said.result is not None
+    return setting, await setting.read(first), said.result["reply"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no",
+        "don't",
+        "please don't",
+        "actually don't",
+        "no, wait",
+        "hold on",
+        "not yet",
+        "one moment please",
+        "undo that",
+    ],
+)
+async def test_what_is_called_out_to_who_is_at_work_stops_it(text: str, mailroom: str) -> None:
+    """It is taken back in time, in whatever words; what was meant besides is asked."""
+    setting, first, reply = await _interject(mailroom, text)
+
+    assert setting.calls == {}
+    assert first.status is TurnStatus.CANCELLED
+    assert "I have stopped sending a parcel" in reply or "Shall I go ahead?" in reply, reply
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "and one to Ann",
+        "another one to Ann please",
+        "one more to Ann",
+        "send a parcel to Ann as well",
+        "to Ann too",
+    ],
+)
+async def test_one_more_is_no_correction_of_the_first(text: str, mailroom: str) -> None:
+    setting, first, reply = await _interject(mailroom, text)
+
+    assert first.status is TurnStatus.DONE
+    assert setting.calls["parcel", "bob"] == 1
+    assert "changed the recipient" not in reply, reply
+
+
+@pytest.mark.parametrize(
+    "text", ["have you sent it yet?", "did you send it?", "who is it going to?", "is it for Bob?"]
+)
+async def test_a_question_about_what_is_at_work_is_answered_with_what_it_is(text: str, mailroom: str) -> None:
+    setting, first, reply = await _interject(mailroom, text)
+
+    assert first.status is TurnStatus.DONE
+    assert setting.calls == {("label", "bob"): 1, ("parcel", "bob"): 1}
+    assert reply == "We are sending a parcel. So far: recipient Bob."
 
 
 @pytest.mark.parametrize("text", ["never mind", "no, to Ann", "what can you do?"])

@@ -20,14 +20,7 @@ from tests.unit.interruptions.setting import (
     NotingLane,
     Setting,
     interject,
-    write_mailroom,
 )
-
-
-@pytest.fixture(scope="module")
-def mailroom(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The mailroom whose parcels begin with a call that changes nothing."""
-    return str(write_mailroom(tmp_path_factory.mktemp("mailroom")))
 
 
 @pytest.mark.parametrize("moment", MOMENTS)

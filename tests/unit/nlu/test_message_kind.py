@@ -11,7 +11,7 @@ from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
-from tests.unit.analytics.asking import trained
+from tests.trained import trained
 from tests.unit.nlu.flights import SEARCH, booked, booking, confirming, nothing_open, understand, values
 
 
@@ -187,7 +187,7 @@ def test_a_name_that_is_said_once_is_one_value(text: str, said: dict[str, str]) 
 def test_an_unsure_yes_is_another_task_or_nothing(
     share: float, flow: str, score: float, kind: MessageKind
 ) -> None:
-    _, system1 = trained()
+    _, system1 = trained("analytics")
     weighed = Weighed("kind:confirmation", share, (FlowScore(Dact(flow), score),))
     evidence = Evidence(tokenize("export that"), [], weighed, 1.0, {})
     context = NluContext(date(2026, 11, 20), active=system1.flows[Dact("preview")])

@@ -51,6 +51,12 @@ def session(*turns: RecordedTurn, **members: Any) -> RecordedSession:
     return RecordedSession(SESSION, DEFAULT_TENANT, None, "travel", turns=list(turns), **members)
 
 
+def moment(of: RecordedSession, at_work: RecordedTurn) -> Moment:
+    made = Moment()
+    made.session, made.turn = of, at_work
+    return made
+
+
 def lease(of: RecordedTurn) -> Lease:
     work = Work(of.turn_id, of.seq, of.input, 1, 60.0, steps=of.steps)
     return Lease(SESSION, DEFAULT_TENANT, None, "travel", 0, Epoch(of.epoch - 1), None, work)
@@ -71,7 +77,7 @@ async def refuse(key: str) -> Json:
 
 async def test_a_call_is_answered_where_the_same_was_asked_and_otherwise_not_made() -> None:
     recorded = turn(1, Step("tool:find:1", TOOL, StepStatus.FINISHED, hash_json(ASKED), {"rows": 3}))
-    journal = RecordedJournal(RecordedLane(session(recorded), recorded), lease(recorded), asks=False)
+    journal = RecordedJournal(RecordedLane(moment(session(recorded), recorded)), lease(recorded), asks=False)
 
     other = {**ASKED, "arguments": {"day": "tomorrow"}}
     changing = await journal.call("tool:find:1", TOOL, other, refuse, idempotent=False, effect=effect(1))
@@ -89,7 +95,7 @@ async def test_only_models_are_asked_and_only_where_they_are_to_be() -> None:
         return f"answered {key}"
 
     recorded = turn(1, Step("model:nlu_think:abc:1", "model", StepStatus.FINISHED, hash_json("abc"), "old"))
-    journal = RecordedJournal(RecordedLane(session(recorded), recorded), lease(recorded), asks=True)
+    journal = RecordedJournal(RecordedLane(moment(session(recorded), recorded)), lease(recorded), asks=True)
 
     key = "model:nlu_think:abc:1"
     assert await journal.call(key, "model", "abc", answer, idempotent=True) == f"answered {key}"
@@ -104,7 +110,7 @@ async def test_the_ledger_is_that_of_the_turns_before() -> None:
         entry(3),
         entry(7),
     ]  # the last: a branch's parent's
-    lane = RecordedLane(session(*turns, ledger=ledger), turns[1])
+    lane = RecordedLane(moment(session(*turns, ledger=ledger), turns[1]))
 
     held = [await lane.find_effect(lease(turns[1]), effect(number)) for number in (1, 2, 3, 7)]
     assert held == [entry(1), None, None, entry(7)]
@@ -128,14 +134,14 @@ async def test_an_approval_is_as_it_was(
 ) -> None:
     whose = ("approval", SESSION, TurnId("turn-0"), FlowId("flow"), ToolId("book"), "print", {}, LATER)
     record = ApprovalRecord(*whose, status=status, decided_at=decided_at)
-    lane = RecordedLane(session(turn(1), approvals={"approval": record}), turn(1))
+    lane = RecordedLane(moment(session(turn(1), approvals={"approval": record}), turn(1)))
 
     found = await lane.decide_approval(lease(turn(1)), "approval", Decision(granted, "ada"))
     assert found is not None
     assert found.status is expected
     assert await lane.decide_approval(lease(turn(1)), "another", Decision(granted, "ada")) is None
     strict = replace(record, operator_only=True, decided_at=None)
-    lane = RecordedLane(session(turn(1), approvals={"approval": strict}), turn(1))
+    lane = RecordedLane(moment(session(turn(1), approvals={"approval": strict}), turn(1)))
     left = await lane.decide_approval(lease(turn(1)), "approval", Decision(True, "ada"))
     assert left is not None
     assert left.status is ApprovalStatus.PENDING

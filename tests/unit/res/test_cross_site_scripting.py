@@ -6,29 +6,21 @@ import html
 import re
 from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
-from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.res.streaming import escape_rewriting
 from orchestrator.simulator import Simulator
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import JsonObject
 from tests.domains.mailroom.services import Mailroom
+from tests.trained import trained
 from tests.unit.res.hostile import PAYLOADS
 
-MAILROOM = load_domain(Path(__file__).parents[2] / "domains" / "mailroom")
 ALLOWED = {"p", "br", "ul", "ol", "li"}
-
-
-@cache
-def system1() -> System1:
-    return System1.for_domain(MAILROOM.domain)
 
 
 class Page(HTMLParser):
@@ -80,7 +72,8 @@ TOOL = HostilePage("")
 
 @cache
 def simulate() -> Simulator:
-    return Simulator.of(MAILROOM, system1=system1(), services={"Mailroom": TOOL})
+    loaded, system1 = trained("mailroom")
+    return Simulator.of(loaded, system1=system1, services={"Mailroom": TOOL})
 
 
 def assert_harmless(message: str, said: str) -> None:

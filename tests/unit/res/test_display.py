@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.records import Frame
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.simulator import Simulator
 from orchestrator.testing.memory import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
-from tests.transcripts.test_transcripts import trained
+from tests.trained import trained
 from tests.unit.res.test_charts import validator
 
 ROWS = [{"person": name, "salary": 100 * place} for place, name in enumerate(("ann", "bob", "eve"), start=1)]
-
-
-@cache
-def mailroom() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(Path(__file__).parents[2] / "domains" / "mailroom")
-    return loaded, System1.for_domain(loaded.domain)
 
 
 class Salaries(Mailroom):
@@ -41,7 +32,7 @@ class Salaries(Mailroom):
 
 async def ask(rows: list[Any] = ROWS, sections: Any = None, **looks: Any) -> dict[str, Any]:
     """The turn in which the salaries are listed, with a frame of other looks."""
-    loaded, system1 = mailroom()
+    loaded, system1 = trained("mailroom")
     policies = dict(loaded.policies)
     if looks:
         policies[next(dact for dact in loaded.domain.flows if dact == "list_salaries")] = make_policy(looks)
@@ -143,9 +134,11 @@ async def test_the_turn_object_holds_the_seven_parts_of_the_payload() -> None:
 
 
 async def test_analytics_draws_what_vega_lite_takes() -> None:
-    loaded = load_domain("analytics")
+    loaded, system1 = trained("analytics")
     turn = (
-        await Simulator.of(loaded).converse().say("draw a bar chart of average horsepower by origin in cars")
+        await Simulator.of(loaded, system1=system1)
+        .converse()
+        .say("draw a bar chart of average horsepower by origin in cars")
     )
 
     assert turn["frame"]["block"]["type"] == "chart"

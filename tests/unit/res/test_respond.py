@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.context import Answer, TurnContext
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.response import Response
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.simulator import Conversation, Simulator
+from tests.trained import trained
 
 DOMAINS = Path(__file__).parents[3] / "domains"
 
 
-@cache
-def travel() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain("travel")
-    return loaded, System1.for_domain(loaded.domain)
-
-
 def converse() -> Conversation:
-    loaded, system1 = travel()
+    loaded, system1 = trained("travel")
     return Simulator.of(loaded, system1=system1).converse()
 
 
@@ -39,7 +31,7 @@ def with_form(folder: Path) -> Conversation:
     text, plain = path.read_text(encoding="utf-8"), "options: {doing: booking a flight, "
     assert plain in text
     path.write_text(text.replace(plain, f"{plain}form: true, "), encoding="utf-8")
-    return Simulator.of(place, system1=travel()[1]).converse()
+    return Simulator.of(place, system1=trained("travel")[1]).converse()
 
 
 def labels(turn: dict[str, Any]) -> list[str]:
@@ -180,11 +172,12 @@ async def test_what_several_tasks_say_becomes_one_text(
 
 async def make_world() -> TurnContext:
     """The world of a turn that completed a flow in a domain that has its answers rewritten."""
-    loaded, system1 = travel()
+    loaded, system1 = trained("travel")
     kept: list[TurnContext] = []
 
     simulator = Simulator.of(loaded, system1=system1, sections={"generation": {"naturalize": "auto"}})
-    modules = simulator.agent._modules
+    agent: Any = simulator.agent
+    modules = agent._modules
     respond = modules.res.respond
 
     async def keep(context: TurnContext) -> Answer:

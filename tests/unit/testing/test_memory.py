@@ -15,7 +15,7 @@ from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
-from tests.transcripts.test_transcripts import trained
+from tests.trained import trained
 
 ONE, TWO = SessionId("one"), SessionId("two")
 

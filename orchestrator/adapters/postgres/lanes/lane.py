@@ -7,12 +7,12 @@ that came in between) is decided under the lane's lock by `claim_repair`.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from orchestrator.adapters.packing import pack_json, unpack_json
+from orchestrator.adapters.packing import pack_json, unpack, unpack_json
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
 from orchestrator.adapters.postgres.lanes import claim_repair
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows.states import KnownStates, write_whole
+from orchestrator.adapters.postgres.rows.states import KnownStates
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
 from orchestrator.adapters.postgres.turns.effects import (
@@ -91,8 +91,9 @@ class PostgresLane:
             self._claiming.discard(session_id)
 
     async def _claim_free(self, session_id: SessionId) -> Lease | None:
-        known, state = self._states.find(session_id)
-        arguments = {"session_id": session_id, "known": known, **self._held.owner(), **self._limits}
+        known, known_epoch, state = self._states.find(session_id)
+        known_as = {"known": known, "known_epoch": known_epoch}
+        arguments = {"session_id": session_id, **known_as, **self._held.owner(), **self._limits}
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
@@ -109,18 +110,16 @@ class PostgresLane:
             assert found is not None
             stored = list(found)
         _, version, body, diffs = stored
-        if body is not None:
-            state = write_whole(body, diffs)
-            self._states.keep(session_id, version, state)
         return Lease(
             session_id=session_id,
             tenant_id=TenantId(tenant_id),
             user_id=None if user_id is None else UserId(user_id),
             domain=domain,
             root=None if root is None else SessionId(root),
+            patches=tuple(map(unpack_json, diffs or ())),
             token=token,
             epoch=Epoch(epoch),
-            state=None if version is None else state,
+            state=None if version is None else state if body is None else unpack(body),
             work=work,
         )
 
@@ -131,7 +130,7 @@ class PostgresLane:
         if row is None:
             raise self._lost(lease)
         epoch, first_event, pending, version, *turn = row
-        self._states.keep(lease.session_id, version, commit.state)
+        self._states.keep(lease.session_id, version, Epoch(epoch), commit.state)
         following = None
         if pending > 0:
             following = await self._take(lease.session_id, lease.token, turn)

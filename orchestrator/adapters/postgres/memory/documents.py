@@ -90,6 +90,11 @@ class PostgresDocuments:
             record_of(DocumentRecord, row) for row in await self._database.read_all(text(query), arguments)
         ]
 
+    async def has_some(self, tenant_id: TenantId) -> bool:
+        """Say whether anybody of a tenant has any."""
+        query = text("SELECT 1 FROM documents WHERE tenant_id = :tenant_id LIMIT 1")
+        return await self._database.read_one(query, {"tenant_id": tenant_id}) is not None
+
     async def delete(self, owned: Owned, document_id: str) -> None:
         query = f"DELETE FROM documents WHERE {_VISIBLE} AND document_id = :document_id"  # noqa: S608 - own words
         arguments = {**_arguments(owned), "document_id": document_id}

@@ -1,8 +1,9 @@
 """Preferences of users, on PostgreSQL (CO-4)."""
 
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Delete, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, Delete, Row, delete, func, insert, or_, select, tuple_
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,12 +31,26 @@ class PostgresPreferences:
         self._database = database
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
+        rows = await self._find(_COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id)
+        return [preference for _, preference in rows]
+
+    async def of_users(
+        self, owners: Collection[tuple[TenantId, UserId]]
+    ) -> dict[tuple[TenantId, UserId], list[Preference]]:
+        """List what is remembered of each of these users."""
+        found = {owner: list[Preference]() for owner in owners}
+        for row, preference in await self._find(tuple_(_COLUMNS.tenant_id, _COLUMNS.user_id).in_(owners)):
+            found[row.tenant_id, row.user_id].append(preference)
+        return found
+
+    async def _find(self, *which: ColumnElement[bool]) -> list[tuple[Row[Any], Preference]]:
         query = (
             select(preferences, func.extract("epoch", _COLUMNS.updated_at).label("at"))
-            .where(_COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id)
+            .where(*which)
             .order_by(_COLUMNS.key.collate("C"))
         )
-        return [record_of(Preference, row, updated_at=row.at) for row in await self._database.read_all(query)]
+        rows = await self._database.read_all(query)
+        return [(row, record_of(Preference, row, updated_at=row.at)) for row in rows]
 
     async def remember(
         self,

@@ -1,7 +1,9 @@
 """The durable copy of scratchpads, on PostgreSQL (RT-14)."""
 
+from collections.abc import Collection
+
 import orjson
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
@@ -34,6 +36,14 @@ class PostgresScratchpadArchive:
         arguments = {"session_id": session_id, "tenant_id": tenant_id, "capacity": CAPACITY}
         rows = await self._database.fetch_all(statement("load_notes"), arguments)
         return [Entry.from_json(body) for (body,) in reversed(rows)]
+
+    async def load_all(self, session_ids: Collection[SessionId]) -> dict[SessionId, list[Entry]]:
+        """The same of many sessions at once; those without any are left out."""
+        query = select(_COLUMNS.session_id, _COLUMNS.body).where(_COLUMNS.session_id.in_(session_ids))
+        found: dict[SessionId, list[Entry]] = {}
+        for row in await self._database.read_all(query.order_by(_COLUMNS.used_at)):
+            found.setdefault(row.session_id, []).append(Entry.from_json(row.body))
+        return {session_id: entries[-CAPACITY:] for session_id, entries in found.items()}
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
         arguments = {"session_id": session_id, "tenant_id": tenant_id, "entry_ids": list(entry_ids)}

@@ -1,13 +1,15 @@
 -- Lease a lane and take up its next turn (RT-2).
 --
--- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below, known (the version of the state
---            that the caller has at hand, if any)
+-- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below, known and known_epoch (the version
+--            of the state that the caller has at hand, and its epoch, if any)
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
 --            and turn. The turn is null when this statement's snapshot shows none that may run: the
 --            caller repairs that with a fresh one. `suspected`: it is null because it has crashed so often, and the
 --            caller leaves the lane to a process for suspects. `state_epoch` differs from `epoch`, or is null, when
 --            somebody held the lane in between: the caller reads the state again. The state itself is left out when
---            it is of the version that the caller knows: any change of its row makes another one.
+--            it is of the version that the caller knows: any change of its row makes another one. Without `body`, the
+--            diffs are those that came after `known_epoch`: its row in the history was written by the very
+--            transaction that made the known version, and the state was not written whole since, by nobody.
 -- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
 -- it is one whose reply was lost.
 WITH lane AS (
@@ -27,8 +29,13 @@ WITH lane AS (
 -- include: parts/next_turn.sql
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain, sessions.root,
        CASE WHEN seen.lease_token + 1 = lane.lease_token THEN states.epoch END AS state_epoch, state.version,
-       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN states.body END,
-       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN
+       CASE WHEN state.version IS DISTINCT FROM %(known)s::text AND held.epoch IS NULL THEN states.body END,
+       CASE WHEN held.epoch IS NOT NULL THEN ARRAY(
+                SELECT later.diff
+                FROM state_history AS later
+                WHERE later.session_id = held.session_id AND later.epoch > held.epoch AND later.epoch <= states.epoch
+                ORDER BY later.epoch)
+            WHEN state.version IS DISTINCT FROM %(known)s::text THEN
 -- include: parts/diffs.sql
        END,
        CASE WHEN taken.turn_id IS NULL AND seen.lease_token + 1 = lane.lease_token
@@ -44,5 +51,10 @@ LEFT JOIN LATERAL (
         AS version
     WHERE states.session_id IS NOT NULL
 ) AS state ON true
+LEFT JOIN state_history AS held
+    ON held.session_id = states.session_id
+   AND held.epoch = CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN %(known_epoch)s::bigint END
+   AND held.epoch > states.base_epoch
+   AND %(known)s::text = concat_ws(' ', held.xmin, extract(epoch FROM pg_postmaster_start_time()))
 LEFT JOIN next ON true
 LEFT JOIN taken ON true

@@ -1,8 +1,8 @@
 -- The session's line of the ledger for an effect (RT-10), or what another branch of its family did alike (ST-4).
 --
 -- Arguments: session_id, fingerprint, tool_id, arguments (JSON)
--- Effect:    one row, of nulls where there is none. What another branch did is unknown here, unless this ledger has the
---            call already; the last column: another branch is making the call now.
+-- Effect:    one row, of nulls where there is none. What another branch did is done or unknown, without its result,
+--            unless this ledger has the call already; the last column: another branch is making the call now.
 WITH own AS MATERIALIZED (
     SELECT session_id, turn_id, step_key, idempotency_key, flow_id, tool_id, arguments, slots, status, result, at,
            of_session
@@ -20,8 +20,8 @@ WITH own AS MATERIALIZED (
       AND done.tool_id = %(tool_id)s AND done.arguments = %(arguments)s::jsonb
       AND done.status IN ('started', 'done', 'unknown')
 ), theirs AS (
-    SELECT session_id, turn_id, step_key, idempotency_key, flow_id, tool_id, arguments, slots, 'unknown', NULL::json, at,
-           session_id
+    SELECT session_id, turn_id, step_key, idempotency_key, flow_id, tool_id, arguments, slots,
+           CASE status WHEN 'done' THEN status ELSE 'unknown' END, NULL::json, at, session_id
     FROM alike
     WHERE NOT EXISTS (SELECT FROM own WHERE status IN ('started', 'done', 'unknown'))
       AND NOT EXISTS (SELECT FROM effects AS known

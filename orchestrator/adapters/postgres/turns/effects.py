@@ -90,7 +90,8 @@ async def _record_alone(
                 row = await hot.fetch_one(statement("record_effect"), arguments)
                 return None if row is None else row[0]
         if found is not None and not is_at_work:
-            return UnknownOutcome(entry.step_key, found.idempotency_key)
+            elsewhere = found.status is LedgerStatus.DONE and found.session_id != entry.session_id
+            return UnknownOutcome(entry.step_key, found.idempotency_key, elsewhere)
         waited = True
         await asyncio.sleep(_LOOK_AGAIN_S)
 

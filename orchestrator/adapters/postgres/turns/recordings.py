@@ -33,6 +33,24 @@ from orchestrator.types import Epoch, JsonObject, SessionId
 STOPPED = "stopped before they were decided"
 NO_STATE = "whose state before is gone"
 NO_JOURNAL = "whose journal is gone"
+_OF_TURN = (
+    *(
+        "turn_id",
+        "session_id",
+        "seq",
+        "kind",
+        "form",
+        "text",
+        "action",
+        "status",
+        "epoch",
+        "result",
+        "signals",
+    ),
+    *("accepted_at", "started_at", "finished_at"),
+)
+_OF_STEP = ("turn_id", "key", "kind", "status", "request_hash", "result")
+_OF_STATE = ("session_id", "epoch", "diff", "snapshot")
 
 
 class PostgresRecordings:
@@ -65,7 +83,7 @@ class PostgresRecordings:
         """Read these sessions in a few statements; those that are not there are left out."""
         kept = turns.c
         finished = (
-            select(turns)
+            select(*(kept[name] for name in _OF_TURN))
             .where(kept.session_id.in_(wanted), kept.finished_at.is_not(None), kept.merged_into.is_(None))
             .order_by(kept.epoch)
         )
@@ -74,8 +92,9 @@ class PostgresRecordings:
             async def rows(query: Any) -> Sequence[Row[Any]]:
                 return (await connection.execute(query)).all()
 
-            def of_them(table: Any) -> Any:
-                return select(table).where(table.c.session_id.in_(wanted))
+            def of_them(table: Any, *names: str) -> Any:
+                read = select(*(table.c[name] for name in names)) if names else select(table)
+                return read.where(table.c.session_id.in_(wanted))
 
             found = {
                 row.session_id: RecordedSession(
@@ -85,11 +104,11 @@ class PostgresRecordings:
             }
             ended = await rows(finished)
             steps = await rows(
-                select(journal)
+                select(*(journal.c[name] for name in _OF_STEP))
                 .where(journal.c.turn_id.in_([row.turn_id for row in ended]))
                 .order_by(journal.c.at)
             )
-            history = await rows(of_them(state_history).order_by(state_history.c.epoch))
+            history = await rows(of_them(state_history, *_OF_STATE).order_by(state_history.c.epoch))
             looked = await rows(of_them(internal_runs).where(internal_runs.c.flow == GATHER_CONTEXT))
             for row in await rows(of_them(effects).order_by(effects.c.at)):
                 found[row.session_id].ledger.append(record_of(LedgerEntry, row))

@@ -7,14 +7,11 @@ import copy
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import httpx
 import orjson
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import Inbox, LiveEvents
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
@@ -23,17 +20,12 @@ from orchestrator.testing.live import MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, ToolId, TurnId, new_id
 from tests.contract.factories import commit_for
+from tests.trained import trained
 from tests.unit.gateway.repairs.unsteady_airline import Airline, unsteady
 
 WHY = "The user has called."
 TO_MADRID = "Book a flight from Oslo to Madrid tomorrow"
 TO_ROME = "Book a flight from Oslo to Rome tomorrow"
-
-
-@cache
-def trained() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain("travel")
-    return loaded, System1.for_domain(loaded.domain)
 
 
 @dataclass
@@ -60,7 +52,7 @@ class Site:
         http: httpx.AsyncClient,
         live: LiveEvents,
     ) -> None:
-        loaded, system1 = trained()
+        loaded, system1 = trained("travel")
         self.airline = Airline()
         services = {**loaded.services, "Bookings": unsteady(loaded.services["Bookings"], self.airline)}
         self.simulator = Simulator.of(replace(loaded, services=services), system1=system1)
@@ -93,7 +85,7 @@ class Site:
         await self.submit(session, "hello")
         lease = await self.hand.claim(session)
         assert lease is not None
-        before = orjson.loads(lease.state or b"{}")
+        before = orjson.loads(lease.present_state or b"{}")
         after = copy.deepcopy(before) | {"epoch": lease.epoch + 1}
         change(after)
         await self.hand.commit(lease, commit_for(lease, before=before, after=after))

@@ -14,7 +14,7 @@ from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.evaluation.cases import add_cases, make_case
 from parley.evaluation.conversations import Evaluated, go_through, read_file
-from tests.transcripts.test_transcripts import trained
+from tests.trained import trained
 
 SAID = (
     "Book a flight from Oslo to Madrid tomorrow",

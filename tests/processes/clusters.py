@@ -1,0 +1,47 @@
+"""PostgreSQL's clusters made once and copied, since `initdb` takes a second of a processor for each."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import subprocess
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from parley.embedded import postgres
+
+PASSWORD: Final = "of-all-clusters-of-the-tests"
+"""A cluster knows its password, so that copies have the same one."""
+make_cluster: Final = postgres._make_cluster
+
+
+def make_clusters_once(folder: Path) -> None:
+    """Have this process, and those forked from it, copy their clusters from one that is kept in the folder."""
+    postgres._password = _password
+    postgres._make_cluster = partial(_copy, folder)
+
+
+def _password(data_dir: Path) -> str:
+    path = data_dir / "postgres.password"
+    path.touch(mode=0o600)
+    path.write_text(PASSWORD)
+    return PASSWORD
+
+
+def _copy(folder: Path, cluster: Path, binaries: Path, account: Any, password: str, *, durable: bool) -> None:
+    """Keep one for each version of the programs, of what calls them, and for each account."""
+    initdb = (binaries / "initdb").stat()
+    known = f"{Path(postgres.__file__).read_text()} {initdb.st_size} {initdb.st_mtime_ns} {account}"
+    kept = folder / f"cluster-{hashlib.sha256(known.encode()).hexdigest()[:12]}"
+    copying = partial(subprocess.run, check=True)
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            made = kept.with_suffix(".unfinished")
+            make_cluster(cluster, binaries, account, password, durable=durable)
+            copying(["rm", "-rf", made])
+            copying(["cp", "-a", cluster, made])
+            made.rename(kept)
+            return
+    copying(["cp", "-a", kept, cluster])

@@ -1,0 +1,20 @@
+"""Domains that are loaded and learnt once in each process of the tests: no conversation changes either."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.nlu.readers.system1 import System1
+
+_TESTS = Path(__file__).parent
+_FOLDERS = (_TESTS / "domains", _TESTS / "transcripts" / "domains")
+
+
+@cache
+def trained(name: str) -> tuple[LoadedDomain, System1]:
+    """A domain of the tests, by its folder's name, or a shipped one."""
+    folder = next((folder / name for folder in _FOLDERS if (folder / name).is_dir()), name)
+    loaded = load_domain(folder)
+    return loaded, System1.for_domain(loaded.domain)
