@@ -8,10 +8,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, ViewportSize, sync_playwright
 
 from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from parley.embedded.postgres import running_database
@@ -29,7 +30,7 @@ FLAGS = [
     *("--renderer-process-limit=1", "--disable-site-isolation-trials", "--in-process-gpu"),
     "--disable-features=SpareRendererForSitePerProcess,IsolateOrigins,site-per-process",
 ]
-WINDOW = {"width": 1440, "height": 900}
+WINDOW: ViewportSize = {"width": 1440, "height": 900}
 OPENS_A_STREAM = "In room 1 "
 
 
@@ -149,7 +150,9 @@ def visit(
     """
     opened: list[Visit] = []
 
-    def open_page(*, viewport: dict[str, int] = WINDOW, color_scheme: str = "light") -> Visit:
+    def open_page(
+        *, viewport: ViewportSize = WINDOW, color_scheme: Literal["light", "dark"] = "light"
+    ) -> Visit:
         if len(opened) == len(_visits):
             _visits.append(Visit(_context.new_page(), address, api))
         here = _visits[len(opened)]
