@@ -8,10 +8,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, ViewportSize, sync_playwright
 
 from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from parley.embedded.postgres import running_database
@@ -25,7 +26,11 @@ GALLERY = ROOT / "tests" / "domains" / "gallery"
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+    # One process draws all pages, rather than one more for each place that a page goes to, and another in reserve.
+    *("--renderer-process-limit=1", "--disable-site-isolation-trials", "--in-process-gpu"),
+    "--disable-features=SpareRendererForSitePerProcess,IsolateOrigins,site-per-process",
 ]
+WINDOW: ViewportSize = {"width": 1440, "height": 900}
 OPENS_A_STREAM = "In room 1 "
 
 
@@ -115,30 +120,51 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
     chromium.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def api(address: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 
-@pytest.fixture
-def visit(browser: Browser, address: str, api: httpx.Client) -> Iterator[Callable[..., Visit]]:
-    """Opens the inspector; afterwards nothing may have gone wrong in any page that was opened."""
-    contexts = []
-    visits: list[Visit] = []
+@pytest.fixture(scope="package")
+def _visits(browser: Browser) -> list[Visit]:
+    """One for each page that the tests have opened so far."""
+    return []
 
-    def open_page(**options: object) -> Visit:
-        settings = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
-        context = browser.new_context(**settings)
-        context.set_default_timeout(LONGEST_WAIT_MS)
-        contexts.append(context)
-        page: Page = context.new_page()
-        visits.append(Visit(page, address, api))
-        return visits[-1]
+
+@pytest.fixture(scope="package")
+def _context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport=WINDOW, reduced_motion="reduce")
+    context.set_default_timeout(LONGEST_WAIT_MS)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visit(
+    _context: BrowserContext, _visits: list[Visit], address: str, api: httpx.Client
+) -> Iterator[Callable[..., Visit]]:
+    """Opens the inspector; afterwards nothing may have gone wrong in any page that was opened.
+
+    The pages are the same for all tests, empty and with nothing kept: a new one costs more than most tests do in it.
+    """
+    opened: list[Visit] = []
+
+    def open_page(
+        *, viewport: ViewportSize = WINDOW, color_scheme: Literal["light", "dark"] = "light"
+    ) -> Visit:
+        if len(opened) == len(_visits):
+            _visits.append(Visit(_context.new_page(), address, api))
+        here = _visits[len(opened)]
+        here.page.set_viewport_size(viewport)
+        here.page.emulate_media(color_scheme=color_scheme)
+        opened.append(here)
+        return here
 
     yield open_page
-    for context in contexts:
-        context.close()
-    for one in visits:
-        assert one.complaints == []
-        assert one.strangers == []
+    for here in opened:
+        here.leave()
+    wrong = [here.complaints + here.strangers for here in opened]
+    for here in opened:
+        here.begin_anew(address)
+    assert not any(wrong), wrong

@@ -45,14 +45,18 @@ class Visit:
         if not request.url.startswith((self.address, "data:", "about:")):
             self.strangers.append(request.url)
 
-    # Coming in.
+    # Coming in and going.
 
-    def new_session(self, domain: str) -> Visit:
-        """A session made over the API, opened by its deep link."""
+    def new_session(self, domain: str, *texts: str) -> Visit:
+        """A session made over the API, in which these texts were said, opened by its deep link."""
         body = {"domain": domain, "session_id": f"{domain}-{uuid.uuid4().hex[:8]}"}
         made = self.api.post("/v1/sessions", json=body)
         assert made.status_code == 201, made.text
-        return self.open(made.json()["session_id"])
+        self.session_id = made.json()["session_id"]
+        self.seed(*texts)
+        self.open(self.session_id)
+        expect(self.turns).to_have_count(len(texts))
+        return self
 
     def open(self, session_id: str, panel: str = "stack") -> Visit:
         self.session_id = session_id
@@ -60,6 +64,18 @@ class Visit:
         expect(self.page.locator("#app")).to_have_attribute("data-session", session_id)
         expect(self.page.locator("#live-text")).to_have_text("Live")
         return self
+
+    def leave(self) -> None:
+        """Go from the page, with nothing kept in the browser."""
+        if self.page.url.startswith("http"):
+            self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.goto("about:blank")
+
+    def begin_anew(self, address: str) -> None:
+        """Be a new one, of the same page."""
+        self.address, self.session_id = address, ""
+        self.complaints.clear()
+        self.strangers.clear()
 
     # The conversation.
 
@@ -116,5 +132,5 @@ class Visit:
         """Turns sent over the API, each waited for."""
         path = f"/v1/sessions/{self.session_id}/turns?wait=60"
         turns = [self.api.post(path, json={"text": text}).json() for text in texts]
-        assert {turn["status"] for turn in turns} == {"done"}
+        assert {turn["status"] for turn in turns} <= {"done"}
         return turns

@@ -22,9 +22,9 @@ FORBIDDEN = (
 )
 
 
-def nameless(page: Page) -> list[str]:
+def nameless(part: Locator) -> list[str]:
     """Controls and landmarks in a screen reader's tree that have no name."""
-    lines = page.locator("body").aria_snapshot().splitlines()
+    lines = part.aria_snapshot().splitlines()
     found = [match for line in lines if (match := CONTROL.match(line))]
     assert found
     return [match[0] for match in found if not match[2].lstrip().startswith('"')]
@@ -46,22 +46,22 @@ def broken(page: Page) -> list[str]:
 
 
 def test_every_control_has_a_name_in_every_panel(visit: Callable[..., Visit]) -> None:
-    here = visit().new_session("travel")
-    here.seed("Book a flight from Oslo to Melbourne tomorrow for 8 people", "yes")
+    here = visit().new_session("travel", "Book a flight from Oslo to Melbourne tomorrow for 8 people", "yes")
     here.api.post("/v1/runs", json={"flow": "summarize_session", "session_id": here.session_id})
-    here.page.reload()
     here.answered(1, "needs an approval")
+    assert nameless(here.page.locator("body")) == []
     for name in PANELS:
-        expect(here.panel(name).locator(":scope > *").first).to_be_visible()
-        assert nameless(here.page) == [], name
+        panel = here.panel(name)
+        expect(panel.locator(":scope > *").first).to_be_visible()
+        assert nameless(panel) == [], name
     for opener in ("New session", "Keyboard shortcuts", "API key", "Close session"):
         here.page.get_by_role("button", name=opener).click()
         expect(here.page.get_by_role("dialog")).to_be_visible()
-        assert nameless(here.page) == [], opener
+        assert nameless(here.page.get_by_role("dialog")) == [], opener
         here.page.keyboard.press("Escape")
     here.page.get_by_role("button", name="Replay").click()
     expect(here.page.get_by_role("region", name="Replay")).to_be_visible()
-    assert nameless(here.page) == []
+    assert nameless(here.page.get_by_role("main")) == []
 
 
 @pytest.mark.slow
@@ -70,10 +70,10 @@ def test_blocks_and_forms_have_names(visit: Callable[..., Visit]) -> None:
     turn = here.say("bar chart of average miles per gallon by origin in cars", "Here is the bar chart")
     expect(turn.locator(".drawing svg")).to_be_visible(timeout=60_000)
     here.say("preview cars", "406 rows")
-    assert nameless(here.page) == []
+    assert nameless(here.page.locator("body")) == []
     here.new_session("gallery")
     here.say("register a guest", "I need a few things to register a guest")
-    assert nameless(here.page) == []
+    assert nameless(here.page.locator("body")) == []
 
 
 def test_an_answer_is_told_to_screen_readers_once_it_is_whole(visit: Callable[..., Visit]) -> None:
@@ -217,14 +217,7 @@ def test_a_users_key_shows_his_own_sessions_alone(guarded: Guarded, visit: Calla
 
 def test_hostile_text_of_users_stays_text(visit: Callable[..., Visit]) -> None:
     """RS-7"""
-    here = visit().new_session("travel")
-    path = f"/v1/sessions/{here.session_id}/turns?wait=60"
-    for text in PAYLOADS[:-1]:
-        assert here.api.post(path.partition("?")[0], json={"text": text}).status_code == 202
-    assert here.api.post(path, json={"text": PAYLOADS[-1]}).json()["status"] == "done"
-    here.page.reload()
-
-    expect(here.turns).to_have_count(len(PAYLOADS))
+    here = visit().new_session("travel", *PAYLOADS)
     said = [text.removeprefix("You: ") for text in here.page.locator("#turns .said").all_text_contents()]
     assert said == PAYLOADS
     for name in ("Stack", "Notes", "Journal", "Events", "Runs", "Epochs", "Turn"):

@@ -61,9 +61,7 @@ def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[...,
 
 
 def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) -> None:
-    here = visit().new_session("travel")
-    here.seed("Book a flight from Oslo to Madrid tomorrow with a rollercoaster")
-    here.page.reload()
+    here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow with a rollercoaster")
     expect(here.panel("Turn").get_by_role("region", name="Why this flow")).to_contain_text("rollercoaster")
 
 
@@ -201,9 +199,7 @@ def test_sessions_are_searched(visit: Callable[..., Visit]) -> None:
 
 def test_stepping_back_shows_an_earlier_state_and_what_has_changed(visit: Callable[..., Visit]) -> None:
     """ST-2"""
-    here = visit().new_session("travel")
-    here.seed(*TO_MADRID)
-    here.page.reload()
+    here = visit().new_session("travel", *TO_MADRID)
     here.expect_stack("Book flight.*Active")
 
     epochs = here.panel("Epochs")
@@ -222,9 +218,7 @@ def test_stepping_back_shows_an_earlier_state_and_what_has_changed(visit: Callab
 
 
 def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit]) -> None:
-    here = visit().new_session("travel")
-    here.seed("I want to fly to Madrid", "from Oslo")
-    here.page.reload()
+    here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
     here.turns.first.get_by_role("button", name="Show the state after message 1").click()
     epochs = here.panel("Epochs")
 
@@ -242,9 +236,7 @@ def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit
 
 def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: Callable[..., Visit]) -> None:
     """ST-4"""
-    here = visit().new_session("travel")
-    here.seed("I want to fly to Madrid", "from Oslo")
-    here.page.reload()
+    here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
     epochs, parent = here.panel("Epochs"), here.session_id
     epochs.get_by_role("button", name="Earlier").click()
     epochs.get_by_role("button", name="Branch from epoch 1").click()
@@ -267,8 +259,7 @@ def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: C
 
 
 def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None:
-    here = visit().new_session("travel")
-    here.seed("Book a flight from Oslo to Madrid tomorrow", "yes")
+    here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow", "yes")
     here.api.delete(f"/v1/sessions/{here.session_id}")
     here.page.reload()
     expect(here.box).to_be_disabled()
@@ -296,8 +287,7 @@ def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None
 
 def test_runs_are_a_graph_on_the_timeline(visit: Callable[..., Visit]) -> None:
     """IF-16"""
-    here = visit().new_session("travel")
-    here.seed("I want to fly to Madrid")
+    here = visit().new_session("travel", "I want to fly to Madrid")
     body = {"flow": "summarize_session", "session_id": here.session_id}
     run_id = here.api.post("/v1/runs", json=body).json()["run_id"]
     here.page.reload()
