@@ -118,7 +118,9 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
             model.follow(script_of(understood("correction", "book_flight", date=next_monday())))
             model.start()
             back = await until_asked(talk, model)
-            up = await talk.ports.shared.circuits.read()
+            async with asyncio.timeout(30):  # what the breaker became is noted beside the turn
+                while up := await talk.ports.shared.circuits.read():
+                    await asyncio.sleep(0.05)
 
         changes = [entry["state"] for entry in logged(worker, "The breaker of a model changed.")]
         calls = logged(worker, "A model was asked.")

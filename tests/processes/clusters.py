@@ -14,6 +14,7 @@ from parley.embedded import postgres
 PASSWORD: Final = "of-all-clusters-of-the-tests"
 """A cluster knows its password, so that copies have the same one."""
 make_cluster: Final = postgres._make_cluster
+read_password: Final = postgres._password
 
 
 def make_clusters_once(folder: Path) -> None:
@@ -23,7 +24,10 @@ def make_clusters_once(folder: Path) -> None:
 
 
 def _password(data_dir: Path) -> str:
+    """Give a cluster that is there already the password that it knows."""
     path = data_dir / "postgres.password"
+    if path.exists():
+        return read_password(data_dir)
     path.touch(mode=0o600)
     path.write_text(PASSWORD)
     return PASSWORD

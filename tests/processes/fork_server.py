@@ -32,7 +32,7 @@ LONGEST_ORDER = 200_000
 def fork(order: bytes, streams: tuple[int, int, int]) -> int:
     """Start a child that does as the order says."""
     told = orjson.loads(order)
-    for needed in told["imports"]:
+    for needed in told.get("imports", ()):
         import_module(needed)
     return fork_program(
         told["arguments"],

@@ -18,10 +18,19 @@ def read_rows(
 ) -> list[tuple[Any, ...]]:
     """Give the rows as they are now; also from several threads. The connection ends when another database is read."""
     with _keeping:
-        if database_url not in _kept:
+        if database_url not in _kept or not _is_usable(_kept[database_url]):
             _forget()
             _kept[database_url] = psycopg.connect(database_url, autocommit=True)
         return _kept[database_url].execute(query, parameters).fetchall()
+
+
+def _is_usable(connection: psycopg.Connection[Any]) -> bool:
+    """Say whether it is: a test may have replaced the database."""
+    try:
+        connection.execute("")
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 @atexit.register

@@ -9,12 +9,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.turns.turn import TurnStatus
-from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from orchestrator.turns.turn import TurnRecord, TurnStatus
+from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.chaos.test_stopped_workers import APPLICATION, Setting
 from tests.integration.interruptions.test_random_moments import Outside, mailroom
 
 PAIRS = 8
+MOST_ROUNDS = 8
+"""Which worker takes a turn nobody can say: there are rounds until the branches of a pair have met in both."""
 TOLD = "Another branch of this conversation has done this already."
 
 
@@ -33,7 +35,7 @@ async def _watch_owners(database_url: str, owners: dict[str, str]) -> None:
                 "SELECT session_id, lease_owner FROM lanes WHERE lease_owner IS NOT NULL"
             )
             owners |= dict(await rows.fetchall())
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.timeout(300)
@@ -43,12 +45,18 @@ async def test_two_processes_make_a_call_of_two_branches_once(
     world, owners = Outside(), dict[str, str]()
     async with mailroom(database_url, redis_url, tmp_path, world) as setting:
         await asyncio.to_thread(setting.crew.start, 1, application=APPLICATION)
-        pairs = [await _branch_off(setting, f"parent-{number}") for number in range(PAIRS)]
         watching = asyncio.create_task(_watch_owners(database_url, owners))
-        turns: dict[SessionId, TurnId] = {}
-        for pair in pairs:
-            turns |= {session: await setting.submit(session, "to Bob") for session in pair}
-        ended = {session: await setting.ended(session, turn) for session, turn in turns.items()}
+        pairs: list[list[SessionId]] = []
+        ended: dict[SessionId, TurnRecord] = {}
+        for number in range(MOST_ROUNDS):
+            new = [await _branch_off(setting, f"parent-{number}-{one}") for one in range(PAIRS)]
+            sessions = [session for pair in new for session in pair]
+            turns = await asyncio.gather(*(setting.submit(session, "to Bob") for session in sessions))
+            waiting = (setting.ended(*one) for one in zip(sessions, turns, strict=True))
+            ended |= dict(zip(sessions, await asyncio.gather(*waiting), strict=True))
+            pairs += new
+            if any(owners[first] != owners[second] for first, second in new):
+                break
         watching.cancel()
         replies = {session: (turn.result or {})["reply"] for session, turn in ended.items()}
         late = next(session for session, reply in replies.items() if reply.startswith(TOLD))
@@ -58,7 +66,7 @@ async def test_two_processes_make_a_call_of_two_branches_once(
         calls: Any = sum((world.calls[session] for session in pair), start=type(world.calls[pair[0]])())
         return {f"{kind} {recipient}": count for (kind, recipient), count in calls.items()}
 
-    assert [made(pair) for pair in pairs] == [{"label bob": 1, "parcel bob": 1}] * PAIRS
+    assert [made(pair) for pair in pairs] == [{"label bob": 1, "parcel bob": 1}] * len(pairs)
     assert {turn.status for turn in ended.values()} == {TurnStatus.DONE}
     for pair in pairs:
         told = sorted(replies[session] for session in pair)
