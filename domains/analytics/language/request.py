@@ -26,7 +26,7 @@ _WITHOUT_TABLE = words(
 )
 _TAKES_PART = words("save_result export")
 """Flows that take the part of a table that was shown before, where it is called “this”."""
-_SHOWS_NOTHING = words("save_result export list_tables describe_table list_schedules show_history")
+_SHOWS_NOTHING = words("save_result export list_tables list_schedules show_history")
 """Flows after which “this” is still what was shown before them."""
 _DRAWS_ROWS = words("scatter histogram")
 _OF_A_WHOLE = words(
