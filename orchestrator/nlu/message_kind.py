@@ -100,7 +100,8 @@ class Decider:
     def _likely_kind(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Name the kind from the words alone; what is too unlikely is unknown.
 
-        What is no sure yes, and likely another task, is that task.
+        What is no sure yes, and likely another task, is that task. The evidence of a question whether something was
+        done becomes that of a question for the status.
         """
         kind = kind_of_label(evidence.weighed.label)
         unfamiliar = evidence.known < KNOWN and not evidence.is_grounded

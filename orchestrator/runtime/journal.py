@@ -197,7 +197,7 @@ class Journal:
         is_done, elsewhere = earlier.status is LedgerStatus.DONE, earlier.session_id != self.lease.session_id
         if elsewhere or not is_done:
             step.idempotency_key = earlier.idempotency_key
-            return None if effect.again else UnknownOutcome(step.key, step.idempotency_key, is_done)
+            return None if effect.again else UnknownOutcome(step.key, step.idempotency_key, elsewhere=is_done)
         return None if effect.again else earlier.result
 
     async def settle(

@@ -50,7 +50,8 @@ async def begun_elsewhere(store: MemoryStore, lease: Lease, entry: LedgerEntry) 
         return None
     is_news = found.session_id != lease.session_id and found.idempotency_key != entry.idempotency_key
     elsewhere = found.status is LedgerStatus.DONE and found.session_id != lease.session_id
-    return UnknownOutcome(entry.step_key, found.idempotency_key, elsewhere) if waited or is_news else None
+    outcome = UnknownOutcome(entry.step_key, found.idempotency_key, elsewhere=elsewhere)
+    return outcome if waited or is_news else None
 
 
 def _look(store: MemoryStore, lease: Lease, call: Effect | LedgerEntry) -> tuple[LedgerEntry | None, bool]:

@@ -72,7 +72,6 @@ class Engine:
     """One per process. Safe to call from several threads: each call has a cursor of its own."""
 
     longest_s: float = LONGEST_S
-    memory: str = MEMORY
     _connection: duckdb.DuckDBPyConnection = field(init=False)
     _kept: OrderedDict[str, Kept] = field(default_factory=OrderedDict[str, Kept])
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -83,7 +82,7 @@ class Engine:
         self._connection.execute("CREATE SCHEMA base; CREATE SCHEMA made")
         for table in TABLES.values():
             self._load(table)
-        self._connection.execute(f"SET memory_limit = '{self.memory}'; {_LIMITS}")
+        self._connection.execute(f"SET memory_limit = '{MEMORY}'; {_LIMITS}")
 
     def _load(self, table: BaseTable) -> None:
         reader = "read_csv" if table.file.endswith(".csv") else "read_json"

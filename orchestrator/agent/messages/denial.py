@@ -40,10 +40,10 @@ def deny(turn: RunningTurn, understood: Understanding) -> None:
 
 def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
     about = entry.metadata.get("about")
-    if about == "unknown" and not entry.metadata.get("elsewhere"):
+    if about == "unknown":
         turn.changes.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
         cancel(turn, flow, told=False)
-    elif about in {"retry", "change", "stopped", "unknown"}:
+    elif about in {"retry", "change", "stopped", "elsewhere"}:
         cancel(turn, flow)
     elif about in {"candidate", "rows"}:
         drop_candidate(flow)

@@ -150,7 +150,7 @@ def _ask_what_to_do(
         policy,
         Option("Do it again", "confirm", {"flow_id": flow_id}),
         Option("Leave it", "deny", {"flow_id": flow_id}),
-        about="unknown",
+        about="elsewhere" if elsewhere else "unknown",
         what=tool.spec.name,
-        **{ASKED_AT: None, "elsewhere": "yes" if elsewhere else None},
+        **{ASKED_AT: None},
     )

@@ -234,12 +234,12 @@ def _ask_confirmation(asking: Asking) -> str:
         shown = show_slot(entry.candidates[0], spec, context.world.registry, context.local_now)
         return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
     shown: JsonObject = entry.metadata.get("shown", {})
-    if about == "unknown":
+    if about in {"unknown", "elsewhere"}:
         facts = list_facts(flow, shown, context.world.registry, context.local_now)
         # A turn that was stopped has told it.
         effects = [] if context.journal.stopped else context.changes.state.effects
         done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
-        known = {"what": entry.metadata["what"], "elsewhere": entry.metadata.get("elsewhere")}
+        known: JsonObject = {"what": entry.metadata["what"], "elsewhere": about == "elsewhere"}
         return templates.render("confirm_unknown", **known, facts=facts, done=done)
     values: dict[str, Json] = {
         "shown": shown,

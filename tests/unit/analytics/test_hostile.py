@@ -185,9 +185,10 @@ def test_quoted_names_stay_in_their_quotes(name: str) -> None:
     assert "\0" not in quoted
 
 
-def test_tables_that_are_kept_leave_memory_for_the_next_one() -> None:
+def test_tables_that_are_kept_leave_memory_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker makes tables for years: what it keeps makes room, and is made again when it is asked for."""
-    small = Engine(memory="24MB")
+    monkeypatch.setattr("domains.analytics.store.engine.MEMORY", "24MB")
+    small = Engine()
     recipes = {
         f"made-{number}": Recipe(f"made-{number}", f"SELECT *, {number} AS n FROM in0", {}, ("base:cars",))
         for number in range(200)

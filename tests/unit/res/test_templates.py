@@ -88,6 +88,16 @@ def test_a_value_is_escaped_once_and_worked_out_when_it_is_used() -> None:
     assert templates.render("list", said=partial(str, "a*b")) == told
 
 
+def test_domains_with_the_same_template_tell_their_own_names() -> None:
+    """What is translated once for all of them holds nothing of any."""
+    travel, _, registry = made("travel")
+    own = replace(travel, templates={"place": '{{ "OSL" | name("airport") }}'})
+
+    told = [Templates(own, one, load_base_templates()).render("place") for one in (registry, Registry({}))]
+
+    assert told == ["Oslo (OSL)", "OSL"]
+
+
 def test_what_has_changed_since_is_told_with_a_reason_or_without() -> None:
     """PL-7: a step is called for with another value, or not at all any more."""
     cabin = {"name": "cabin", "old": "economy", "new": "business"}

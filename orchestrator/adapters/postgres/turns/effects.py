@@ -91,7 +91,7 @@ async def _record_alone(
                 return None if row is None else row[0]
         if found is not None and not is_at_work:
             elsewhere = found.status is LedgerStatus.DONE and found.session_id != entry.session_id
-            return UnknownOutcome(entry.step_key, found.idempotency_key, elsewhere)
+            return UnknownOutcome(entry.step_key, found.idempotency_key, elsewhere=elsewhere)
         waited = True
         await asyncio.sleep(_LOOK_AGAIN_S)
 
