@@ -35,14 +35,16 @@ OPENS_A_STREAM = "In room 1 "
 
 
 def find_chromium() -> str | None:
-    return os.environ.get("PARLEY_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    """Return the browser that is named, else the shell that is built to have no window, else a whole Chromium."""
+    known = map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))
+    return os.environ.get("PARLEY_CHROMIUM") or next(filter(None, known), None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Say clearly why nothing was tested where there is no browser."""
     if find_chromium() is not None:
         return
-    reason = "No Chromium here: install Debian's package `chromium`, or name one by PARLEY_CHROMIUM."
+    reason = "No Chromium here: install Debian's package `chromium-headless-shell`, or name one by PARLEY_CHROMIUM."
     for item in items:
         if item.nodeid.startswith("tests/browser/"):
             item.add_marker(pytest.mark.skip(reason=reason))
@@ -156,6 +158,8 @@ def visit(
         if len(opened) == len(_visits):
             _visits.append(Visit(_context.new_page(), address, api))
         here = _visits[len(opened)]
+        # A whole Chromium hardly draws the tabs behind the front one.
+        here.page.bring_to_front()
         here.page.set_viewport_size(viewport)
         here.page.emulate_media(color_scheme=color_scheme)
         opened.append(here)
