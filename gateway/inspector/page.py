@@ -1,13 +1,15 @@
 """Serves the inspector: its page, its files, the chart script, and the few facts it needs to begin."""
 
 import gzip
+import re
 from collections.abc import Mapping
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -48,18 +50,36 @@ HEADERS: Final[Mapping[str, str]] = {
 router = APIRouter()
 
 
+_VERSION = re.compile(r"[0-9a-f]{32}")
+
+
 class GuardedFiles(StaticFiles):
-    """Files with the headers of the inspector."""
+    """Files with the headers of the inspector, also below a folder named by the `version` of them all.
+
+    A browser asks for those once. What the page of another version asks for, while gateways are being replaced,
+    is the file as it is here, to be asked for again.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory=directory)
+        whole = sha256()
+        for file in sorted(path for path in directory.rglob("*") if path.is_file()):
+            whole.update(sha256(file.read_bytes()).digest())
+        self.version = whole.hexdigest()[:32]
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
+        version, _, file = path.partition("/")
+        versioned = _VERSION.fullmatch(version) is not None
+        response = await super().get_response(file if versioned else path, scope)
         response.headers.update(HEADERS)
+        if version == self.version:
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
         return response
 
 
 @router.get("/", include_in_schema=False)
-async def show_page() -> FileResponse:
-    return FileResponse(STATIC / "index.html", headers=dict(HEADERS))
+async def show_page(request: Request) -> HTMLResponse:
+    return HTMLResponse(request.app.state.inspector_page, headers=dict(HEADERS))
 
 
 @router.get("/inspector/charts.js", include_in_schema=False)
@@ -98,4 +118,7 @@ def install(app: FastAPI) -> None:
     app.include_router(evaluations.router)
     app.include_router(repairs.router)
     app.include_router(replays.router)
-    app.mount("/inspector", GuardedFiles(directory=STATIC), name="inspector")
+    guarded = GuardedFiles(STATIC)
+    written = (STATIC / "index.html").read_text(encoding="utf-8")
+    app.state.inspector_page = written.replace('"/inspector/', f'"/inspector/{guarded.version}/')
+    app.mount("/inspector", guarded, name="inspector")

@@ -148,6 +148,19 @@ def test_light_and_dark_follow_the_system_until_somebody_chooses(
     expect(root).to_have_attribute("data-theme", "light")
 
 
+def test_a_reload_asks_for_no_file_again(visit: Callable[..., Visit], address: str) -> None:
+    here = visit()
+    here.page.goto(address)
+    here.page.reload()
+    expect(here.page.get_by_role("link", name="Flower")).to_be_visible()
+    sent = here.page.evaluate(
+        "performance.getEntriesByType('resource').filter((one) => one.name.includes('/inspector/'))"
+        ".map((one) => one.transferSize)"
+    )
+    assert len(sent) > 40
+    assert set(sent) == {0}
+
+
 def test_a_telephone_shows_one_part_at_a_time(visit: Callable[..., Visit]) -> None:
     here = visit(viewport={"width": 390, "height": 780}).new_session("travel")
     here.say("I want to fly to Madrid", "fly from")

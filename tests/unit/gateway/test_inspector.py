@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC
+from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC, GuardedFiles
 from gateway.wiring import open_dependencies
 from orchestrator.settings import NO_STORES, read_settings
 from tests.unit.gateway.guarded import guarded_house
@@ -29,6 +29,29 @@ async def test_the_page_and_its_files_are_there_for_everybody() -> None:
             assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+async def test_a_browser_keeps_the_files_of_a_version_and_asks_again_for_those_of_another() -> None:
+    async with guarded_house() as house:
+        named = re.findall(r'"/inspector/([0-9a-f]+)/([^"#]+)', (await house.http.get("/")).text)
+        assert {file for _, file in named} >= {"scripts/main.js", "styles/base.css", "icon.svg"}
+        (version,) = {version for version, _ in named}
+        for file in FILES:
+            kept = await house.http.get(f"/inspector/{version}/{file}")
+            assert kept.content == (STATIC / file).read_bytes()
+            assert kept.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+            assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
+        for path in ("/inspector/scripts/main.js", f"/inspector/{'0' * 32}/scripts/main.js", "/"):
+            assert (await house.http.get(path)).headers["cache-control"] == "no-cache"
+
+
+def test_the_version_is_that_of_what_the_files_hold(tmp_path: Path) -> None:
+    for name in ("one.js", "other.js"):
+        (tmp_path / name).write_text("1")
+    before = GuardedFiles(tmp_path).version
+    assert GuardedFiles(tmp_path).version == before
+    (tmp_path / "other.js").write_text("2")
+    assert GuardedFiles(tmp_path).version != before
+
+
 def test_the_policy_allows_no_inline_code_and_no_other_host() -> None:
     directives = dict(part.split(" ", 1) for part in CONTENT_SECURITY_POLICY.split("; "))
     assert directives["default-src"] == "'none'"
@@ -38,7 +61,12 @@ def test_the_policy_allows_no_inline_code_and_no_other_host() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["..%2fpage.py", "%2e%2e/page.py", "scripts/..%2f..%2f..%2fapp.py", "nothing.js"]
+    "path",
+    ["..%2fpage.py", "%2e%2e/page.py", "scripts/..%2f..%2f..%2fapp.py", "nothing.js"]
+    + [
+        f"{'0' * 32}{rest}"
+        for rest in ("", "/nothing.js", "/..%2f..%2fpage.py", "//etc/passwd", "/%2fetc/passwd")
+    ],
 )
 async def test_nothing_else_is_served(path: str) -> None:
     async with guarded_house() as house:
