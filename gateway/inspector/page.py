@@ -20,7 +20,7 @@ from gateway.responses.operations import InspectorFacts
 
 STATIC = Path(str(files("gateway.inspector"))) / "static"
 
-CONTENT_SECURITY_POLICY: Final = "; ".join(  # noqa: FLY002  # one directive a line
+CONTENT_SECURITY_POLICY: Final[str] = "; ".join(  # noqa: FLY002  # one directive a line
     (
         "default-src 'none'",
         "script-src 'self'",
