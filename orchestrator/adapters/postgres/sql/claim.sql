@@ -4,12 +4,13 @@
 --            of the state that the caller has at hand, and its epoch, if any)
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
 --            and turn; `pending`: the turns that wait, this one included. The turn is null when this statement's
---            snapshot shows none that may run: the caller repairs that with a fresh one. `suspected`: it is null because it has crashed so often, and the
---            caller leaves the lane to a process for suspects. `state_epoch` differs from `epoch`, or is null, when
---            somebody held the lane in between: the caller reads the state again. The state itself is left out when
---            it is of the version that the caller knows: any change of its row makes another one. Without `body`, the
---            diffs are those that came after `known_epoch`: its row in the history was written by the very
---            transaction that made the known version, and the state was not written whole since, by nobody.
+--            snapshot shows none that may run: the caller repairs that with a fresh one. `suspected`: it is null because
+--            it has crashed so often, and the caller leaves the lane to a process for suspects. `state_epoch` differs
+--            from `epoch`, or is null, when somebody held the lane in between: the caller reads the state again. The
+--            state itself is left out when it is of the version that the caller knows: any change of its row makes
+--            another one. Without `body`, the diffs are those that came after `known_epoch`: its row in the history was
+--            written by the very transaction that made the known version, and the state was not written whole since,
+--            by nobody.
 -- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
 -- it is one whose reply was lost.
 -- Nobody waits until the disk has a claim: whatever its holder writes comes after it, and is never found on the disk
