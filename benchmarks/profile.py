@@ -77,6 +77,7 @@ COUNTED = {
     ("orjson", "dumps"): "JSON encoded",
     ("orchestrator.adapters.postgres.statements", "ordered"): "statements",
     ("redis.asyncio.connection", "pack_command"): "Redis commands",
+    ("hiredis.hiredis", "pack_command"): "Redis commands",
     ("prometheus_client.metrics", "observe"): "metric observations",
     ("orchestrator.telemetry.metrics", "observe"): "metric observations",
     ("prometheus_client.metrics", "inc"): "metric observations",

@@ -69,12 +69,15 @@ class Agent:
             if turn.changes.state.person is not None and given.kind is TurnKind.USER:
                 return keep_for_person(turn, modules)
             journal.at_work = self._hear, turn
-            steps = await take_up_findings(turn, modules) if action == CONTEXT_READY else STEPS
-            if isinstance(steps, TurnCommit):
-                return steps
-            await _take_steps(steps, turn, modules)
-            phases.enter("record")
-            return end(turn, modules)
+            try:
+                steps = await take_up_findings(turn, modules) if action == CONTEXT_READY else STEPS
+                if isinstance(steps, TurnCommit):
+                    return steps
+                await _take_steps(steps, turn, modules)
+                phases.enter("record")
+                return end(turn, modules)
+            finally:
+                journal.at_work = None  # else the turn is a ring of objects that only the collector frees
 
     async def _hear(self, turn: RunningTurn, said: Work) -> Meaning | TurnCommit:
         return await weigh(turn, said, self._modules)

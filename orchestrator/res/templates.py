@@ -38,6 +38,9 @@ ACTIVE = re.compile(
     r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|^(?=#{1,6}\s|[+\-]\s|\d+[.)]\s|---|~~~|\|)|\n",
 )
 
+_PLAIN = re.compile(r"[^\W_](?:[^\W_]|[ ,:;/'-]|\.(?=[^\W_]))*+")
+"""Most values: nothing in them is active or invisible, wherever they stand."""
+
 
 def escape_value(value: Json | Markup) -> str:
     """The value as text that no renderer takes for markup; line ends become spaces."""
@@ -46,7 +49,7 @@ def escape_value(value: Json | Markup) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else str(value)
-    if text.isalnum():
+    if _PLAIN.fullmatch(text) is not None:
         return text
     return ACTIVE.sub(_disarm, INVISIBLE.sub("", text))
 

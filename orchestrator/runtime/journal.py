@@ -100,7 +100,7 @@ class Journal:
         self.acting = False
         """A call with an effect is at work: it is waited for."""
         self.at_work: tuple[Hear, object] | None = None
-        """Who can say what a message means for this turn, and what of it that takes; None before it has begun."""
+        """Who can say what a message means for this turn, and what of it that takes; None while it is not at work."""
 
     @property
     def has_calls(self) -> bool:

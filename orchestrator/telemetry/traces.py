@@ -217,9 +217,13 @@ class Phases:
 
     def enter(self, name: str) -> None:
         """End the phase so far and begin the next one."""
-        self.__exit__(None, None, None)
-        self.name = name
-        self.__enter__()
+        now = time.perf_counter()
+        PHASE_SECONDS.observe(now - self._began, self.name)
+        if self._span is not _NOTHING:
+            self._span.__exit__(None, None, None)
+        self.name, self._began, self._span = name, now, span(name)
+        if self._span is not _NOTHING:
+            self._span.__enter__()
 
     def __exit__(
         self,

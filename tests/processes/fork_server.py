@@ -19,13 +19,15 @@ from pathlib import Path
 
 import orjson
 
-from domains.travel.airports import all_airports
+from orchestrator.adapters.domains.folder import load_domain
 from parley.forking import fork_program
 from parley.stack import IMPORTED, TRAINED_FOLDER
 from tests.processes.clusters import make_clusters_once
 
 COMMANDS = ("parley.main", *(f"parley.commands.{name}" for name in ("chat", "doctor", "keys", "serve", "up")))
 DOMAINS = ("domains.analytics.internal_flows", "domains.travel.weekend")
+MODELS = ("anyio._backends._asyncio", "jsonschema", "orchestrator.adapters.openai", "truststore")
+"""What a role with a model imports, which takes as long as all else of its start."""
 LONGEST_ORDER = 200_000
 
 
@@ -84,9 +86,11 @@ def _reap(running: set[int], orders: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    for needed in (*IMPORTED, *COMMANDS, *DOMAINS):
+    for needed in (*IMPORTED, *COMMANDS, *DOMAINS, *MODELS):
         import_module(needed)
-    all_airports()  # most of what a travel worker computes before it is warm
+    load_domain(
+        "travel"
+    )  # with the airports, most of what its workers and many others compute before they are warm
     make_clusters_once(Path(os.environ[TRAINED_FOLDER]))
     gc.collect()
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -114,11 +114,12 @@ async def _take_number(connection: Connection) -> WorkerId:
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
-    """A claim of this process. Of a lane also: the turn in hand, and how many were merged into it."""
+    """A claim of this process. Of a lane also: the turn in hand, how many were merged into it, and how many wait."""
 
     token: int
     turn_id: TurnId | None = None
     merges: int = 0
+    pending: int = 1
 
 
 class HeldClaims(Generic[_Name]):

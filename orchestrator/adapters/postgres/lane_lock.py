@@ -12,6 +12,9 @@ from orchestrator.adapters.postgres.tables import NOW, events, lanes, turns
 from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 
+TOKEN_STEP = 1 << 32
+"""Between a lease's token and the least that comes after it; what is below is drawn by lot (`sql/claim.sql`)."""
+
 
 async def lock_lane(
     connection: AsyncConnection, session_id: SessionId, tenant_id: TenantId | None = None
@@ -53,7 +56,7 @@ def unfinished(session_id: str, done_seq: int) -> Select[Any]:
 
 async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
     """Take a lane that is locked from its holder; the turn in hand is queued again, and the attempt does not count."""
-    freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + 1}
+    freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + TOKEN_STEP}
     await connection.execute(
         update(lanes)
         .where(lanes.c.session_id == lane.session_id)

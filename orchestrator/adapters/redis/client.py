@@ -1,19 +1,21 @@
 """Makes Redis clients that fail soon and never repeat a command by themselves."""
 
 import asyncio
+import math
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import resources
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
+import hiredis
 import redis.sentinel
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, RedisError  # noqa: A004  # the driver's own name for it
+from redis.exceptions import ConnectionError, NoScriptError, RedisError  # noqa: A004  # the driver's own name for it
 
 from orchestrator.adapters.redis.address import Watched, is_socket, read_watched
 from orchestrator.errors import Unavailable
@@ -21,6 +23,11 @@ from orchestrator.errors import Unavailable
 CONNECT_TIMEOUT_S = 1.0
 REPLY_TIMEOUT_S = 2.0
 HEALTH_CHECK_EVERY_S = 5
+
+Command = tuple[str | bytes | int | float, ...]
+_pack = cast("Callable[[Command], bytes]", hiredis.pack_command)  # pyright: ignore[reportUnknownMemberType]
+_Item = TypeVar("_Item")
+_Reply = TypeVar("_Reply")
 
 
 class _Sending(AbstractConnection):
@@ -40,6 +47,15 @@ class _Sending(AbstractConnection):
             await self.disconnect(nowait=True)  # the answer is nobody's any more
             raise asyncio.CancelledError
 
+    async def run(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands in one go; gives their replies as they came, within the reply time-out for all of them.
+
+        The driver packs them in Python, and sends each of them in a task with a timer.
+        """
+        async with asyncio.timeout(self.socket_timeout):
+            await self._send_packed_command([_pack(one) for one in commands])
+            return [await self.read_response(timeout=math.inf) for _ in commands]
+
     async def _send_packed_command(self, command: Iterable[bytes]) -> None:
         if self._writer is None or self._writer.transport.is_closing():
             raise ConnectionError("The connection was closed before the command was sent.")
@@ -47,7 +63,7 @@ class _Sending(AbstractConnection):
 
 
 class KeptConnection:
-    """A connection for short commands, one after the other; now and then the pool has a look at it.
+    """A connection for commands, one after the other; now and then the pool has a look at it.
 
     The way through the pool costs more CPU than a small command. Belongs to one borrower at a time.
     """
@@ -57,15 +73,23 @@ class KeptConnection:
         self._connection: Any = None
         self._kept_until = 0.0
 
-    async def run(self, commands: Sequence[tuple[str | bytes, ...]]) -> list[Any]:
-        """Send commands in one go; gives their replies. Raises the driver's errors."""
+    async def run(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands in one go; gives their replies as they came. Raises the driver's errors, and TimeoutError."""
         connection = await self._take()
         try:
-            await connection.send_packed_command(connection.pack_commands(commands), check_health=False)
-            return [await connection.read_response() for _ in commands]
+            return await connection.run(commands)
         except BaseException:
             await connection.disconnect(nowait=True)  # whatever else was answered is nobody's any more
             raise
+
+    async def run_script(self, script: str, digest: str, keys: Sequence[str], arguments: Command) -> Any:
+        """Run a script, of which the server may know the digest; gives its reply. Raises as `run` does."""
+        rest = (len(keys), *keys, *arguments)
+        try:
+            [reply] = await self.run([("EVALSHA", digest, *rest)])
+        except NoScriptError:
+            [reply] = await self.run([("EVAL", script, *rest)])
+        return reply
 
     async def give_back(self) -> None:
         """Leave the connection to the pool."""
@@ -85,6 +109,37 @@ class KeptConnection:
             self._connection = await self._pool.get_connection()
             self._kept_until = time.monotonic() + HEALTH_CHECK_EVERY_S
         return self._connection
+
+
+class Gathered(Generic[_Item, _Reply]):
+    """Gathers what callers have to send while what was sent before is on its way: one round trip for many of them.
+
+    Args:
+        send: sends some; its result, or error, is everybody's. Never called twice at once.
+    """
+
+    def __init__(self, send: Callable[[list[_Item]], Awaitable[_Reply]]) -> None:
+        self._send = send
+        self._items: list[_Item] = []
+        self._sending: asyncio.Task[_Reply] | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def add(self, item: _Item) -> _Reply:
+        """Send it with others, also when the caller is cancelled."""
+        self._items.append(item)
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send_next())
+        return await asyncio.shield(self._sending)
+
+    async def settle(self) -> None:
+        """Wait until what is on its way is sent."""
+        async with self._one_at_a_time:
+            return
+
+    async def _send_next(self) -> _Reply:
+        async with self._one_at_a_time:
+            items, self._items, self._sending = self._items, [], None
+            return await self._send(items)
 
 
 class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import KeptConnection, read_script, translated
+from orchestrator.adapters.redis.client import Gathered, KeptConnection, read_script, translated
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.subscription import Streamed, Subscription
@@ -36,14 +36,6 @@ SILENT_FOR_S = 12.0
 """Two heartbeats that did not come back: the connection is dead, though nobody closed it."""
 
 _log = get_logger(__name__)
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Messages with their channels that go together; `sent` ends with their round trip."""
-
-    messages: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
-    sent: asyncio.Task[None] | None = None
 
 
 @dataclass(slots=True)
@@ -66,9 +58,8 @@ class RedisEvents:
         self._streaming: dict[SessionId, TurnId | None] = {}
         self._stream_text = redis.register_script(read_script("stream_text"))
         self._end_text = redis.register_script(read_script("end_text"))
-        self._batch = _Batch()
-        self._one_batch = asyncio.Lock()
         self._line = KeptConnection(redis)
+        self._messages = Gathered[tuple[str, bytes], list[Any]](self._send)
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
         self._writing = set[asyncio.Task[None]]()
@@ -103,17 +94,10 @@ class RedisEvents:
             del self._streaming[session_id]
             await self._end_text(keys=[STREAMED + session_id], args=[channel, message])
         else:
-            batch = self._batch
-            batch.messages.append((channel, message))
-            if batch.sent is None:
-                batch.sent = asyncio.create_task(self._send(batch))
-            await asyncio.shield(batch.sent)
+            await self._messages.add((channel, message))
 
-    async def _send(self, batch: _Batch) -> None:
-        """Publish what was gathered while the batch before was on its way: one round trip for many turns."""
-        async with self._one_batch:
-            self._batch = _Batch()
-            await self._line.run([("PUBLISH", *message) for message in batch.messages])
+    async def _send(self, messages: list[tuple[str, bytes]]) -> list[Any]:
+        return await self._line.run([("PUBLISH", *message) for message in messages])
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
         """The text so far of the session's running turn; None when there is none, or Redis is away."""
@@ -152,8 +136,8 @@ class RedisEvents:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._reader
         await self._disconnect()
-        async with self._one_batch:
-            await self._line.give_back()
+        await self._messages.settle()
+        await self._line.give_back()
 
     async def _confirm(self, channel: _Channel) -> None:
         """Wait until messages of the channel are heard."""

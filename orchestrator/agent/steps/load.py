@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -123,9 +124,8 @@ def known_preferences(
 
 
 def _was_told(state: DialogueState, told: frozenset[str]) -> bool:
-    return bool(told) and any(
-        not told.isdisjoint(turn["completed"]) for turn in state.history.trace if "completed" in turn
-    )
+    done = [turn["completed"] for turn in state.history.trace if "completed" in turn] if told else ()
+    return not told.isdisjoint(chain.from_iterable(done))
 
 
 FRESH = frozenset({b"", b"{}"})

@@ -126,9 +126,9 @@ async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def many_at_once(place: Place, name: str) -> AsyncIterator[None]:
+async def many_at_once(place: Place, name: str, count: int = CROWD) -> AsyncIterator[None]:
     """Many sessions whose calls hang, all the while."""
-    using = [asyncio.create_task(place.use(f"use {word_of(name)}")) for _ in range(CROWD)]
+    using = [asyncio.create_task(place.use(f"use {word_of(name)}")) for _ in range(count)]
     await place.use("use ring")  # whoever came before this has begun
     try:
         yield

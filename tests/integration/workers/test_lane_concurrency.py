@@ -215,9 +215,9 @@ class LosingDatabase(Database):
 
     lose = 0
 
-    async def fetch_one(self, statement: sql.Statement, arguments: Any) -> Any:
-        row = await super().fetch_one(statement, arguments)
-        if self.lose and "history AS" in statement.text:
+    async def fetch_one(self, query: Any, arguments: Any) -> Any:
+        row = await super().fetch_one(query, arguments)
+        if self.lose and "history AS" in query.text:
             self.lose -= 1
             raise Unavailable("the connection was lost")
         return row

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
 from orchestrator.adapters.redis import client
-from orchestrator.adapters.redis.client import connect
+from orchestrator.adapters.redis.client import Command, KeptConnection, connect
 from orchestrator.adapters.redis.events import CHANNEL, RedisEvents
-from orchestrator.adapters.redis.wakeup import AWAKE, READY, WAKE_AT_MOST_EVERY_MS, WOKEN, RedisWakeup
+from orchestrator.adapters.redis.wakeup import (
+    AWAKE,
+    READY,
+    WAKE_AT_LEAST_EVERY_MS,
+    WAKE_AT_MOST_EVERY_MS,
+    WOKEN,
+    RedisWakeup,
+)
 from orchestrator.errors import Unavailable
 from orchestrator.turns.event import LOOK, Event
 from orchestrator.types import SessionId, TurnId
@@ -78,6 +86,66 @@ async def test_a_backlog_wakes_another_runner(redis: Redis) -> None:
     await door.offer(A, B)
 
     assert sent.sessions == [A]
+
+
+async def test_a_backlog_of_awake_runners_sends_ever_fewer_messages(redis: Redis) -> None:
+    """They drop them: a message costs a runner more than a small turn."""
+    sent = Sent()
+    door, runner = RedisWakeup(redis, sent), RedisWakeup(redis, sent)
+    await runner.take(limit=1, timeout_s=0.01)
+
+    async def offer_after(passed_ms: int) -> int:
+        await redis.hincrby(WOKEN, "at", -passed_ms)
+        before = len(sent.sessions)
+        await door.offer(A, B)
+        return len(sent.sessions) - before
+
+    await door.offer(A, B)
+    assert [await offer_after(WAKE_AT_LEAST_EVERY_MS) for _ in range(5)] == [1] * 5
+    assert await offer_after(WAKE_AT_LEAST_EVERY_MS // 4) == 0
+    await redis.zadd(AWAKE, {"woken": 2**53})
+    assert await offer_after(WAKE_AT_MOST_EVERY_MS) == 1, "one more came awake, so others may sleep"
+
+
+async def test_offers_that_come_together_are_one_round_trip(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trips: list[int] = []
+    run = KeptConnection.run
+
+    async def counted(self: KeptConnection, commands: Sequence[Command]) -> list[Any]:
+        trips.append(len(commands))
+        return await run(self, commands)
+
+    door = RedisWakeup(redis, Sent())
+    await door.offer(A)
+    monkeypatch.setattr(KeptConnection, "run", counted)
+
+    assert all(await asyncio.gather(*(door.offer(SessionId(f"gathered-{n}")) for n in range(50))))
+
+    assert trips == [1]
+    assert await redis.zcard(READY) == 51
+
+
+async def test_offers_and_takes_go_on_where_their_connections_were_closed(redis: Redis) -> None:
+    """Also where the server has forgotten the script."""
+    door = RedisWakeup(redis, Sent())
+    await door.offer(A)
+    assert await door.take(limit=2, timeout_s=1) == [A]
+    await redis.script_flush()
+    await redis.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    await asyncio.sleep(0.1)
+
+    assert await door.offer(A, B)
+    assert sorted(await door.take(limit=2, timeout_s=1)) == [A, B]
+
+
+async def test_the_older_protocol_gives_the_same_sessions(redis_url: str) -> None:
+    async with connect(f"{redis_url}{'&' if '?' in redis_url else '?'}protocol=2") as older:
+        door = RedisWakeup(older, Sent())
+        await door.offer(A, B, C)
+
+        assert sorted(await door.take(limit=3, timeout_s=1)) == [A, B, C]
 
 
 async def test_an_offer_is_taken_once_and_the_oldest_first(redis: Redis) -> None:

@@ -63,6 +63,13 @@ def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
     assert set(whole.names) - set(short.names) == named
 
 
+def test_a_turn_that_nothing_waits_behind_looks_for_no_other() -> None:
+    """RT-20: the statement then touches the inbox once."""
+    followed, last = (sql.statement("commit_turn", frozenset({without})) for without in ("last", "following"))
+    assert (followed.text.count("UPDATE turns"), last.text.count("UPDATE turns")) == (2, 1)
+    assert set(followed.names) - set(last.names) == {"max_attempts", "deadline_s", "crashes_below"}
+
+
 def test_states_that_a_process_knows_take_so_much_memory_and_no_more() -> None:
     known = KnownStates(most_bytes=100)
     for session in ("one", "two", "three"):

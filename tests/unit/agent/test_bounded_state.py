@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import orjson
 import pytest
 
@@ -34,6 +36,22 @@ async def test_the_state_stops_growing(turns: int):
     assert sum(len(flow.get("notes", {}).get(NOTE, ())) for flow in state["completed"]) == AT_HAND
     after_a_hundred = sizes[100 // len(ROUND) :]
     assert max(after_a_hundred) <= 1.02 * min(after_a_hundred)
+
+
+async def test_a_turn_leaves_nothing_that_only_the_collector_frees():
+    """RT-20: else it looks through twenty thousand objects every hundred turns."""
+    loaded, system1 = trained("travel")
+    talk = Simulator.of(loaded, system1=system1).converse()
+    for text in ROUND:
+        await talk.say(text)
+    gc.collect()
+    gc.disable()
+    try:
+        for text in ROUND:
+            await talk.say(text)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 async def test_only_as_much_is_kept_of_a_result_as_undoing_needs():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from orchestrator.res.templates import escape_value
+from orchestrator.res.templates import ACTIVE, INVISIBLE, escape_value
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,10 @@ def test_every_bracket_star_and_tick_has_its_backslash(text: str) -> None:
 
     unescaped = re.sub(r"\\.", "", escaped)
     assert not set(unescaped) & set("*`[]<>\n\u202e")
+
+
+@given(st.text(alphabet=st.sampled_from("aé1_ -.,:;/'()+#~|\n*\u200b")))
+def test_a_value_is_left_alone_only_where_nothing_in_it_is_active(text: str) -> None:
+    is_plain = ACTIVE.search(text) is None and INVISIBLE.search(text) is None
+
+    assert (escape_value(text) == text) == is_plain

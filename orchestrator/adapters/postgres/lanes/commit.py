@@ -26,13 +26,21 @@ _log = get_logger(__name__)
 
 
 async def commit_surely(
-    database: Database, lease: Lease, commit: TurnCommit, limits: dict[str, Any], *, with_merged: bool
+    database: Database,
+    lease: Lease,
+    commit: TurnCommit,
+    limits: dict[str, Any],
+    *,
+    with_merged: bool,
+    last: bool,
 ) -> Sequence[Any] | None:
     """Commit a turn; the row of `commit_turn.sql`, or None when the fence held.
 
     When the answer is lost, look whether the commit held and try again. `with_merged`: other turns end with this one.
+    `last`: no other turn waited when this one was taken up; one that came since is left to a statement of its own.
     """
     arguments = _arguments(lease, commit) | limits
+    arguments |= {"last": "", "following": None} if last else {"last": None, "following": ""}
     merged = commit.result if with_merged else None
     # Rare, so not in the statement: most turns are spared the cost.
     further = [name for name, rare in _RARE.items() if arguments[rare] is not None]
@@ -57,7 +65,7 @@ async def commit_surely(
 
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
 """Statements that a commit needs now and then, by the argument that says so."""
-_PARTS = ("whole", "step", "archived", "frames", "plans", "plan_revisions", "outbox")
+_PARTS = ("whole", "step", "last", "following", "archived", "frames", "plans", "plan_revisions", "outbox")
 """Arguments of the statement's own parts that a commit may do without."""
 
 

@@ -97,12 +97,12 @@ class PostgresLane:
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, user_id, domain, root, *stored, suspected = row[:11]
-        turn = row[11:]
+        tenant_id, token, epoch, pending, user_id, domain, root, *stored, suspected = row[:12]
+        turn = row[12:]
         if suspected is not None:
             await self._leave(session_id, token, suspected)
             return None
-        work = await self._take(session_id, token, turn)
+        work = await self._take(session_id, token, turn, pending)
         if work is None:
             return None
         if stored[0] != epoch and epoch > 0:  # it changed between this claim's snapshot and its lock
@@ -126,14 +126,15 @@ class PostgresLane:
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         held = self._held.find(lease.session_id, lease.token)
         merged = held is not None and held.merges > 0
-        row = await commit_surely(self._database, lease, commit, self._limits, with_merged=merged)
+        last = held is not None and held.pending == 1
+        row = await commit_surely(self._database, lease, commit, self._limits, with_merged=merged, last=last)
         if row is None:
             raise self._lost(lease)
         epoch, first_event, pending, version, *turn = row
         self._states.keep(lease.session_id, version, Epoch(epoch), commit.state)
         following = None
         if pending > 0:
-            following = await self._take(lease.session_id, lease.token, turn)
+            following = await self._take(lease.session_id, lease.token, turn, pending)
         if following is None:
             self._held.drop(lease.session_id, lease.token)
         return Committed(
@@ -142,9 +143,11 @@ class PostgresLane:
             next=following,
         )
 
-    async def _take(self, session_id: SessionId, token: int, turn: Sequence[Any]) -> Work | None:
+    async def _take(
+        self, session_id: SessionId, token: int, turn: Sequence[Any], pending: int
+    ) -> Work | None:
         """The turn that a statement has taken up, or a later look under the lock; the claim is kept with it."""
-        if turn[0] is None:
+        if not turn or turn[0] is None:
             found = await claim_repair.take_turn(
                 self._database,
                 session_id,
@@ -172,7 +175,7 @@ class PostgresLane:
             failure,
         ) = turn
         steps = await self._read_steps(turn_id) if resumed else ()
-        self._held.keep(session_id, HeldClaim(token, turn_id, merges))
+        self._held.keep(session_id, HeldClaim(token, turn_id, merges, pending))
         return Work(
             turn_id=turn_id,
             seq=seq,

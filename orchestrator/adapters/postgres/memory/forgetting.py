@@ -27,7 +27,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.packing import Packed
-from orchestrator.adapters.postgres.lane_lock import lock_lane
+from orchestrator.adapters.postgres.lane_lock import TOKEN_STEP, lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import fold
 from orchestrator.adapters.postgres.statements import as_text
@@ -90,7 +90,7 @@ class PostgresForgetting:
                 if (await connection.execute(question, {"session": session_id})).first() is not None:
                     return False
             # Whoever was overtaken, or waits for the lane with the state as it was, must not write that again.
-            fenced = {"lease_token": lanes.c.lease_token + 1}
+            fenced = {"lease_token": lanes.c.lease_token + TOKEN_STEP}
             await connection.execute(update(lanes).where(lanes.c.session_id == session_id).values(fenced))
             await fold(connection, session_id)  # what workers remember of it is then another state
             if unwanted.everything_until is not None:

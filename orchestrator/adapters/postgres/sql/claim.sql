@@ -3,42 +3,47 @@
 -- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below, known and known_epoch (the version
 --            of the state that the caller has at hand, and its epoch, if any)
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
---            and turn. The turn is null when this statement's snapshot shows none that may run: the
---            caller repairs that with a fresh one. `suspected`: it is null because it has crashed so often, and the
---            caller leaves the lane to a process for suspects. `state_epoch` differs from `epoch`, or is null, when
---            somebody held the lane in between: the caller reads the state again. The state itself is left out when
---            it is of the version that the caller knows: any change of its row makes another one. Without `body`, the
---            diffs are those that came after `known_epoch`: its row in the history was written by the very
---            transaction that made the known version, and the state was not written whole since, by nobody.
+--            and turn; `pending`: the turns that wait, this one included. The turn is null when this statement's
+--            snapshot shows none that may run: the caller repairs that with a fresh one. `suspected`: it is null because
+--            it has crashed so often, and the caller leaves the lane to a process for suspects. `state_epoch` differs
+--            from `epoch`, or is null, when somebody held the lane in between: the caller reads the state again. The
+--            state itself is left out when it is of the version that the caller knows: any change of its row makes
+--            another one. Without `body`, the diffs are those that came after `known_epoch`: its row in the history was
+--            written by the very transaction that made the known version, and the state was not written whole since,
+--            by nobody.
 -- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
 -- it is one whose reply was lost.
+-- Nobody waits until the disk has a claim: whatever its holder writes comes after it, and is never found on the disk
+-- without it. A crash of the server may take it back while its holder is at work, so the lower half of a token is
+-- drawn by lot: whoever claims the lane then has another one (docs/decisions/0014-nobody-waits-for-a-claim.md).
 WITH lane AS (
     UPDATE lanes
     SET lease_owner = %(worker_id)s,
-        lease_token = lease_token + 1,
+        lease_token = (lease_token | 4294967295) + 1 + floor(4294967296 * random())::bigint,
         lease_until = clock_timestamp() + %(ttl_s)s * interval '1 second',
         check_at = least(check_at, clock_timestamp()),
         gap_at = NULL
     WHERE session_id = %(session_id)s
       AND pending > 0
       AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_owner = %(worker_id)s)
-    RETURNING session_id, tenant_id, lease_token, epoch, done_seq, pending
+    RETURNING session_id, tenant_id, lease_token, epoch, done_seq, pending,
+              set_config('synchronous_commit', 'off', true)
 ), ended AS (
     SELECT NULL::text AS turn_id, NULL::bigint AS client_sequence
 ),
 -- include: parts/next_turn.sql
-SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain, sessions.root,
-       CASE WHEN seen.lease_token + 1 = lane.lease_token THEN states.epoch END AS state_epoch, state.version,
+SELECT lane.tenant_id, lane.lease_token, lane.epoch, lane.pending, sessions.user_id, sessions.domain, sessions.root,
+       CASE WHEN seen.lease_token >> 32 = (lane.lease_token >> 32) - 1 THEN states.epoch END AS state_epoch,
+       state.version,
        CASE WHEN state.version IS DISTINCT FROM %(known)s::text AND held.epoch IS NULL THEN states.body END,
-       CASE WHEN held.epoch IS NOT NULL THEN ARRAY(
+       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN ARRAY(
                 SELECT later.diff
                 FROM state_history AS later
-                WHERE later.session_id = held.session_id AND later.epoch > held.epoch AND later.epoch <= states.epoch
+                WHERE later.session_id = states.session_id
+                  AND later.epoch > coalesce(held.epoch, states.base_epoch) AND later.epoch <= states.epoch
                 ORDER BY later.epoch)
-            WHEN state.version IS DISTINCT FROM %(known)s::text THEN
--- include: parts/diffs.sql
        END,
-       CASE WHEN taken.turn_id IS NULL AND seen.lease_token + 1 = lane.lease_token
+       CASE WHEN taken.turn_id IS NULL AND seen.lease_token >> 32 = (lane.lease_token >> 32) - 1
                  AND NOT next.crashed_alone AND next.crashes >= %(crashes_below)s::int THEN next.crashes END AS suspected,
        taken.*
 FROM lane
@@ -52,9 +57,10 @@ LEFT JOIN LATERAL (
     WHERE states.session_id IS NOT NULL
 ) AS state ON true
 LEFT JOIN state_history AS held
-    ON held.session_id = states.session_id
-   AND held.epoch = CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN %(known_epoch)s::bigint END
+    ON held.session_id = lane.session_id
+   AND held.epoch = %(known_epoch)s::bigint
    AND held.epoch > states.base_epoch
+   AND state.version IS DISTINCT FROM %(known)s::text
    AND %(known)s::text = concat_ws(' ', held.xmin, extract(epoch FROM pg_postmaster_start_time()))
 LEFT JOIN next ON true
 LEFT JOIN taken ON true

@@ -5,10 +5,11 @@
 --            status, snapshot, error, max_attempts, deadline_s, crashes_below; packed: diff, result, signals, events;
 --            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, plans,
 --            plan_revisions; as arrays or null, with packed bodies: frames (their flows), frame_ids, frame_bodies, outbox
---            (kinds), outbox_bodies; one of: whole (the state, packed), step (any text: the diff says it); open_flows,
---            open_approvals, unsummarised (nulls: as before)
+--            (kinds), outbox_bodies; one of: whole (the state, packed), step (any text: the diff says it); one of, as any text: following
+--            (another turn waits, as far as the caller knows), last; open_flows, open_approvals, unsummarised (nulls: as
+--            before)
 -- Effect:    one row: the new epoch, the number of the first event, the turns still pending, the state's version, and the
---            next turn, already marked as running. No row: the fence held, nothing was written.
+--            next turn, already marked as running; with `last`, none is looked for. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
 -- is either counted in `pending` here, or its submission finds the lane released.
 -- What most turns do not have is between `only with` and `end`, and is left out without that argument.
@@ -134,7 +135,14 @@ WITH lane AS (
     SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload
     FROM lane, unnest(%(outbox)s::text[], %(outbox_bodies)s::bytea[]) AS entry (kind, payload)
 -- end
+-- only with: following
 ),
 -- include: parts/next_turn.sql
 SELECT lane.epoch, lane.first_event, lane.pending, state.version, taken.*
 FROM lane CROSS JOIN state LEFT JOIN taken ON true
+-- end
+-- only with: last
+)
+SELECT lane.epoch, lane.first_event, lane.pending, state.version
+FROM lane CROSS JOIN state
+-- end

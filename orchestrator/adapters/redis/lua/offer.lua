@@ -3,25 +3,39 @@
 --
 -- KEYS[1]  ready   sorted set: session -> time of the first offer, ms
 -- KEYS[2]  awake   sorted set: runner -> time at which it counts as gone, ms
--- KEYS[3]  woken   present for a moment after a wake-up message was asked for
--- ARGV[1]  how long `woken` stays, ms
--- ARGV[2]  backlog: this many waiting sessions are more than the awake runners keep up with
--- ARGV[3]  prefix of the sessions' channels
--- ARGV[4…] sessions
+-- KEYS[3]  woken   hash, present for a moment: `at`, the time of the last wake-up message, ms; `awake`, how many
+--                  runners were awake then; `pause` until the next one when no more are awake by then, ms
+-- ARGV[1]  shortest pause between wake-up messages, ms
+-- ARGV[2]  longest one while a backlog remains and nobody more wakes up, ms
+-- ARGV[3]  backlog: this many waiting sessions are more than the awake runners keep up with; 0: wake in any case
+-- ARGV[4]  prefix of the sessions' channels
+-- ARGV[5…] sessions
 --
 -- Returns 1 when the caller has to send a wake-up message, else 0.
 -- A session that is offered already keeps its place. All times are those of the Redis server.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-for place = 4, #ARGV do
+for place = 5, #ARGV do
   redis.call('ZADD', KEYS[1], 'NX', now, ARGV[place])
-  redis.call('PUBLISH', ARGV[3] .. ARGV[place], '[]')
+  redis.call('PUBLISH', ARGV[4] .. ARGV[place], '[]')
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-if redis.call('ZCARD', KEYS[2]) > 0 and redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[2]) then
+local awake, backlog = redis.call('ZCARD', KEYS[2]), tonumber(ARGV[3])
+if awake > 0 and redis.call('ZCARD', KEYS[1]) < backlog then
   return 0
 end
-if redis.call('SET', KEYS[3], '1', 'NX', 'PX', ARGV[1]) then
-  return 1
+local shortest, longest = tonumber(ARGV[1]), tonumber(ARGV[2])
+local last = redis.call('HMGET', KEYS[3], 'at', 'awake', 'pause')
+local pause, following = shortest, shortest
+if last[1] then
+  if awake > 0 and backlog > 0 and awake <= tonumber(last[2]) then
+    pause = tonumber(last[3])
+    following = math.min(2 * pause, longest)
+  end
+  if now - last[1] < pause then
+    return 0
+  end
 end
-return 0
+redis.call('HSET', KEYS[3], 'at', now, 'awake', awake, 'pause', following)
+redis.call('PEXPIRE', KEYS[3], 2 * longest)
+return 1

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from celery import Celery
@@ -30,6 +31,9 @@ from workers.fork_server import ForkServer
 from workers.isolation import run_suspects
 from workers.process import InternalWork, WorkerProcess
 
+# Else each would import it for itself, when it opens its model.
+import_module("orchestrator.adapters.openai")
+import_module("jsonschema")
 SETTINGS = load_settings()
 LOADED = load_domain(SETTINGS.domain)
 SYSTEM1 = System1.for_domain(LOADED.domain)
