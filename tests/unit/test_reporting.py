@@ -63,9 +63,13 @@ def run(folder: Path, budget: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, check=False)
 
 
-def test_skips_are_counted_by_their_reason(tmp_path: Path) -> None:
-    done = run(tmp_path, budget=100)
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """A run in which no test is over its budget."""
+    return run(tmp_path_factory.mktemp("within"), budget=100)
 
+
+def test_skips_are_counted_by_their_reason(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stdout
     assert "    3  There is no browser." in done.stdout
 
@@ -96,9 +100,7 @@ def test_what_processes_use_counts_while_they_run_and_afterwards(program: tuple[
     assert cpu_s() >= while_it_runs
 
 
-def test_what_all_share_is_told_apart_from_its_first_user(tmp_path: Path) -> None:
-    done = run(tmp_path, budget=100)
-
+def test_what_all_share_is_told_apart_from_its_first_user(done: subprocess.CompletedProcess[str]) -> None:
     told = {
         line.split(maxsplit=2)[2]: float(line.split()[0])
         for line in done.stdout.splitlines()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
@@ -102,12 +99,3 @@ def test_the_domains_section_becomes_the_configuration_of_calls():
     assert calls.prices == {"small": Price(1, 2)}
     assert (calls.budgets.day.cost_micros, calls.budgets.turn.tokens) == (1_500_000, 900)
     assert read_voters(config) == (ModelChoice("a"), ModelChoice("b"))
-
-
-def test_what_makes_agents_and_asks_models_is_loaded_by_who_does_so():
-    """Neither by a gateway nor by any worker that starts; the one that runs turns makes its agent then."""
-    code = "import sys, gateway.app, workers.app; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.module"} & {
-        *done.stdout.split()
-    }

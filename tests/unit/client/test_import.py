@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import packages_distributions
 
 PROBE = """
@@ -23,6 +24,7 @@ DEFAULT_INSTALL = {
 OF_THE_CLIENT = ("client", "errors", "turns.event", "turns.webhook", "types")
 
 
+@cache
 def loaded_modules() -> list[str]:
     done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)

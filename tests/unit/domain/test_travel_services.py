@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 
@@ -22,6 +22,7 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC).timestamp()
 CALL = ToolCall("turn_1:tool:flight_book:1", SessionId("s1"), None, DEFAULT_TENANT, NOW)
 TOMORROW = "2026-11-21"
+WANTED: JsonObject = {"origin": "OSL", "destination": "MAD", "day": TOMORROW}
 travel = partial(cache(load_domain), "travel")
 
 
@@ -32,13 +33,11 @@ def make(records: MemoryRecords) -> tuple[Flights, Bookings]:
 
 
 async def search(flights: Flights, **changes: object) -> JsonObject:
-    wanted = {"origin": "OSL", "destination": "MAD", "day": TOMORROW} | changes
-    return await flights.search(**wanted, call=CALL)  # type: ignore[arg-type]
+    return await flights.search(**WANTED | changes, call=CALL)  # type: ignore[arg-type]
 
 
 async def offer(flights: Flights, **changes: object) -> JsonObject:
-    wanted = {"origin": "OSL", "destination": "MAD", "day": TOMORROW} | changes
-    return await flights.offer(**wanted, call=CALL)  # type: ignore[arg-type]
+    return await flights.offer(**WANTED | changes, call=CALL)  # type: ignore[arg-type]
 
 
 async def book(records: MemoryRecords, call: ToolCall = CALL, **changes: object) -> JsonObject:
@@ -65,11 +64,16 @@ async def test_the_timetable_is_the_same_in_another_process() -> None:
     here = (await search(make(MemoryRecords())[0]))["flights"]
     program = """
 import asyncio, json, sys
-from tests.unit.domain.test_travel_services import MemoryRecords, make, search
-print(json.dumps(asyncio.run(search(make(MemoryRecords())[0]))["flights"]))
+from domains.travel.services import Flights
+from orchestrator.domain.services import ServiceContext, ToolCall
+from orchestrator.testing.memory import MemoryRecords
+config, wanted, call = map(json.loads, sys.argv[1:])
+found = Flights(ServiceContext(MemoryRecords(), config)).search(**wanted, call=ToolCall(*call))
+print(json.dumps(asyncio.run(found)["flights"]))
 """
+    given = (dict(travel().domain.config.services["Flights"]), WANTED, astuple(CALL))
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", program, stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-c", program, *map(json.dumps, given)), stdout=asyncio.subprocess.PIPE
     )
     told, _ = await process.communicate()
     assert json.loads(told) == here

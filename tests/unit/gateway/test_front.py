@@ -42,22 +42,39 @@ def test_elsewhere_authentication_is_a_must(host: str) -> None:
     require_safe_host(host, authenticated=True)
 
 
-def test_the_gateway_ends_with_one_line_instead() -> None:
+STARTING = """
+import runpy, sys
+import gateway.app, workers.app
+print(*sys.modules)
+runpy.run_module("gateway", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def started() -> subprocess.CompletedProcess[str]:
+    """A process that has imported what gateways and workers do, and that may not serve where it is to listen."""
     environment = {
         **os.environ,
         "DATABASE_URL": "postgresql://127.0.0.1:1/none",
         "REDIS_URL": "redis://127.0.0.1:1",
     }
     environment.pop("PARLEY_AUTH", None)
-    done = subprocess.run(
-        [sys.executable, "-m", "gateway", "--host", "0.0.0.0"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    (line,) = done.stderr.strip().splitlines()
+    command = [sys.executable, "-c", STARTING, "--host", "0.0.0.0"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_what_makes_agents_and_asks_models_is_loaded_by_who_does_so(
+    started: subprocess.CompletedProcess[str],
+) -> None:
+    """Neither by a gateway nor by any worker that starts; the one that runs turns makes its agent then."""
+    loaded = {*started.stdout.split()}
+    assert {"gateway.app", "workers.app"} < loaded
+    assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.module"} & loaded
+
+
+def test_the_gateway_ends_with_one_line_instead(started: subprocess.CompletedProcess[str]) -> None:
+    assert started.returncode == 2
+    (line,) = started.stderr.strip().splitlines()
     assert "PARLEY_AUTH=required" in line
     assert "parley keys create" in line
 

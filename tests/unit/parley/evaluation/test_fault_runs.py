@@ -27,8 +27,8 @@ LENDING = Path("tests/domains/lending")
 MOST_LINES = 6
 EVERY_FAULT = 140
 """Cases in which one thing goes wrong."""
-OF_ONE, OF_ONE_LONG = 30, 55
-"""Cases of one conversation: most faults of the outside; in the long form every one, and a few of several at once."""
+OF_ONE, OF_ONE_LONG = 12, 55
+"""Cases of one conversation: enough to find most bugs; in the long form every one, and a few of several at once."""
 OF_THE_OUTSIDE = (
     FaultKind.WORKER_DEATH,
     FaultKind.OTHER_WORKER,
@@ -40,13 +40,17 @@ OF_THE_OUTSIDE = (
 
 @dataclass(frozen=True)
 class Bug:
-    """A mistake of an author: in which files what stands there, and what instead; `about`: where it is met."""
+    """A mistake of an author: in which files what stands there, and what instead; `about`: where it is met.
+
+    `cases`: as many as the short form looks at.
+    """
 
     name: str
     breach: Breach
     about: str
     edits: tuple[tuple[str, str, str], ...]
     kinds: tuple[FaultKind, ...] = OF_THE_OUTSIDE
+    cases: int = OF_ONE
 
 
 SERVICES, TOOLS = "services.py", "tools.yaml"
@@ -122,6 +126,7 @@ BUGS = (
     async def create(""",
             ),
         ),
+        cases=20,
     ),
     Bug(
         "a value is kept in a variable of the module",
@@ -200,6 +205,7 @@ BUGS = (
 {DRAFT}""",
             ),
         ),
+        cases=20,
     ),
     Bug(
         "an offer does not name what is lent",
@@ -207,6 +213,7 @@ BUGS = (
         "a loan",
         (("templates/borrow_thing.confirm.md.j2", "", "Shall I lend it?\n"),),
         (FaultKind.NONSENSE,),
+        cases=30,
     ),
 )
 
@@ -245,14 +252,14 @@ def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
     assert set(share.by_kind) == set(FaultKind)
 
 
-@pytest.mark.parametrize("budget", [OF_ONE, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("budget", [None, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found_by_a_short_case(
-    bug: Bug, budget: int, learnt: System1, tmp_path: Path
+    bug: Bug, budget: int | None, learnt: System1, tmp_path: Path
 ) -> None:
     """The case is written as it can be kept, finds the bug again, and nothing where there is none."""
     folder = plant(bug, tmp_path)
-    share = look(folder, learnt, about=bug.about, budget=budget, kinds=bug.kinds)
+    share = look(folder, learnt, about=bug.about, budget=budget or bug.cases, kinds=bug.kinds)
 
     found = [one for one in describe("lending", share, (), seed=0)["found"] if one["breach"] == bug.breach]
     assert found, {one.finding for one in share.found.values()}
