@@ -180,8 +180,8 @@ lock:
 		--constraint constraints.txt --no-header --no-annotate --output-file deploy/locked.txt
 
 .venv-audit/.installed:
-	@$(PYTHON) -m venv --clear .venv-audit
-	@.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit==2.10.1 cyclonedx-bom==7.5.0 || { \
+	@$(if $(UV),$(UV) venv --quiet --clear --python $(PYTHON),$(PYTHON) -m venv --clear) .venv-audit
+	@$(if $(UV),$(UV) pip install --quiet --python .venv-audit/bin/python,.venv-audit/bin/python -m pip install -qq --disable-pip-version-check) pip-audit==2.10.1 cyclonedx-bom==7.5.0 || { \
 		echo "The tools cannot be installed without the network (HTTPS_PROXY?); nothing was checked." >&2; exit 2; }
 	@touch $@
 

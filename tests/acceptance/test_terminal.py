@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,9 @@ import pytest
 
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.acceptance.test_chat import ROOT, make_environment, survivors
+from tests.integration.chaos.fleet import wait_until
 from tests.integration.modelled import travel_with
+from tests.processes.forked import start
 from tests.unit.interruptions.setting import write_mailroom
 
 COLUMNS, LINES = 120, 50
@@ -118,25 +119,19 @@ def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:
 
 def ask_and_terminate(tmp_path: Path) -> None:
     """A second chat of the same user, through a pipe, which is ended while a turn is at work."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "parley", "chat", "--user", "anna", "--data-dir", str(tmp_path / "data")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=ROOT,
-        env=make_environment(tmp_path),
-    ) as chat:
-        assert chat.stdin is not None
-        assert chat.stdout is not None
-        chat.stdin.write(b"what do you know about me?\nHello\n")
-        chat.stdin.flush()
-        heard: list[bytes] = []
-        while not heard or heard[-1] != b"You: Hello\n":
-            heard.append(chat.stdout.readline())
-            assert heard[-1], heard
-        chat.send_signal(signal.SIGTERM)
-        assert chat.wait() != 0
-    assert b"I prefer aisle seats (you said so on " in b"".join(heard)
+    heard = tmp_path / "data" / "heard"
+    reads, writes = os.pipe()
+    with os.fdopen(reads, "rb") as given, os.fdopen(writes, "wb", buffering=0) as typed:
+        command = ("-m", "parley", "chat", "--user", "anna", "--data-dir", str(tmp_path / "data"))
+        with (tmp_path / "data" / "said").open("ab") as errors:
+            chat = start(
+                command, environment=make_environment(tmp_path), log=heard, errors=errors, given=given
+            )
+        typed.write(b"what do you know about me?\nHello\n")
+        wait_until(lambda: b"You: Hello\n" in heard.read_bytes(), within_s=PATIENCE_S, what="the second line")
+        chat.terminate()
+        assert chat.wait(PATIENCE_S) != 0
+    assert b"I prefer aisle seats (you said so on " in heard.read_bytes()
 
 
 @pytest.mark.slow

@@ -153,6 +153,9 @@ def test_an_audit_of_today_without_the_network_says_that_nothing_was_checked(tmp
         "PIP_RETRIES": "0",
         "PIP_INDEX_URL": f"{nowhere}/simple",
         "PIP_CONFIG_FILE": os.devnull,
+        "UV_HTTP_RETRIES": "0",
+        "UV_NO_CACHE": "1",
+        "UV_NO_CONFIG": "1",
     }
     done = subprocess.run(
         ["make", "-s", "audit-online", f"PYTHON={sys.executable}"],

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ MADE_WITHIN_S = 60
 """The document, on a busy machine; Schemathesis would give up after ten seconds."""
 
 
+@cache
 def operations() -> list[dict[str, Any]]:
     document = create_app(lambda: open_dependencies(Settings())).openapi()
     return [operation for methods in document["paths"].values() for operation in methods.values()]
