@@ -239,8 +239,8 @@ def _ask_confirmation(asking: Asking) -> str:
         # A turn that was stopped has told it.
         effects = [] if context.journal.stopped else context.changes.state.effects
         done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
-        known: JsonObject = {"what": entry.metadata["what"], "elsewhere": about == "elsewhere"}
-        return templates.render("confirm_unknown", **known, facts=facts, done=done)
+        what: JsonObject = {"what": entry.metadata["what"], "elsewhere": about == "elsewhere"}
+        return templates.render("confirm_unknown", **what, facts=facts, done=done)
     values: dict[str, Json] = {
         "shown": shown,
         "slots": partial(show_slots, flow, context.world.registry, context.local_now),
