@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import zlib
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
 
 import orjson
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.adapters.packing import Packed, pack, pack_json, unpack, unpack_json
 
+DICTIONARY = resources.files("orchestrator.adapters") / "packing.zdict"
 OLD = bytes.fromhex(
-    "018d96d10a823014407fe57e80c49ca9d397a0379ffb00991139c21625440f42ffd01ff625dd5da76e95d19b081b6ce3"
-    "9e73bc28106314e0d787fc2bad0f18026a5f63bbd80ef0adfbd5b7ee326780b25444c6ad83acec4de2418e657b56276f"
-    "d8424e70f9135b3b649e6e6e80ef202f14a54421310fb102bb534928d6719a2401b4bad158cdd7004291c7ec797f709e"
-    "476c019b1ac7170a306702d5ae9cbd67e1875769b9625451f622eddbc56b0a532124a2d1bb3dbf65651a6e32b03d9d3b"
-    "d603b57dadb05072966622db2e0d992caf87e5e48149bb56b0f4c35b68d04c05346f4c7af631a2dee4e66d66b7faa9a8"
-    "c428aaeb5e"
+    "28b52ffd61019901dd050093c30b555555550557b002215496cad529670402109a5e638d0a4508964a848a30939415ca"
+    "e48f2959ac1b8ba5aa9a8c520635fc9879f093ae8b40d38915893cc6a050a1c4f4234cf717c6b53924468dea5d7705a2"
+    "5092b912d8376074e1d714bacb709fa8177e5f55e945b9fb72b8f277a3a3688c07b8f2a522dc9b79ea0ce801a19ae4f6"
+    "845a0db8601583e07d5d2b975248757bf6f4e8a6baae300f2e98e4c9c88b8b03c7c2740f94f193509173e04926d66650"
+    "540795cb6006"
 )
 """A diff as it was stored when the dictionary was made."""
 OLD_VALUE = {
@@ -99,9 +101,26 @@ def test_what_a_turn_writes_becomes_less_than_half_and_what_is_short_stays_plain
     assert pack(b"{}") == b"{}"
 
 
+def test_threads_pack_side_by_side() -> None:
+    """Each with its own means: two at once would disturb each other."""
+    plains = [orjson.dumps([number, OLD_VALUE]) for number in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        assert [*pool.map(lambda one: unpack(pack(one)), plains)] == plains
+
+
+def test_what_another_dictionary_packed_is_refused() -> None:
+    """A later dictionary has another number, so that nothing is read as what it is not."""
+    other = zstandard.ZstdCompressionDict(DICTIONARY.read_bytes().replace(b"turn_", b"tern_"))
+    renumbered = bytearray(other.as_bytes())
+    renumbered[4:8] = (2).to_bytes(4, "little")
+    other = zstandard.ZstdCompressionDict(bytes(renumbered))
+    with pytest.raises(zstandard.ZstdError):
+        unpack(zstandard.ZstdCompressor(dict_data=other).compress(orjson.dumps(OLD_VALUE)))
+
+
 def test_what_is_damaged_is_no_json() -> None:
-    with pytest.raises((zlib.error, orjson.JSONDecodeError)):
-        unpack_json(OLD[:1] + b"\xff" + OLD[2:])
+    with pytest.raises((zstandard.ZstdError, orjson.JSONDecodeError)):
+        unpack_json(OLD[:9] + b"\xff" + OLD[10:])
 
 
 def test_a_column_has_the_value_and_null_where_there_is_none() -> None:
