@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
 from typing import Any
 
 import orjson
@@ -18,7 +17,7 @@ import redis
 from celery import Celery, signals
 
 from benchmarks.mailbox import FINISH, LOAD, PROCESSES, QUEUE, SAVE, TASK, keys
-from benchmarks.work import read_concurrency, read_model_s
+from benchmarks.work import made_once, read_concurrency, read_model_s
 from orchestrator.adapters.redis.address import for_celery
 
 DATABASE_URL = os.environ["DATABASE_URL"]
@@ -56,18 +55,18 @@ def _log_no_task(**_: Any) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-@cache
+@made_once
 def _mailbox() -> tuple[Any, Any]:
     store = redis.Redis.from_url(REDIS_URL, socket_timeout=60)
     return store, store.register_script(FINISH)
 
 
-@cache
+@made_once
 def _database() -> psycopg.Connection[Any]:
     return psycopg.connect(DATABASE_URL, autocommit=True, prepare_threshold=0)
 
 
-@cache
+@made_once
 def _pool() -> psycopg_pool.ConnectionPool[Any]:
     options = {"autocommit": True, "prepare_threshold": 0}
     return psycopg_pool.ConnectionPool(DATABASE_URL, open=True, max_size=16, timeout=60, kwargs=options)

@@ -1,7 +1,10 @@
 """The work of one turn that every candidate does: the same 8 KB state, the same change to it."""
 
 import os
-from typing import Any
+from collections.abc import Callable
+from functools import cache, wraps
+from threading import Lock
+from typing import Any, TypeVar
 
 import orjson
 
@@ -10,6 +13,21 @@ PLAIN = ["say something", "say something else"]
 """What users say to those who understand nothing."""
 MODEL_S, CONCURRENCY = "BENCH_MODEL_S", "BENCH_CONCURRENCY"
 """Variables: how many seconds a turn waits, as for a model, and how many turns a worker process has in hand."""
+
+
+_Made = TypeVar("_Made")
+
+
+def made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
+    """Make a process's own, also where several threads ask for it first at one moment."""
+    made, making = cache(make), Lock()
+
+    @wraps(make)
+    def get() -> _Made:
+        with making:
+            return made()
+
+    return get
 
 
 def read_model_s() -> float:

@@ -19,13 +19,17 @@ import redis.asyncio
 from benchmarks.mailbox import DONE, keys
 
 
+LONGEST_S = 900
+"""For an answer, and for a drain: a turn that has failed is never answered."""
+
+
 class Client:
     """Carries out orders; `peer` knows how a turn is handed in, and when all are done `expected` have been."""
 
     def __init__(self, peer: Any) -> None:
         self._peer = peer
         self._redis = redis.asyncio.from_url(
-            os.environ["REDIS_URL"], max_connections=1000, socket_timeout=600
+            os.environ["REDIS_URL"], max_connections=1000, socket_timeout=2 * LONGEST_S
         )
         self._expected = 0
 
@@ -42,11 +46,18 @@ class Client:
         for text in texts:
             began = time.perf_counter()
             await self.submit(session, [text])
-            await self._redis.brpop([keys(session)[2]], timeout=0)
+            if await self._redis.brpop([keys(session)[2]], timeout=LONGEST_S) is None:
+                raise RuntimeError(
+                    f"No answer to {session} within {LONGEST_S} s: its worker's log may say why."
+                )
             times.append(time.perf_counter() - began)
         return times
 
     async def drained(self) -> None:
+        async with asyncio.timeout(LONGEST_S):
+            await self._wait_for_all()
+
+    async def _wait_for_all(self) -> None:
         while int(await self._redis.get(DONE) or 0) < self._expected:
             await asyncio.sleep(0.01)
 

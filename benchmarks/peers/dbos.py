@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from functools import cache
 from typing import Any
 
 import orjson
@@ -15,7 +14,7 @@ import redis
 from dbos import DBOS, DBOSClient, DBOSConfig
 
 from benchmarks.mailbox import BEGIN, DONE, LOAD, SAVE, TABLES, keys
-from benchmarks.work import FIRST, advance, read_concurrency, read_model_s
+from benchmarks.work import FIRST, advance, made_once, read_concurrency, read_model_s
 
 DATABASE_URL = os.environ["DATABASE_URL"]
 QUEUE = "turns"
@@ -30,13 +29,13 @@ def _by_socket(url: str) -> str:
     return f"{start}@/{name}?host={host}&port={port}"
 
 
-@cache
+@made_once
 def _pool() -> psycopg_pool.ConnectionPool[Any]:
     options = {"autocommit": True, "prepare_threshold": 0}
     return psycopg_pool.ConnectionPool(DATABASE_URL, open=True, max_size=16, kwargs=options)
 
 
-@cache
+@made_once
 def _redis() -> Any:
     return redis.Redis.from_url(os.environ["REDIS_URL"])
 

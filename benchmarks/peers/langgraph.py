@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cache
 from typing import Annotated, Any, TypedDict
 
 import orjson
@@ -22,7 +21,7 @@ from psycopg.rows import dict_row
 
 from benchmarks.by_hand import DATABASE_URL, THREADS, WAIT_S, make_app
 from benchmarks.mailbox import QUEUE, SUBMIT, TASK, keys
-from benchmarks.work import FIRST, KEPT_MESSAGES, advance
+from benchmarks.work import FIRST, KEPT_MESSAGES, advance, made_once
 
 LEANEST = os.environ.get("LANGGRAPH") == "leanest"
 
@@ -67,7 +66,7 @@ def _connect() -> PostgresSaver:
     return PostgresSaver(psycopg.connect(DATABASE_URL, **options))
 
 
-@cache
+@made_once
 def _graph() -> Any:
     graph = StateGraph(Document if LEANEST else Messages)
     graph.add_node("answer", _with_document if LEANEST else _with_messages)
