@@ -18,7 +18,6 @@ import redis.asyncio
 
 from benchmarks.mailbox import DONE, keys
 
-
 LONGEST_S = 900
 """For an answer, and for a drain: a turn that has failed is never answered."""
 
