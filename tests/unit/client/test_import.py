@@ -14,10 +14,10 @@ before = set(sys.modules)
 import orchestrator.client
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
-# httpx itself imports click, rich and pygments where they are installed, for its command line.
+# httpx itself imports click, rich and pygments where they are installed, for its command line, and zstandard to unpack.
 DEFAULT_INSTALL = {
     *("anyio", "certifi", "h11", "httpcore", "httpx", "idna", "sniffio", "typing_extensions"),
-    *("click", "markdown_it", "mdurl", "pygments", "rich"),
+    *("click", "markdown_it", "mdurl", "pygments", "rich", "zstandard"),
     "orjson",
     "standardwebhooks",
 }
