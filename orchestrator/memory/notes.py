@@ -147,7 +147,7 @@ def drop_old_notes(state: DialogueState) -> None:
         notes: list[JsonObject] | None = flow.notes.get(NOTE)
         if notes is None:
             continue
-        of_this_turn = sum(note["turn"] == state.turn for note in notes)
+        of_this_turn = sum([note["turn"] == state.turn for note in notes])
         kept = notes[len(notes) - min(len(notes), max(room, of_this_turn)) :]
         room = max(0, room - len(kept))
         if len(kept) < len(notes):

@@ -191,7 +191,7 @@ class HotConnections:
         self._pool = pool
         self._timeout_s = timeout_s
         self._room = size
-        self._line: deque[asyncio.Future[None]] = deque()
+        self._line: deque[asyncio.Future[bool]] = deque()
         self._idle: list[HotConnection] = []
 
     async def borrow(self) -> HotConnection:
@@ -225,24 +225,27 @@ class HotConnections:
             await self._pool.putconn(self._idle.pop().connection)
 
     async def _wait_in_line(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[bool] = loop.create_future()
         self._line.append(waiter)
+        timer = loop.call_later(self._timeout_s, _end, waiter)
         try:
-            async with asyncio.timeout(self._timeout_s):
-                await waiter
-        except BaseException as error:
-            if waiter.done() and not waiter.cancelled():
+            served = await waiter
+        except BaseException:
+            if waiter.done() and not waiter.cancelled() and waiter.result():
                 self._make_room()
-            if isinstance(error, TimeoutError):
-                raise Unavailable("Every database connection is in use; try again later.") from error
             raise
+        finally:
+            timer.cancel()
+        if not served:
+            raise Unavailable("Every database connection is in use; try again later.")
 
     def _make_room(self) -> None:
         """Let the next one in line have what was given back."""
         while self._line:
             waiter = self._line.popleft()
             if not waiter.done():
-                waiter.set_result(None)
+                waiter.set_result(True)
                 return
         self._room += 1
 
@@ -258,3 +261,9 @@ class HotConnections:
                 raise
             else:
                 return hot
+
+
+def _end(waiter: asyncio.Future[bool]) -> None:
+    """Let whoever waits in line wait no longer."""
+    if not waiter.done():
+        waiter.set_result(False)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 from pydantic import TypeAdapter
 
-from orchestrator.types import Json, JsonObject, is_list, is_object
+from orchestrator.types import Json, JsonObject, is_object
 
 Record = TypeVar("Record")
 _EXACT = frozenset({str, int, bool, type(None)})
@@ -124,9 +124,9 @@ def same(left: Json, right: Json) -> bool:
         return True
     if kind is list and all(map(operator.is_, left, right)):  # what did not change is the same object
         return True
-    if is_object(left) and is_object(right):
+    if kind is dict:
         kinds: list[type] = [*map(type, left.values())]
-        if _EXACT.issuperset(kinds) and kinds == [*map(type, map(right.__getitem__, left))]:
+        if _EXACT.issuperset(kinds) and kinds == [*map(type, map(right.__getitem__, left))]:  # pyright: ignore[reportUnknownArgumentType]
             return True
     return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 
@@ -168,11 +168,12 @@ def _compact(patch: JsonObject) -> JsonObject:
 
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
     """The patch between two containers of one kind; None when replacing is all that can be done."""
-    if not before or not after or type(before) is not type(after):
+    kind = type(before)  # pyright: ignore[reportUnknownVariableType]
+    if not before or not after or kind is not type(after):
         return None
-    if is_object(before):
+    if kind is dict:
         return diff(before, after)
-    return _diff_list(before, after) if is_list(before) else None
+    return _diff_list(before, after) if kind is list else None
 
 
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:

@@ -227,12 +227,14 @@ def _places_of(message: Message, value: Json) -> set[int]:
         for time in message.times:
             if time.reading.value == value:
                 return message.places_of(time)
-        found = next((set(places) for entity, places in message.entities if entity == value), set[int]())
-        return found or {
-            place for place, word in enumerate(words) if word in key and _is_pointed_at(words, place)
-        }
-    named = (places for amount, places in message.amounts if amount is not None and amount == value)
-    return next(named, set[int]())
+        named = [set(places) for entity, places in message.entities if entity == value]
+        if not any(named) and not set(key).isdisjoint(words):
+            named = [
+                {place for place, word in enumerate(words) if word in key and _is_pointed_at(words, place)}
+            ]
+    else:
+        named = [places for amount, places in message.amounts if amount is not None and amount == value]
+    return named[0] if named else set()
 
 
 def _is_pointed_at(words: Sequence[str], place: int) -> bool:
