@@ -1,7 +1,7 @@
 """Names the extra that brings a module which is not installed, from what the package says of itself."""
 
 import re
-from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires
 from typing import Final
 
@@ -41,14 +41,14 @@ def explain_missing(error: BaseException) -> str | None:
     return None
 
 
-def _declared() -> Iterator[tuple[str, str]]:
+@cache
+def _declared() -> tuple[tuple[str, str], ...]:
     try:
         declared = requires("parley") or []
     except PackageNotFoundError:
-        return
-    for text in declared:
-        if match := _REQUIREMENT.match(text):
-            yield _normal(match["package"]), match["extra"]
+        return ()
+    found = map(_REQUIREMENT.match, declared)
+    return tuple((_normal(match["package"]), match["extra"]) for match in found if match)
 
 
 def _normal(package: str) -> str:

@@ -47,8 +47,8 @@ async def test_a_hostile_name_is_only_an_unknown_name(name: str) -> None:
         office.charts.draw(table="cars", by=name, call=a_call()),
     ]
     failures = await asyncio.gather(*attempts, return_exceptions=True)
-    assert all(isinstance(failure, ToolFailure) for failure in failures), failures
-    assert {failure.category for failure in failures} == {FailureCategory.NOT_FOUND}
+    assert {getattr(failure, "category", failure) for failure in failures} == {FailureCategory.NOT_FOUND}
+    assert {type(failure) for failure in failures} == {ToolFailure}
     assert (await office.tables.aggregate(table="cars", call=a_call()))["rows"] == [{"count": 406}]
 
 
@@ -138,6 +138,12 @@ async def test_formulas_compute_what_they_say(formula: str, expected: object) ->
     assert found["rows"][0]["fresh"] == pytest.approx(expected)
 
 
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """One for all that it refuses, as a worker has one for all that its users ask."""
+    return Engine()
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -153,10 +159,10 @@ async def test_formulas_compute_what_they_say(formula: str, expected: object) ->
         "PRAGMA database_list; SELECT * FROM '/etc/passwd'",
     ],
 )
-def test_the_engine_itself_reaches_nothing_outside(statement: str) -> None:
+def test_the_engine_itself_reaches_nothing_outside(statement: str, engine: Engine) -> None:
     """Even a statement that got through would find the doors locked."""
     with pytest.raises((duckdb.Error, ToolFailure)):
-        Engine().run(statement, {}, [])
+        engine.run(statement, {}, [])
 
 
 def test_a_statement_without_end_is_interrupted() -> None:

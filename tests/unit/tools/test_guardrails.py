@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -64,22 +65,25 @@ def test_every_category_is_reached_by_a_sample() -> None:
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_database(tmp_path_factory.mktemp("database") / "tables.duckdb")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    path = make_database(tmp_path_factory.mktemp("database") / "tables.duckdb")
+    with duckdb.connect(str(path), read_only=True) as connection:
+        yield connection
 
 
 @pytest.mark.parametrize("sample", BENIGN_SQL, ids=str)
-def test_benign_sql_passes_and_answers_as_it_was_written(sample: Sample, database: Path) -> None:
+def test_benign_sql_passes_and_answers_as_it_was_written(
+    sample: Sample, database: duckdb.DuckDBPyConnection
+) -> None:
     verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
 
     assert isinstance(verdict, ApprovedSql), verdict
     original = extract_code(sample.code, Language.SQL)
     assert isinstance(original, str)
-    with duckdb.connect(str(database), read_only=True) as connection:
-        rows = connection.execute(verdict.code).fetchall()
-        assert len(rows) == sample.rows
-        if sample.same:
-            assert rows == connection.execute(original).fetchall()
+    rows = database.execute(verdict.code).fetchall()
+    assert len(rows) == sample.rows
+    if sample.same:
+        assert rows == database.execute(original).fetchall()
 
 
 @pytest.mark.parametrize("sample", BENIGN_PYTHON, ids=str)

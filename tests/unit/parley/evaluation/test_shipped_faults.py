@@ -19,6 +19,7 @@ from parley.evaluation.faults.judge import Breach
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.search import Search, Share, look_everywhere, try_case
 from parley.evaluation.faults.sound import Sounds
+from tests.trained import trained
 
 SHIPPED = ("travel", "analytics")
 SOME = 20
@@ -31,7 +32,10 @@ def search(domain: str, *, every: int = 1, seed: int = 0, budget: int = 1500) ->
     named = {f"{file}: {one.name}": one for file, some in found[1].items() for one in some if one.turns}
     sound = {name: one for name, one in named.items() if not any(turn.faults for turn in one.turns)}
     return Search(
-        Workers(domain), {name: sound[name] for name in [*sound][seed % every :: every]}, seed, budget
+        Workers(domain, trained(domain)[1]),
+        {name: sound[name] for name in [*sound][seed % every :: every]},
+        seed,
+        budget,
     )
 
 
@@ -135,7 +139,7 @@ BORNE_OF_TABLES = """
 @pytest.mark.parametrize(("domain", "borne"), [("travel", BORNE), ("analytics", BORNE_OF_TABLES)])
 def test_what_a_user_brings_about_is_no_breach(domain: str, borne: str) -> None:
     kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(borne)}).conversations
-    sounds = Sounds(Workers(domain))
+    sounds = Sounds(Workers(domain, trained(domain)[1]))
 
     for conversation in kept:
         findings, heard = asyncio.run(try_case(sounds, read_case(conversation.name, conversation)))
@@ -172,6 +176,8 @@ def test_what_is_saved_as_nobody_has_seen_it_is_found(
         {"conversations": yaml.safe_load(SAVED_AFTER_ANOTHER)}
     ).conversations[0]
 
-    findings, _ = asyncio.run(try_case(Sounds(Workers("analytics")), read_case("them", kept)))
+    findings, _ = asyncio.run(
+        try_case(Sounds(Workers("analytics", trained("analytics")[1])), read_case("them", kept))
+    )
 
     assert [one.breach for one in findings] == [Breach.UNASKED]
