@@ -133,9 +133,9 @@ def cpu_s() -> float:
 
 
 def _below(pid: int) -> Iterator[int]:
-    threads = f"/proc/{pid}/task"
+    threads = Path(f"/proc/{pid}/task")
     try:
-        listed = [Path(threads, each, "children").read_text().split() for each in os.listdir(threads)]
+        listed = [(each / "children").read_text().split() for each in threads.iterdir()]
     except OSError:  # it, or one of its threads, has just ended
         return
     for child in (int(word) for words in listed for word in words):

@@ -22,8 +22,8 @@ MOST: Final = 6
 
 
 def count_processes() -> int:
-    """One and a half for each core, since a test that waits for others' processes leaves its core to them."""
-    return max(FEWEST, min(MOST, len(os.sched_getaffinity(0)) * 3 // 2))
+    """Two for each core, since a test that waits for others' processes leaves its core to them."""
+    return max(FEWEST, min(MOST, 2 * len(os.sched_getaffinity(0))))
 
 
 def unit_of(nodeid: str) -> str:

@@ -38,7 +38,7 @@ def test_what_took_longest_is_begun_first_and_the_rest_keeps_its_order(
     assert [item.nodeid for item in found] == ["c.py::1", "b.py::1", "b.py::2", "d.py::1", "a.py::1"]
 
 
-@pytest.mark.parametrize(("cores", "processes"), [(1, 2), (2, 3), (4, 6), (64, 6)])
+@pytest.mark.parametrize(("cores", "processes"), [(1, 2), (2, 4), (3, 6), (64, 6)])
 def test_there_are_more_processes_than_cores_but_not_many(
     cores: int, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,10 +130,10 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
 
     (task,) = [task for task in listed(shown) if task["name"] == SUBMIT_TURN]
     assert task["kwargs"] == "{session_id: seen}"
-    assert "4111" not in pages
+    assert "my-card-number" not in pages
     assert SUBMIT_TURN in metrics
     assert "seen" not in metrics, "open to everybody, so it names no session"
-    assert "4111" not in log
+    assert "my-card-number" not in log
     assert str(result["reply"]) not in (task["result"] or "")
 
 

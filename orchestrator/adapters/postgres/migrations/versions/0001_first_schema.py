@@ -1,10 +1,10 @@
-"""The first schema, from the files of `schema/` in their order. A change after a release is a revision of its own."""
+"""The first schema, as `migrate` makes it of an empty database. A change after a release is a revision of its own."""
 
 from __future__ import annotations
 
-from importlib import resources
-
 from alembic import op
+
+from orchestrator.adapters.postgres.migrate import read_first_schema
 
 revision = "0001"
 down_revision: str | None = None
@@ -13,7 +13,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    folder = resources.files("orchestrator.adapters.postgres").joinpath("schema")
     connection = op.get_bind().execution_options(no_parameters=True)  # or % in the text would need doubling
-    for part in sorted(folder.iterdir(), key=lambda part: part.name):
-        connection.exec_driver_sql(part.read_text("utf-8"))
+    for part in read_first_schema():
+        connection.exec_driver_sql(part)
