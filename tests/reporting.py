@@ -133,8 +133,9 @@ def cpu_s() -> float:
 
 
 def _below(pid: int) -> Iterator[int]:
+    threads = Path(f"/proc/{pid}/task")
     try:
-        listed = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+        listed = [(each / "children").read_text().split() for each in threads.iterdir()]
     except OSError:  # it, or one of its threads, has just ended
         return
     for child in (int(word) for words in listed for word in words):

@@ -42,11 +42,11 @@ class TrainedModels(Protocol):
     A key names everything that determines its content, so nothing is ever changed.
     """
 
-    def get(self, key: str) -> bytes | None:
+    def get(self, key: str, /) -> bytes | None:
         """Return what was put; None when there is nothing, or nothing that may be trusted."""
         ...
 
-    def put(self, key: str, content: bytes) -> None:
+    def put(self, key: str, content: bytes, /) -> None:
         """Keep a content, whole or not at all; where nothing can be kept, nothing happens."""
         ...
 

@@ -4,6 +4,8 @@ import builtins
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
+from operator import mul
 
 import orjson
 
@@ -159,7 +161,7 @@ def _candidate(kept: _Kept, chunk: Chunk, space: str, vector: Sequence[float]) -
 
 
 def _dot(left: Sequence[float], right: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(left, right, strict=True))
+    return sum(starmap(mul, zip(left, right, strict=True)))
 
 
 _User = tuple[TenantId, UserId]

@@ -28,13 +28,13 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Print every mistake of a domain folder, one per line; of one in order, what each flow may do."""
-    from workers.internal.catalogue import check_internal_flows  # noqa: PLC0415 - slow to import
-
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
         _tell_mistakes(domain, error.problems, as_json=as_json)
         raise typer.Exit(1) from error
+    from workers.internal.catalogue import check_internal_flows  # noqa: PLC0415 - slow to import
+
     if problems := check_internal_flows(Path(loaded.domain.folder)):
         _tell_mistakes(domain, problems, as_json=as_json)
         raise typer.Exit(1)

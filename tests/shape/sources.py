@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import gc
+import marshal
+import os
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 REPOSITORY: Final = Path(__file__).parents[2]
+_KEPT: Final = REPOSITORY / ".tmp" / f"facts.{sys.implementation.cache_tag}"
 NOT_OURS: Final = {"__pycache__", "build", "dist", "node_modules"}
 
 
@@ -41,9 +46,33 @@ class Facts:
     texts: frozenset[str]
 
 
-@cache
 def facts_of(path: Path) -> Facts:
-    """Read a file once for all measures; the trees of all files would take half a gigabyte, and are let go."""
+    """Give what a file holds that `python_files` lists: each is read once for all measures."""
+    return _facts()[path]
+
+
+@cache
+def _facts() -> dict[Path, Facts]:
+    """Read all files but those that stand as an earlier run read them, whose facts were kept."""
+    kept: dict[bytes, tuple[Any, ...]] = marshal.loads(_KEPT.read_bytes()) if _KEPT.exists() else {}
+    reader = Path(__file__).read_bytes()
+    keys = {path: sha256(reader + path.read_bytes()).digest() for path in python_files()}
+    found = {path: Facts(*kept[key]) if key in kept else _read(path) for path, key in keys.items()}
+    ours = os.access(next(each for each in _KEPT.parents if each.exists()), os.W_OK)
+    if ours and kept.keys() != {*keys.values()}:
+        _KEPT.parent.mkdir(exist_ok=True)
+        new = _KEPT.with_name(f"{_KEPT.name}-{os.getpid()}")
+        parts = {
+            keys[path]: tuple(getattr(facts, each.name) for each in fields(facts))
+            for path, facts in found.items()
+        }
+        new.write_bytes(marshal.dumps(parts))
+        new.replace(_KEPT)
+    return found
+
+
+def _read(path: Path) -> Facts:
+    """The trees of all files would take half a gigabyte, and are let go."""
     functions = list[tuple[str, int]]()
     given, imported, read, named, texts = (set[str]() for _ in range(5))
     for node in ast.walk(tree_of(path)):

@@ -120,7 +120,8 @@ class RedisWakeup:
             others: list[bytes] = await self._attend(keys=[READY, AWAKE, RUNNERS], args=given)
             self._others = [_ready_for(other.decode()) for other in others]
             self._attended_at = time.monotonic()
-        own = WAITING_FOR_ONE if limit > 2 * WAITING_FOR_ONE else 0  # with less room, one at a time
+        # With less room, one at a time; and where nobody else is awake, all are offered to all.
+        own = WAITING_FOR_ONE if limit > 2 * WAITING_FOR_ONE and self._others else 0
         further = {self._own: own, READY: limit - 1 - own}
         commands: list[Command] = [("BZPOPMIN", self._own, READY, *(self._others if idle else ()), timeout_s)]
         commands += [("ZPOPMIN", place, count) for place, count in further.items() if count]
