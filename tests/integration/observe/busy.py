@@ -20,12 +20,12 @@ import psycopg
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.testing.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel
 from parley.embedded import Store, open_database, open_redis
-from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.modelled import TAPAS, travel_with, understood
 from tests.integration.observe.scraping import Prometheus, prometheus
 from tests.processes.forked import ROOT, start
 from tests.processes.gateway import gateway
+from tests.processes.ports import free_ports
 
 MODEL = "scripted"
 PRICE = 2.0
@@ -262,7 +262,8 @@ def make_domain(folder: Path) -> Path:
 @contextmanager
 def busy_day(folder: Path) -> Iterator[Day]:
     """Play every scene; Prometheus still answers, and the processes run, until the block ends."""
-    ports = {role: free_port() for role in ("turns", "internal", "more turns")}
+    roles = ("turns", "internal", "more turns")
+    ports = dict(zip(roles, free_ports(len(roles)), strict=True))
     (folder / "stores").mkdir()
     with (
         open_redis(folder / "stores", durable=True) as redis,
