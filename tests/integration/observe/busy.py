@@ -262,7 +262,7 @@ def make_domain(folder: Path) -> Path:
 @contextmanager
 def busy_day(folder: Path) -> Iterator[Day]:
     """Play every scene; Prometheus still answers, and the processes run, until the block ends."""
-    roles = ("turns", "internal", "more turns")
+    roles: tuple[str, ...] = ("turns", "internal", "more turns")
     ports = dict(zip(roles, free_ports(len(roles)), strict=True))
     (folder / "stores").mkdir()
     with (
