@@ -130,9 +130,9 @@ class SessionPool:
                 return
 
     async def _take(self) -> list[SessionId]:
-        room, idle = self.room, not self._running
+        room = self.room
         try:
-            taken = await self._wakeup.take(limit=min(room, TAKE_AT_ONCE), timeout_s=TAKE_FOR_S, idle=idle)
+            taken = await self._wakeup.take(limit=min(room, TAKE_AT_ONCE), timeout_s=TAKE_FOR_S)
         except Unavailable as error:
             _log.warning("No sessions can be taken now.", error=error)
             await asyncio.sleep(RECONNECT_AFTER_S)

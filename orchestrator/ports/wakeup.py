@@ -17,11 +17,10 @@ class Wakeup(Protocol):
         """
         ...
 
-    async def take(self, *, limit: int, timeout_s: float, idle: bool = False) -> list[SessionId]:
+    async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
         """Up to `limit` offered sessions, waiting up to `timeout_s` for the first.
 
-        Who takes counts as awake: until it retires or falls silent no other is woken in its place. A session is
-        offered to the same runner each time, as long as that keeps up. `idle`: take what others were offered as well.
+        Who takes counts as awake: until it retires or falls silent no other is woken in its place.
 
         Raises:
             Unavailable: the store does not answer.

@@ -20,7 +20,7 @@ class MemoryWakeup:
         self._offered.set()
         return True
 
-    async def take(self, *, limit: int, timeout_s: float, idle: bool = False) -> list[SessionId]:
+    async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
         if not self._ready:
             self._offered.clear()
             try:

@@ -1,7 +1,6 @@
-"""Wake-ups over sorted sets of ready sessions; a Celery message only when somebody must be woken.
+"""Wake-ups over a sorted set of ready sessions; a Celery message only when somebody must be woken.
 
-While runners are awake a turn costs no Celery message: they take from the sets. One is for all; a few sessions wait in
-the set of the runner that is offered them each time, and has their states at hand.
+While runners are awake a turn costs no Celery message: they take from the set.
 """
 
 import hashlib
@@ -20,7 +19,6 @@ from orchestrator.types import SessionId, new_id
 
 READY = "parley:ready"
 AWAKE = "parley:awake"
-RUNNERS = "parley:runners"
 WOKEN = "parley:last_woken"
 
 AWAKE_FOR_MS = 3000
@@ -29,10 +27,6 @@ WAKE_AT_MOST_EVERY_MS = 100
 WAKE_AT_LEAST_EVERY_MS = 1000
 """So seldom at last, where a backlog remains and messages wake nobody: all are awake."""
 BACKLOG = 2
-WAITING_FOR_ONE = 2
-"""So many sessions wait for the runner that knows them; further ones are for all."""
-MOST_OTHERS = 16
-"""An idle runner takes the sessions of so many others."""
 
 _OFFER = read_script("offer")
 _OFFER_DIGEST = hashlib.sha1(_OFFER.encode(), usedforsecurity=False).hexdigest()  # as Redis names scripts
@@ -61,8 +55,6 @@ class RedisWakeup:
         waiting = waiting or redis
         self._send = send
         self._runner = new_id("runner")
-        self._own = _ready_for(self._runner)
-        self._others: list[str] = []
         self._attended_at = 0.0
         self._attend = redis.register_script(read_script("attend"))
         self._retire = redis.register_script(read_script("retire"))
@@ -83,10 +75,10 @@ class RedisWakeup:
             return False
         return True
 
-    async def take(self, *, limit: int, timeout_s: float, idle: bool = False) -> list[SessionId]:
+    async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
         """Say that we are awake (once a second), then in one round trip wait for one session and take more."""
         try:
-            return await self._take(limit, timeout_s, idle=idle)
+            return await self._take(limit, timeout_s)
         except (TimeoutError, RedisError, OSError) as error:
             self._attended_at = 0.0
             raise Unavailable(f"Redis does not answer: {error}") from error
@@ -94,9 +86,7 @@ class RedisWakeup:
     async def retire(self, *, force: bool = False) -> bool:
         """Take this runner off the list of those awake."""
         try:
-            retired = await self._retire(
-                keys=[READY, AWAKE, RUNNERS], args=[self._runner, "1" if force else "0"]
-            )
+            retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
             # The entry runs out by itself; until then a wake-up may be missed, which the sweep finds.
             _log.warning("A runner could not retire.", error=error)
@@ -108,32 +98,22 @@ class RedisWakeup:
         """Leave offers in one round trip; the session for which somebody has to be woken."""
         session_ids = [session_id for several, _ in offers for session_id in several]
         backlog = 0 if any(nobody_came for _, nobody_came in offers) else BACKLOG
-        limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog, WAITING_FOR_ONE
+        limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog
         arguments = (*limits, CHANNEL, *session_ids)
-        keys = READY, AWAKE, RUNNERS, WOKEN
-        wake = await self._leaving.run_script(_OFFER, _OFFER_DIGEST, keys, arguments)
+        wake = await self._leaving.run_script(_OFFER, _OFFER_DIGEST, (READY, AWAKE, WOKEN), arguments)
         return session_ids[0] if wake else None
 
-    async def _take(self, limit: int, timeout_s: float, *, idle: bool) -> list[SessionId]:
+    async def _take(self, limit: int, timeout_s: float) -> list[SessionId]:
         if time.monotonic() - self._attended_at >= ATTEND_EVERY_S:
-            given = self._runner, AWAKE_FOR_MS, MOST_OTHERS
-            others: list[bytes] = await self._attend(keys=[READY, AWAKE, RUNNERS], args=given)
-            self._others = [_ready_for(other.decode()) for other in others]
+            await self._attend(keys=[AWAKE], args=[self._runner, AWAKE_FOR_MS])
             self._attended_at = time.monotonic()
-        # With less room, one at a time; and where nobody else is awake, all are offered to all.
-        own = WAITING_FOR_ONE if limit > 2 * WAITING_FOR_ONE and self._others else 0
-        further = {self._own: own, READY: limit - 1 - own}
-        commands: list[Command] = [("BZPOPMIN", self._own, READY, *(self._others if idle else ()), timeout_s)]
-        commands += [("ZPOPMIN", place, count) for place, count in further.items() if count]
+        commands: list[Command] = [("BZPOPMIN", READY, timeout_s)]
+        if limit > 1:
+            commands.append(("ZPOPMIN", READY, limit - 1))
         first, *rest = await self._taking.run(commands)
         taken = [] if first is None else [first[1]]
         taken.extend(member for several in rest for member in _members_of(several))
         return [SessionId(member.decode()) for member in taken]
-
-
-def _ready_for(runner: str) -> str:
-    """The set of what one runner is offered first."""
-    return f"{READY}:{runner}"
 
 
 def _members_of(popped: list[Any]) -> list[bytes]:
