@@ -133,14 +133,21 @@ def cpu_s() -> float:
 
 
 def _below(pid: int) -> Iterator[int]:
-    threads = Path(f"/proc/{pid}/task")
-    try:
-        listed = [(each / "children").read_text().split() for each in threads.iterdir()]
-    except OSError:  # it, or one of its threads, has just ended
-        return
-    for child in (int(word) for words in listed for word in words):
+    for child in _children(Path(f"/proc/{pid}/task")):
         yield child
         yield from _below(child)
+
+
+def _children(threads: Path) -> list[int]:
+    """Those that the threads of a process have; of a thread that ends meanwhile, another one inherits them."""
+    while True:
+        try:
+            return [
+                int(word) for each in threads.iterdir() for word in (each / "children").read_text().split()
+            ]
+        except OSError:
+            if not threads.exists():  # nor does the process, or there is no `/proc`
+                return []
 
 
 def _ticks(pid: int) -> int:
