@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -43,6 +44,17 @@ async def test_what_has_closed_is_gone_and_only_for_its_process(redis: Redis):
         await circuits.settled()
 
     assert [note.state for note in await one.read()] == ["open"]
+
+
+async def test_the_last_change_stays_however_fast_they_follow(redis: Redis):
+    circuits = RedisCircuits(redis)
+    for model in map(str, range(20)):
+        for state in ("open", "half_open", "closed"):
+            circuits.note(changed(state, model))
+            await asyncio.sleep(0)
+    await circuits.settled()
+
+    assert await circuits.read() == []
 
 
 async def test_notes_of_the_dead_are_forgotten(redis: Redis):
