@@ -40,8 +40,8 @@ class RedisCircuits:
         self._redis = redis
         self._clock = clock
         self._process = new_id("process")
-        self._changed: dict[str, CircuitNote] = {}
-        self._writing: asyncio.Task[None] | None = None
+        self._writing: set[asyncio.Task[None]] = set()
+        self._in_order = asyncio.Lock()  # else, by two connections, an earlier change could be written last
 
     def note(self, signal: Signal) -> None:
         """Take a signal; a change of a breaker is written without keeping anybody waiting."""
@@ -49,9 +49,9 @@ class RedisCircuits:
             return
         seen = signal.payload
         note = CircuitNote(seen["endpoint"], seen["model"], seen["state"], self._clock())
-        self._changed[f"{self._process}|{note.endpoint}|{note.model}"] = note
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.get_running_loop().create_task(self._write_changed())
+        task = asyncio.get_running_loop().create_task(self._write(note))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
 
     async def read(self) -> list[CircuitNote]:
         """Every breaker that is not closed. Raises Unavailable."""
@@ -59,9 +59,8 @@ class RedisCircuits:
             found = await self._redis.hgetall(KEY)
         notes = [CircuitNote(**orjson.loads(value)) for value in found.values()]
         oldest = self._clock() - FORGOTTEN_AFTER_S
-        return sorted(
-            (note for note in notes if note.since >= oldest), key=lambda note: (note.endpoint, note.model)
-        )
+        young = [note for note in notes if note.since >= oldest]
+        return sorted(young, key=lambda note: (note.endpoint, note.model))
 
     async def describe(self) -> list[JsonObject]:
         """The same as JSON. Raises Unavailable."""
@@ -69,22 +68,17 @@ class RedisCircuits:
 
     async def settled(self) -> None:
         """Wait until everything noted so far is written."""
-        if self._writing is not None:
-            await self._writing
+        await asyncio.gather(*self._writing)
 
-    async def _write_changed(self) -> None:
-        """Write what each breaker has become: one writer at a time, or an earlier change could come last."""
-        while self._changed:
-            changed, self._changed = self._changed, {}
-            try:
-                async with self._redis.pipeline(transaction=True) as pipeline:
-                    for name, note in changed.items():
-                        if note.state == "closed":
-                            pipeline.hdel(KEY, name)
-                        else:
-                            pipeline.hset(KEY, name, orjson.dumps(asdict(note)))
-                    pipeline.expire(KEY, int(FORGOTTEN_AFTER_S))
-                    await pipeline.execute()
-            except RedisError as error:
-                models = sorted({note.model for note in changed.values()})
-                _log.warning("What became of breakers could not be noted.", models=models, error=error)
+    async def _write(self, note: CircuitNote) -> None:
+        name = f"{self._process}|{note.endpoint}|{note.model}"
+        try:
+            async with self._in_order, self._redis.pipeline(transaction=True) as pipeline:
+                if note.state == "closed":
+                    pipeline.hdel(KEY, name)
+                else:
+                    pipeline.hset(KEY, name, orjson.dumps(asdict(note)))
+                pipeline.expire(KEY, int(FORGOTTEN_AFTER_S))
+                await pipeline.execute()
+        except RedisError as error:
+            _log.warning("A breaker's change could not be noted.", model=note.model, error=error)
