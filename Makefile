@@ -13,7 +13,7 @@ SOAK_ARGUMENTS ?=
 # A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-times test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
+.PHONY: run up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
 	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers docs screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions faults-repairs soak soak-ten chaos fuzz audit audit-online bom lock clean
 
@@ -29,6 +29,11 @@ test: $(VENV)/.installed-dev
 # All of them, and note how long the files took: the next runs begin with the longest.
 test-times: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) --note-times
+
+# Ten whole runs in a row, every second one beside processes that keep all cores busy; ends with the first red one.
+REPEATED ?=
+test-ten: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.repeated $(REPEATED)
 
 # What needs no stores and no processes, so that one process for each core keeps all of them busy; without the
 # evaluation of whole domains, which looks at hundreds of conversations.
