@@ -1,9 +1,11 @@
 """`make bench-graphs`: how much longer than its critical path a graph of Internal flows takes on workers (IF-9).
 
-Prints, per random graph, time to finish over critical path, and what a node costs beyond its own work.
+Prints, per random graph, time to finish over critical path, and what a node costs beyond its own work; then what
+a node of a chain costs that has nothing to do, and how long a fan-out takes beside its critical path.
 """
 
 import asyncio
+import math
 import statistics
 import sys
 from collections.abc import Callable
@@ -23,6 +25,11 @@ from tests.contract.internal.graphs import make_nodes, random_shape
 GRAPHS, NODES = 10, 40
 SHORTEST_S, LONGEST_S = 0.05, 1.0
 TARGET = 1.1
+CHAIN: dict[int, tuple[int, ...]] = {number: (number - 1,) if number else () for number in range(10)}
+FAN_OUT: dict[int, tuple[int, ...]] = {0: (), **dict.fromkeys(range(1, 11), (0,)), 11: tuple(range(1, 11))}
+FAN_OUT_NODE_S = 0.2
+CHAIN_NODE_MS = 3.0
+REPETITIONS = 15
 WORKERS, THREADS = 2, 16
 
 
@@ -44,7 +51,7 @@ def measure(
     finished = max(run.finished_at for run in ended.values() if run.finished_at)
     took_s = (finished - created).total_seconds()
     return {
-        "ratio": took_s / critical_s,
+        "ratio": took_s / critical_s if critical_s else math.inf,
         "critical_s": critical_s,
         "depth": depth,
         "node_ms": (took_s - critical_s) / depth * 1000,
@@ -67,6 +74,16 @@ async def run_graphs(
     return results
 
 
+async def run_shape(
+    on_workers: OnWorkers, shape: dict[int, tuple[int, ...]], takes_s: float
+) -> dict[str, float]:
+    """The medians of one shape, all of whose nodes take equally long, over several runs after one that warms up."""
+    asked_s = {f"n{number}": takes_s for number in shape}
+    nodes = make_nodes(on_workers.catalogue, shape, **{name: {"takes_s": takes_s} for name in asked_s})
+    results = [measure(nodes, await on_workers.run_graph(nodes), asked_s) for _ in range(REPETITIONS + 1)]
+    return {name: statistics.median(one[name] for one in results[1:]) for name in results[0]}
+
+
 async def main() -> int:
     arguments = parse("benchmarks.graphs", __doc__, graphs=(GRAPHS, "random ones"))
     with open_stores() as (running, folder):
@@ -82,16 +99,21 @@ async def main() -> int:
             address = for_celery(running.redis_url)
             app = Celery(set_as_current=False, broker=address, backend=address)
             async with Database(running.database_url) as database:
-                results = await run_graphs(
-                    OnWorkers(PostgresRuns(database), RunCanvas(app)), arguments.graphs, counted
-                )
+                on_workers = OnWorkers(PostgresRuns(database), RunCanvas(app))
+                results = await run_graphs(on_workers, arguments.graphs, counted)
+                chain = await run_shape(on_workers, CHAIN, 0.0)
+                fan_out = await run_shape(on_workers, FAN_OUT, FAN_OUT_NODE_S)
             app.close()
     ratios = [result["ratio"] for result in results]
     report = Report("graphs", as_json=arguments.json)
     report.rows("graphs", results)
-    kept = report.verdict("median time / critical path", statistics.median(ratios), TARGET)
+    kept = [
+        report.verdict("median time / critical path", statistics.median(ratios), TARGET),
+        report.verdict("fan-out (1, 10, 1 nodes) / critical path", fan_out["ratio"], TARGET),
+        report.verdict("chain of 10, ms a node", chain["node_ms"], CHAIN_NODE_MS),
+    ]
     report.end()
-    return 0 if kept else 1
+    return 0 if all(kept) else 1
 
 
 if __name__ == "__main__":
