@@ -33,7 +33,7 @@ async def end_run(
     row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, end, token, tenant_id))
     if row is None:
         return None
-    flow, successors, on_failure, flight_key, again = row[:5]
+    flow, successors, on_failure, flight_key, again, session_id = row[:6]
     hints: tuple[Hint, ...] = ()
     if end.redo is RedoStatus.SCHEDULED:
         hint = await add_rerun(
@@ -47,7 +47,7 @@ async def end_run(
         )
     elif successors:
         hints = await _block(transaction, successors, f"{flow} is {end.status}", end.status)
-    await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
+    await _log(transaction, run_id, session_id)
     if again is not None and end.status is not RunStatus.CANCELLED:
         hints += await start_again(transaction, run_id, again)
     return hints
@@ -84,10 +84,19 @@ async def _block(
     ):
         blocked = RunEnd(RunStatus.BLOCKED, reason=why)
         row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, blocked))
-        await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
-        if row is not None and row[4] is not None and cause is not RunStatus.CANCELLED:
-            hints += await start_again(transaction, run_id, row[4])
+        if row is None:
+            continue
+        again, session_id = row[4:6]
+        await _log(transaction, run_id, session_id)
+        if again is not None and cause is not RunStatus.CANCELLED:
+            hints += await start_again(transaction, run_id, again)
     return hints
+
+
+async def _log(transaction: HotConnection, run_id: str, session_id: str | None) -> None:
+    """Tell the session of a run that it has ended; most runs of housekeeping have none."""
+    if session_id is not None:
+        await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
 
 
 def _arguments(

@@ -59,12 +59,11 @@ class PostgresRunWork:
         if row is None:
             return None
         token, phase, attempts, inputs, progress = row[10:]
-        if attempts == 1 and phase == Phase.BEFORE:
+        facts = _facts(run_id, row)
+        if attempts == 1 and phase == Phase.BEFORE and facts.session_id is not None:
             await self.log_progress(run_id)
         self._held.keep(token, HeldClaim(token))
-        return RunClaim(
-            _facts(run_id, row), token, Phase(phase), attempts, tuple(inputs or ()), Progress(*progress)
-        )
+        return RunClaim(facts, token, Phase(phase), attempts, tuple(inputs or ()), Progress(*progress))
 
     async def begin_items(
         self, claim: RunClaim, inputs: tuple[Json, ...], options: JsonObject, data: Json, record: Json = None

@@ -34,5 +34,5 @@ SET status = %(status)s,
     finished_at = clock_timestamp()
 FROM before
 WHERE run.run_id = before.run_id
-RETURNING run.flow, run.successors, run.on_failure, before.flight_key, before.again,
+RETURNING run.flow, run.successors, run.on_failure, before.flight_key, before.again, run.session_id,
           set_config('idle_in_transaction_session_timeout', '4s', true)
