@@ -139,10 +139,10 @@ class SessionPool:
             return []
         # While we waited for them, we may have been asked to stop, or been woken with another.
         fitting = 0 if self._stopping.is_set() else self.room
-        if taken[fitting:]:
-            await self._wakeup.offer(*taken[fitting:])
         for session_id in taken[:fitting]:
             self.start(session_id)
+        if taken[fitting:]:  # and only now: others are woken while they are on their way
+            await self._wakeup.offer(*taken[fitting:])
         return taken
 
     async def _wait_for_room(self) -> None:
