@@ -1,12 +1,14 @@
 """Send what commits left in the outbox, after the commit and again until it is acknowledged (RT-4)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.memory.scratchpad import Entry, Scratchpad
 from orchestrator.ports.outbox import Outbox, OutboxMessage
 from orchestrator.telemetry import get_logger
+from orchestrator.types import SessionId
 
 AGAIN_AFTER_S = 10.0
 LOOK_EVERY_S = 5.0
@@ -44,9 +46,24 @@ class OutboxSender:
                 tuple(self._deliver), again_after_s=AGAIN_AFTER_S, limit=TAKE_AT_ONCE
             )
             there_may_be_more = len(messages) == TAKE_AT_ONCE
-            sent = [message.id for message in messages if await self._sent(message)]
-            if sent:
-                await self._outbox.acknowledge(sent)
+            await self._send(messages)
+
+    async def _send(self, messages: Sequence[OutboxMessage]) -> None:
+        """Send to sessions side by side, to each in order; what breaks for one holds up no other."""
+        of_sessions: defaultdict[SessionId, list[OutboxMessage]] = defaultdict(list)
+        for message in messages:
+            of_sessions[message.session_id].append(message)
+        ended = await asyncio.gather(*map(self._send_to_one, of_sessions.values()), return_exceptions=True)
+        sent = [number for arrived in ended if isinstance(arrived, list) for number in arrived]
+        if sent:
+            await self._outbox.acknowledge(sent)
+        for failure in ended:
+            if isinstance(failure, BaseException):
+                raise failure
+
+    async def _send_to_one(self, messages: list[OutboxMessage]) -> list[int]:
+        """Send to one session; gives the numbers of those that have arrived."""
+        return [message.id for message in messages if await self._sent(message)]
 
     async def _sent(self, message: OutboxMessage) -> bool:
         try:

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
+from orchestrator.adapters.postgres.memory.scratchpad import Note, PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.redis.scratchpad import PREFIX, RedisScratchpad
-from orchestrator.errors import Unavailable
+from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, Scratchpad
 from orchestrator.testing.memory import MemoryScratchpad
 from orchestrator.types import DEFAULT_TENANT, Epoch, SessionId, TenantId, new_id
@@ -53,8 +53,8 @@ async def test_the_copies_of_many_sessions_are_read_at_once(database_url: str, s
         archive = PostgresScratchpadArchive(database)
         empty = (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
         for number in range(3):
-            kept = tuple(entry("kept", entry_id=f"{number} {one}") for one in range(CAPACITY // 2))
-            await archive.save(DEFAULT_TENANT, session, kept)
+            kept = [entry("kept", entry_id=f"{number} {one}") for one in range(CAPACITY // 2)]
+            await archive.save(Note(DEFAULT_TENANT, session, one) for one in kept)
         found = await archive.load_all([session, empty])
 
         alone = await archive.load(DEFAULT_TENANT, session)
@@ -165,6 +165,27 @@ async def test_evicted_and_removed_entries_do_not_return(redis_pad, session: Ses
 
     found = await texts(pad, session)
     assert found == [str(number) for number in range(3, CAPACITY + 3) if number != 10]
+
+
+async def test_what_is_put_into_many_at_once_is_saved_for_all_that_are_there(
+    redis_pad, session: SessionId, database_url: str
+) -> None:
+    """RT-14: one that is gone takes nothing from the others, whose notes survive a lost Redis."""
+    pad, redis = redis_pad
+    async with Database(database_url) as database:
+        others = [
+            (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id for _ in range(3)
+        ]
+    gone = SessionId(new_id("session"))
+    to = [session, others[0], gone, *others[1:]]
+    ended = await asyncio.gather(
+        *(pad.put(DEFAULT_TENANT, one, (entry("same", entry_id="same"),)) for one in to),
+        return_exceptions=True,
+    )
+    await redis.flushdb()
+
+    assert [type(one) for one in ended] == [list, list, NotFound, list, list]
+    assert [await texts(pad, one) for one in to] == [["same"], ["same"], [], ["same"], ["same"]]
 
 
 async def test_keys_are_in_one_slot_and_expire(redis_pad, session: SessionId) -> None:

@@ -12,8 +12,11 @@ from benchmarks.environment import open_lanes
 from benchmarks.profile import CALLS, WAL_BYTES, Calls, Talk
 from benchmarks.turns import BOOKING
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.agent.steps.record import NOTES
 from orchestrator.runtime.lane import LaneRunner
+from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
+from workers.outbox import OutboxSender, note_into
 
 BOUNDS = {
     CALLS: 2_600,
@@ -29,6 +32,8 @@ MOVED = {"JSON decoded": 14, "JSON encoded": 75, "statements": 5.5}
 """The same, where the session was with another worker in between: what this one knew is not sent and decoded again."""
 
 MOST_TALKS: Final = 6
+MOST_FOR_NOTES: Final = 6
+"""Taken, saved, acknowledged; a second note of a session is saved by another statement."""
 
 
 @pytest.fixture
@@ -54,6 +59,33 @@ async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
         if least[WAL_BYTES] <= BOUNDS[WAL_BYTES]:
             break
     assert all(0 < least[name] <= bound for name, bound in BOUNDS.items()), least
+
+
+async def test_notes_of_many_sessions_are_brought_by_a_handful_of_statements(
+    database_url: str, redis_url: str
+) -> None:
+    """What turns noted is taken, saved and acknowledged for all of them at once."""
+    migrate(database_url)
+    async with open_lanes(Stores(database_url, redis_url)) as (ports, lanes):
+        talk = Talk(ports, lanes, sessions=8, prefix="noting")
+        sender = OutboxSender(ports.stores.outbox, {NOTES: note_into(ports.shared.scratchpad)})
+        await talk.take(len(BOOKING))
+        sender.nudge()
+        await sender.send_next()  # the first notes of a session: its scratchpad is filled
+        await talk.take(len(BOOKING))
+        waiting = await ports.stores.database.fetch_all("SELECT FROM outbox WHERE kind = 'notes'", {})
+        calls = Calls()
+        sender.nudge()
+        calls.begin()
+        await sender.send_next()
+        calls.end()
+
+        left = await ports.stores.database.fetch_all("SELECT FROM outbox WHERE kind = 'notes'", {})
+        notes = [await ports.shared.scratchpad.read(DEFAULT_TENANT, name) for name in talk.names]
+        assert len(waiting) >= talk.sessions
+        assert left == []
+        assert all(notes)
+        assert calls.of_one(1)["statements"] <= MOST_FOR_NOTES
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The durable copy of scratchpads, on PostgreSQL (RT-14)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 import orjson
 from sqlalchemy import delete, select
@@ -14,22 +15,36 @@ from orchestrator.types import SessionId, TenantId
 _COLUMNS = scratchpad_entries.c
 
 
+class Note(NamedTuple):
+    """An entry, and whose it is."""
+
+    tenant_id: TenantId
+    session_id: SessionId
+    entry: Entry
+
+
 class PostgresScratchpadArchive:
     """The copy from which a scratchpad is filled again when Redis comes back empty."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def save(self, tenant_id: TenantId, session_id: SessionId, entries: tuple[Entry, ...]) -> None:
-        """Add entries, or replace those of the same identifiers."""
-        if not entries:
-            return
-        arguments = {
-            "session_id": session_id,
-            "tenant_id": tenant_id,
-            "entries": orjson.dumps([entry.to_json() for entry in entries]).decode(),
+    async def save(self, notes: Iterable[Note]) -> None:
+        """Add entries, or replace those of the same identifiers.
+
+        Raises NotFound when a session is gone; then none is saved.
+        """
+        latest = {
+            (note.session_id, note.entry.entry_id): {
+                "session_id": note.session_id,
+                "tenant_id": note.tenant_id,
+                "entry": note.entry.to_json(),
+            }
+            for note in notes
         }
-        await self._database.fetch_one(statement("save_notes"), arguments)
+        if latest:
+            entries = orjson.dumps([*latest.values()]).decode()
+            await self._database.fetch_all(statement("save_notes"), {"entries": entries})
 
     async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
         """The least recently saved first, at most `CAPACITY`."""
@@ -45,9 +60,12 @@ class PostgresScratchpadArchive:
             found.setdefault(row.session_id, []).append(Entry.from_json(row.body))
         return {session_id: entries[-CAPACITY:] for session_id, entries in found.items()}
 
-    async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
-        arguments = {"session_id": session_id, "tenant_id": tenant_id, "entry_ids": list(entry_ids)}
-        await self._database.fetch_all(statement("drop_notes"), arguments)
+    async def remove(self, named: Sequence[tuple[TenantId, SessionId, str]]) -> None:
+        """Remove entries, each named by its tenant, session and identifier."""
+        if named:
+            tenants, sessions, entries = map(list, zip(*named, strict=True))
+            arguments = {"tenant_ids": tenants, "session_ids": sessions, "entry_ids": entries}
+            await self._database.fetch_all(statement("drop_notes"), arguments)
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
         async with self._database.transaction() as connection:

@@ -1,0 +1,66 @@
+"""What commits have left is sent and acknowledged, over the stores in memory (RT-4)."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from orchestrator.errors import NotFound, Unavailable
+from orchestrator.ports.outbox import OutboxMessage
+from orchestrator.testing.store import ManualClock, MemoryStore
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.contract.in_memory.archive import MemoryOutbox
+from workers.outbox import AGAIN_AFTER_S, OutboxSender
+
+KIND = "letter"
+
+
+class Post:
+    """An outbox with letters to sessions, and what has arrived of them."""
+
+    def __init__(self, *to: str) -> None:
+        self.clock = ManualClock()
+        self.store = MemoryStore(self.clock)
+        for number, session in enumerate(to):
+            letter = OutboxMessage(number, DEFAULT_TENANT, SessionId(session), None, KIND, {"number": number})
+            self.store.outbox.append(letter)
+        self.arrived: list[int] = []
+        self.refused: dict[str, Exception] = {}
+        self.sender = OutboxSender(MemoryOutbox(self.store), {KIND: self._deliver})
+        self.sender.nudge()
+
+    async def _deliver(self, message: OutboxMessage) -> None:
+        if message.session_id in self.refused:
+            raise self.refused[message.session_id]
+        self.arrived.append(message.id)
+
+    async def send_later(self) -> None:
+        """Send what is due after a while."""
+        self.clock.advance(AGAIN_AFTER_S + 1)
+        self.sender.nudge()
+        await self.sender.send_next()
+
+
+async def test_each_session_gets_its_letters_in_order_and_once() -> None:
+    post = Post("a", "b", "a", "a", "b")
+    await post.sender.send_next()
+    await post.send_later()
+
+    assert [number for number in post.arrived if number in {0, 2, 3}] == [0, 2, 3]
+    assert [number for number in post.arrived if number in {1, 4}] == [1, 4]
+    assert len(post.arrived) == 5
+
+
+@pytest.mark.parametrize("refusal", [Unavailable("nobody there"), NotFound("session", "b")])
+async def test_who_cannot_be_reached_holds_up_nobody_else(refusal: Exception) -> None:
+    """Whatever goes wrong for one session, the others have theirs once, and it has its own as soon as that is over."""
+    post = Post("a", "b", "c")
+    post.refused["b"] = refusal
+    with contextlib.suppress(NotFound):  # which is for the log; `Unavailable` is logged where it is met
+        await post.sender.send_next()
+    post.refused.clear()
+    await post.send_later()
+
+    assert sorted(post.arrived) == [0, 1, 2]
+    assert post.arrived[-1] == 1
