@@ -13,7 +13,7 @@ SOAK_ARGUMENTS ?=
 # A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
+.PHONY: run up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-growth bench-listeners \
 	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers docs screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions faults-repairs soak soak-ten chaos fuzz audit audit-online bom lock clean
 
@@ -94,6 +94,9 @@ bench-hurtful: $(VENV)/.installed-dev
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
+
+bench-growth: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.growth
 
 bench-listeners: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.integration.observe.listeners_bench

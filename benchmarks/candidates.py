@@ -96,10 +96,12 @@ class ByHand:
     workers: list[psutil.Process]
     name: str = "by hand"
     expected: int = 0
+    first: bytes = FIRST
+    """The state that sessions begin with."""
 
     async def prepare(self, sessions: Iterable[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
-            cursor.executemany(mailbox.BEGIN, [(name, FIRST.decode()) for name in sessions])
+            cursor.executemany(mailbox.BEGIN, [(name, self.first.decode()) for name in sessions])
 
     async def submit(self, session: str, text: str) -> None:
         self.expected += 1

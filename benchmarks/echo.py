@@ -1,13 +1,14 @@
 """Our worker with agents that do the benchmark's work and nothing else: what they cost is the runtime's own cost.
 
-``celery -A benchmarks.echo worker``. Each turn waits `BENCH_MODEL_S` seconds, as turns wait for a model.
+``celery -A benchmarks.echo worker``. Each turn waits `BENCH_MODEL_S` seconds, as turns wait for a model. The states of
+a domain that is called ``echo-98`` have 98 KB.
 """
 
 import asyncio
 
 import orjson
 
-from benchmarks.work import FIRST, advance, read_model_s
+from benchmarks.work import FIRST, advance, read_model_s, state_of
 from orchestrator.bootstrap import Ports
 from orchestrator.runtime.journal import Journal
 from orchestrator.settings import load_settings
@@ -20,13 +21,14 @@ from workers.app import create_app
 class EchoAgent:
     deadline_s = 600.0
 
-    def __init__(self, wait_s: float) -> None:
+    def __init__(self, wait_s: float, first: bytes = FIRST) -> None:
         self._wait_s = wait_s
+        self._first = first
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if self._wait_s:  # workers are then limited by their lanes, not by CPU
             await asyncio.sleep(self._wait_s)
-        state = orjson.loads(lease.present_state or FIRST)
+        state = orjson.loads(lease.present_state or self._first)
         text = work.input.text or ""
         reply = advance(state, text)
         said, moved = state["messages"][-2:], state["stack"][-1:]
@@ -45,8 +47,9 @@ class EchoAgent:
         )
 
 
-def build(_domain: str, _ports: Ports) -> EchoAgent:
-    return EchoAgent(read_model_s())
+def build(domain: str, _ports: Ports) -> EchoAgent:
+    _, _, kilobytes = domain.partition("-")
+    return EchoAgent(read_model_s(), state_of(int(kilobytes)) if kilobytes else FIRST)
 
 
 app = create_app(load_settings(), build)

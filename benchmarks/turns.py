@@ -92,7 +92,7 @@ async def measure(
     for number in range(rounds + 1):
         warm_up = number == 0
         for candidate in candidates:
-            loop = await _closed_loop(candidate, number, min(4, turns) if warm_up else turns)
+            loop = await talk(candidate, f"loop-{number}", min(4, turns) if warm_up else turns)
             names = _sessions(candidate, f"drain-{number}", DRAIN_SESSIONS)
             drained = await drain(candidate, names, _texts(candidate, 1 if warm_up else queued))
             for phase, measured in {"closed loop": loop, "drain": drained}.items():
@@ -104,8 +104,9 @@ async def measure(
     return results
 
 
-async def _closed_loop(candidate: Candidate, number: int, turns: int) -> Measurement:
-    sessions = _sessions(candidate, f"loop-{number}", SESSIONS)
+async def talk(candidate: Candidate, prefix: str, turns: int) -> Measurement:
+    """Measure a closed loop: new sessions, each of which says so many things, one after the other."""
+    sessions = _sessions(candidate, prefix, SESSIONS)
     await candidate.prepare(sessions)
     phase = Phase(candidate.workers)
     texts = _texts(candidate, turns)

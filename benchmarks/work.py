@@ -74,4 +74,13 @@ def _message(number: int) -> dict[str, str]:
     return {"role": "user", "form": "text", "content": f"message {number}: " + "words and words " * 10}
 
 
+@cache
+def state_of(kilobytes: int) -> bytes:
+    """The first state with so many kilobytes, of which only eight are worked on: the rest are messages of long ago."""
+    state = first_state()
+    older = _message(0)
+    state["older"] = [older] * max(0, (1024 * kilobytes - len(FIRST)) // (len(orjson.dumps(older)) + 1))
+    return orjson.dumps(state)
+
+
 FIRST = orjson.dumps(first_state())
