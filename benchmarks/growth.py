@@ -123,6 +123,7 @@ async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turn
         for candidate, stores, count in ((beside_few, few, SHORT), (beside_many, many, rest)):
             await talk(candidate, "rest", 3)
             _multiply(stores.database_url, f"{candidate.name}-rest-0", count)
+            await _settle(stores.database_url)
         for number in range(rounds + 1):
             for candidate, count in ((beside_few, SHORT), (beside_many, rest)):
                 measured = await talk(candidate, f"loop-{number}", turns if number else 4)
@@ -158,6 +159,15 @@ def _multiply(database_url: str, session: str, count: int) -> None:
                     session=sql.Literal(session),
                 )
             )
+
+
+async def _settle(database_url: str) -> None:
+    """Wait until the sweep has looked at all that was copied, and do what a server does after so many rows anyway."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        while connection.execute("SELECT FROM lanes WHERE check_at IS NOT NULL LIMIT 1").fetchone():
+            await asyncio.sleep(0.5)
+        connection.execute("VACUUM (ANALYZE)")
+        connection.execute("CHECKPOINT")
 
 
 def _names(prefix: str, count: int) -> list[str]:
