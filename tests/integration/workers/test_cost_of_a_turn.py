@@ -19,7 +19,7 @@ from parley.embedded import Stores
 from workers.outbox import OutboxSender, note_into
 
 BOUNDS = {
-    CALLS: 2_150,
+    CALLS: 2_600,
     "JSON decoded": 5,
     "JSON encoded": 30,
     "statements": 5.5,
