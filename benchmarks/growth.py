@@ -28,7 +28,7 @@ SHORT, LONG = 100, 100_000
 TURNS_EACH = 10
 """Of each session that waits."""
 WINDOW = 0.05
-"""The share of a long queue over which its rate is taken, at its beginning and at its end."""
+"""The share of a long queue over which its rate is taken, once all are awake and at its end."""
 BAR = 1.2
 ENDED = "SELECT extract(epoch FROM finished_at)::float8 FROM turns WHERE finished_at IS NOT NULL ORDER BY 1"
 OF_SESSIONS = """
@@ -122,7 +122,7 @@ async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turn
     ):
         for candidate, stores, count in ((beside_few, few, SHORT), (beside_many, many, rest)):
             await talk(candidate, "rest", 3)
-            _multiply(stores.database_url, f"{candidate.name}-rest-0", count)
+            copy_session(stores.database_url, f"{candidate.name}-rest-0", count)
             await _settle(stores.database_url)
         for number in range(rounds + 1):
             for candidate, count in ((beside_few, SHORT), (beside_many, rest)):
@@ -132,12 +132,11 @@ async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turn
     return results
 
 
-def _multiply(database_url: str, session: str, count: int) -> None:
+def copy_session(database_url: str, session: str, count: int) -> None:
     """Copy all rows of a session that is at rest, for so many other sessions."""
     with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(
-            "SET session_replication_role = replica"
-        )  # the order of the tables does not matter
+        # The rows of a session fit together, and so do those of its copy: no foreign key is looked up for each.
+        connection.execute("SET session_replication_role = replica")
         for (table,) in connection.execute(OF_SESSIONS).fetchall():
             columns = [name for (name,) in connection.execute(COLUMNS, (table,)).fetchall()]
             own = {"session_id", "turn_id"}

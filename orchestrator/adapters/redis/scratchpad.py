@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from redis.asyncio import Redis
 
-from orchestrator.adapters.postgres.memory.scratchpad import Note, PostgresScratchpadArchive
+from orchestrator.adapters.postgres.memory.scratchpad import OwnedEntry, PostgresScratchpadArchive
 from orchestrator.adapters.redis.client import Gathered, read_script, translated
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, new_entry_id
@@ -21,7 +21,7 @@ from orchestrator.types import SessionId, TenantId
 PREFIX = "parley:scratchpad:"
 KEEP_S = 7 * 24 * 3600
 
-_Named = tuple[TenantId, SessionId, str]
+_Name = tuple[TenantId, SessionId, str]
 """An entry by whose it is and its identifier."""
 
 
@@ -36,8 +36,8 @@ class RedisScratchpad:
         self._redis: Any = redis
         self._archive = archive
         self._keep_s = keep_s
-        self._saves = Gathered[tuple[Note, ...], None](self._save_all)
-        self._removals = Gathered[tuple[_Named, ...], None](self._remove_all)
+        self._saves = Gathered[tuple[OwnedEntry, ...], None](self._save_all)
+        self._removals = Gathered[tuple[_Name, ...], None](self._remove_all)
         self._put = redis.register_script(read_script("scratchpad_put"))
         self._read = redis.register_script(read_script("scratchpad_read"))
         self._remove = redis.register_script(read_script("scratchpad_remove"))
@@ -51,7 +51,7 @@ class RedisScratchpad:
         operation: str | None = None,
     ) -> list[str]:
         named = tuple(_named(entry, operation, place) for place, entry in enumerate(entries))
-        await self._save(tuple(Note(tenant_id, session_id, entry) for entry in named))
+        await self._save(tuple(OwnedEntry(tenant_id, session_id, entry) for entry in named))
         gone = await self._whole(
             tenant_id, session_id, lambda: self._write(tenant_id, session_id, named, operation or "")
         )
@@ -86,16 +86,16 @@ class RedisScratchpad:
         await self._archive.forget(tenant_id, session_id)
         await _answer(self._redis.delete(*_keys(tenant_id, session_id)))
 
-    async def _save(self, notes: tuple[Note, ...]) -> None:
+    async def _save(self, owned: tuple[OwnedEntry, ...]) -> None:
         try:
-            await self._saves.add(notes)
+            await self._saves.add(owned)
         except NotFound:  # a session is gone, and may be another's
-            await self._archive.save(notes)
+            await self._archive.save(owned)
 
-    async def _save_all(self, several: list[tuple[Note, ...]]) -> None:
+    async def _save_all(self, several: list[tuple[OwnedEntry, ...]]) -> None:
         await self._archive.save(chain.from_iterable(several))
 
-    async def _remove_all(self, several: list[tuple[_Named, ...]]) -> None:
+    async def _remove_all(self, several: list[tuple[_Name, ...]]) -> None:
         await self._archive.remove([*chain.from_iterable(several)])
 
     async def _whole(

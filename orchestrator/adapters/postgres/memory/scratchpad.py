@@ -15,7 +15,7 @@ from orchestrator.types import SessionId, TenantId
 _COLUMNS = scratchpad_entries.c
 
 
-class Note(NamedTuple):
+class OwnedEntry(NamedTuple):
     """An entry, and whose it is."""
 
     tenant_id: TenantId
@@ -29,18 +29,18 @@ class PostgresScratchpadArchive:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def save(self, notes: Iterable[Note]) -> None:
+    async def save(self, owned: Iterable[OwnedEntry]) -> None:
         """Add entries, or replace those of the same identifiers.
 
         Raises NotFound when a session is gone; then none is saved.
         """
         latest = {
-            (note.session_id, note.entry.entry_id): {
-                "session_id": note.session_id,
-                "tenant_id": note.tenant_id,
-                "entry": note.entry.to_json(),
+            (one.session_id, one.entry.entry_id): {
+                "session_id": one.session_id,
+                "tenant_id": one.tenant_id,
+                "entry": one.entry.to_json(),
             }
-            for note in notes
+            for one in owned
         }
         if latest:
             entries = orjson.dumps([*latest.values()]).decode()

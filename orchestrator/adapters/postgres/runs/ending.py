@@ -47,7 +47,7 @@ async def end_run(
         )
     elif successors:
         hints = await _block(transaction, successors, f"{flow} is {end.status}", end.status)
-    await _log(transaction, run_id, session_id)
+    await _log_end(transaction, run_id, session_id)
     if again is not None and end.status is not RunStatus.CANCELLED:
         hints += await start_again(transaction, run_id, again)
     return hints
@@ -87,14 +87,14 @@ async def _block(
         if row is None:
             continue
         again, session_id = row[4:6]
-        await _log(transaction, run_id, session_id)
+        await _log_end(transaction, run_id, session_id)
         if again is not None and cause is not RunStatus.CANCELLED:
             hints += await start_again(transaction, run_id, again)
     return hints
 
 
-async def _log(transaction: HotConnection, run_id: str, session_id: str | None) -> None:
-    """Tell the session of a run that it has ended; most runs of housekeeping have none."""
+async def _log_end(transaction: HotConnection, run_id: str, session_id: str | None) -> None:
+    """Log the end of a run among its session's events; maintenance of stores has no session."""
     if session_id is not None:
         await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
 
