@@ -4,7 +4,7 @@ Celery's threads call `run_session` and `submit_turn`; everything else happens o
 """
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.executor import RunExecutor
+from workers.internal.links import Link
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.internal.tools import make_session_side
 from workers.isolation import Isolation
@@ -119,9 +120,9 @@ class WorkerProcess:
         """Start Internal flows; the same key starts them once. Gives their runs by flow, and the run that was named."""
         return self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
 
-    def advance_run(self, run_id: str, flow: str, then: Collection[str]) -> None:
-        """Do what a run has to do now."""
-        self._thread.submit(_required(self._parts.executor).advance(run_id, flow, then)).result()
+    def advance_runs(self, links: Sequence[Link]) -> int:
+        """Do what a run has to do now, and then what follows it in its chain; how many of them have ended."""
+        return self._thread.submit(_required(self._parts.executor).advance_all(links)).result()
 
     def run_items(self, run_id: str, flow: str, in_chord: bool) -> None:
         """Do items of a run."""
@@ -232,6 +233,7 @@ class WorkerProcess:
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
             live=ports.shared.live,
+            show=self._flower.link if self._flower else None,
         )
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:

@@ -13,6 +13,7 @@ from celery.exceptions import Ignore
 
 from orchestrator.ports.tasks import ADVANCE_RUN, RUN_ITEMS, RUN_SESSION, START_RUN, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
+from workers.internal.links import Link, links_after
 from workers.messages.redaction import REDACTED
 from workers.submission import error_result, parse_request
 from workers.worker_lifecycle import WorkerLifecycle
@@ -46,9 +47,13 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
         except Exception as error:  # noqa: BLE001 - every ending is an answer to the sender
             return error_result(error)
 
-    @app.task(name=ADVANCE_RUN, acks_late=False, shared=False)
-    def advance_run(run_id: str, flow: str, then: list[str] | None = None) -> None:
-        worker.process().advance_run(run_id, flow, then or ())
+    @app.task(name=ADVANCE_RUN, bind=True, acks_late=False, shared=False)
+    def advance_run(self: Any, run_id: str, flow: str, then: list[str] | None = None) -> None:
+        """Carry a run out, and what follows it in a chain; only for links that are left, Celery sends a message."""
+        request = self.request
+        links = [Link(run_id, flow, tuple(then or ())), *links_after(request)]
+        if (ended := worker.process().advance_runs(links)) > 1:
+            request.chain = request.chain[: 1 - ended]  # which begins with the last one
 
     # A chord counts its tasks also when results are ignored.
     @app.task(name=RUN_ITEMS, acks_late=False, shared=False)

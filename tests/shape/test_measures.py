@@ -22,7 +22,7 @@ FILES_IN_A_FOLDER: Final = 16
 TOTAL_LINES: Final = 58_000
 
 BOUNDS: Final = {
-    "lines of Python outside the tests, over the total": 26_400,
+    "lines of Python outside the tests, over the total": 26_500,
     "files that are too long": 0,
     "functions that are too long": 0,
     "folders that are too full": 0,

@@ -4,8 +4,8 @@ Messages come in here and truth is in the store: what cannot be claimed is not d
 """
 
 import asyncio
-from collections.abc import Collection, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from internal_flows.catalogue import Catalogue
@@ -44,6 +44,7 @@ from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json, SessionId
 from workers.internal.backpressure import Backpressure
 from workers.internal.dispatch import Dispatcher
+from workers.internal.links import Link, ShownTask
 from workers.internal.progress import ProgressEvents
 from workers.internal.session_side import SessionSide
 
@@ -64,6 +65,7 @@ class RunExecutor:
         local: whether this process may carry runs out itself when no message can be sent.
         backpressure: when housekeeping is deferred for turns.
         live: gets the progress of sessions' runs, besides their logs.
+        show: shows in Flower what is carried out without a message.
         max_attempts: a run or item that ended its worker so often is given up.
         sessions: does for flows what they have no rights to do themselves.
     """
@@ -80,6 +82,7 @@ class RunExecutor:
         max_attempts: int = 3,
         backpressure: Backpressure | None = None,
         live: LiveEvents | None = None,
+        show: Callable[[ShownTask], AbstractContextManager[None]] | None = None,
     ) -> None:
         self.catalogue = catalogue
         self._freed: list[SessionId] = []
@@ -88,6 +91,7 @@ class RunExecutor:
         self._work = work
         self._sessions = sessions
         self._dispatcher = Dispatcher(canvas, self._carry_out if local else None)
+        self._show = show
         self._max_attempts = max_attempts
         self._progress = ProgressEvents(work, live)
         self._at_work: dict[int, asyncio.Task[object]] = {}
@@ -100,19 +104,31 @@ class RunExecutor:
         self._dispatcher.begin(started)
         return started
 
-    async def advance(self, run_id: str, flow: str, then: Collection[str] = ()) -> None:
-        """Do what a run has to do, until others are at it or nothing is left.
+    async def advance(self, link: Link) -> bool:
+        """Do what a run has to do, until others are at it or nothing is left; whether it has ended here."""
+        claim = await self._claim(link)
+        if claim is None:
+            return False
+        with nullcontext() if link.task is None or self._show is None else self._show(link.task):
+            while claim is not None:
+                reached = await self._advance_once(claim, link.then)
+                if isinstance(reached, RunEnd):
+                    return True
+                claim = await self._claim(link) if reached else None
+        return False
 
-        `then`: runs for which a message comes as soon as this is over, as the next link of a chain or a chord's body.
-        """
-        while not self._stopping and await self._advance_once(run_id, flow, then):
-            pass
+    async def advance_all(self, links: Sequence[Link]) -> int:
+        """Do what the links of a chain have to do, one after the other, as long as each ends here; how many did."""
+        for ended, link in enumerate(links):
+            if not await self.advance(link):
+                return ended
+        return len(links)
 
     async def items(self, run_id: str, flow: str, *, in_chord: bool) -> None:
         """Do items of a run, share after share. Within a chord, its body goes on with `after_all`."""
         ended = await self._items(run_id)
         if ended and not in_chord:
-            await self.advance(run_id, flow)
+            await self.advance(Link(run_id, flow))
 
     async def renew(self) -> None:
         """Prolong what is held here, and stop what was taken away or cancelled."""
@@ -166,23 +182,26 @@ class RunExecutor:
         if hint.phase is Phase.ITEMS:
             await self.items(hint.run_id, hint.flow, in_chord=False)
         else:
-            await self.advance(hint.run_id, hint.flow)
+            await self.advance(Link(hint.run_id, hint.flow))
 
     # The stages of a run.
 
-    async def _advance_once(self, run_id: str, flow: str, then: Collection[str]) -> bool:
-        """One claim; True when there is more to do here."""
-        claim = await self._work.claim(run_id, self.catalogue.configure(flow), waited_s=self._waited_s)
-        if claim is None:
-            return False
+    async def _claim(self, link: Link) -> RunClaim | None:
+        if self._stopping:
+            return None
+        config = self.catalogue.configure(link.flow)
+        return await self._work.claim(link.run_id, config, waited_s=self._waited_s)
+
+    async def _advance_once(self, claim: RunClaim, then: Collection[str]) -> RunEnd | bool:
+        """Do what was claimed; the end of the run, or whether there is more to do here."""
         try:
             with self._holding(claim.token), _traced(claim.facts, claim.phase.value):
                 reached = await self._do_phase(claim)
-                if not isinstance(reached, RunEnd):
-                    return reached
-                await self._finish(claim, reached, then)
+                if isinstance(reached, RunEnd):
+                    await self._finish(claim, reached, then)
+                return reached
         except _Fenced:
-            _log.warning("A run was taken away.", run=run_id, flow=flow)
+            _log.warning("A run was taken away.", run=claim.facts.run_id, flow=claim.facts.flow)
         return False
 
     async def _do_phase(self, claim: RunClaim) -> RunEnd | bool:

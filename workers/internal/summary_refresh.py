@@ -11,6 +11,7 @@ from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import SUMMARY_DUE, Renewed
 from orchestrator.types import JsonObject, SessionId, TenantId, is_object
 from workers.internal.executor import RunExecutor
+from workers.internal.links import Link
 
 SUMMARIZE: Final = "summarize_session"
 REMEMBER: Final = "distil_preferences"
@@ -53,7 +54,7 @@ class RunSummaryRefresh:
                     run_id = started.runs[flow]
                     # Whoever is at it already is waited for.
                     if here and await self._runs.wait(tenant_id, run_id, 0.0) is None:
-                        await self._executor.advance(run_id, flow)
+                        await self._executor.advance(Link(run_id, flow))
                     if await self._runs.wait(tenant_id, run_id, wait_s) is None:
                         return None
         except TimeoutError:

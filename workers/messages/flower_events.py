@@ -1,4 +1,4 @@
-"""Show sessions at work in Flower: task events for lanes that run without a message of their own.
+"""Show in Flower what is done without a message of its own: task events of lanes, and of links of chains.
 
 Events are collected and sent in batches from a thread; nothing waits for them, nothing depends on them.
 """
@@ -6,7 +6,7 @@ Events are collected and sent in batches from a thread; nothing waits for them, 
 import contextlib
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +15,7 @@ from celery import Celery
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.ports.tasks import RUN_SESSION, TURNS
 from orchestrator.types import SessionId
+from workers.internal.links import ShownTask
 from workers.messages.redaction import HIDDEN
 
 FLUSH_EVERY_S = 0.5
@@ -34,20 +35,21 @@ class FlowerEvents:
             buffer_while_offline=False,
         )
 
-    @contextmanager
-    def session(self, session_id: SessionId) -> Iterator[None]:
+    def session(self, session_id: SessionId) -> AbstractContextManager[None]:
         """Show one run of a lane as a task."""
-        uuid, began = str(uuid4()), time.monotonic()
-        self._dispatcher.send(
-            "task-received",
-            uuid=uuid,
-            name=RUN_SESSION,
-            args=f"[{session_id!r}]",
-            kwargs="{}",
-            root_id=uuid,
-            retries=0,
-            queue=TURNS,
+        uuid = str(uuid4())
+        return self._task(uuid, name=RUN_SESSION, args=f"[{session_id!r}]", root_id=uuid, queue=TURNS)
+
+    def link(self, task: ShownTask) -> AbstractContextManager[None]:
+        """Show a link of a chain that is carried out without its message as the task that it would have been."""
+        return self._task(
+            task.task_id, name=task.name, args="()", root_id=task.root_id, parent_id=task.sent_by
         )
+
+    @contextmanager
+    def _task(self, uuid: str, **about: Any) -> Iterator[None]:
+        began = time.monotonic()
+        self._dispatcher.send("task-received", uuid=uuid, kwargs="{}", retries=0, **about)
         self._dispatcher.send("task-started", uuid=uuid)
         try:
             yield

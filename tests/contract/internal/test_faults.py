@@ -110,6 +110,24 @@ async def test_a_graph_goes_on_when_workers_are_killed(crew: Fleet, on_workers: 
     assert recorded_twice(crew) == []
 
 
+async def test_a_chain_goes_on_when_the_worker_that_carries_its_links_is_killed(
+    crew: Fleet, on_workers: OnWorkers
+) -> None:
+    """IF-9: one message, whose worker dies in the third of five links; another one does that and the rest."""
+    start(crew, 2)
+    shape = {0: (), 1: (0,), 2: (1,), 3: (2,), 4: (3,)}
+    nodes = make_nodes(on_workers.catalogue, shape, n2={"takes_s": 2.0})
+    started = await on_workers.start(nodes)
+    await on_workers.is_at_work(started.runs["n2"])
+    [holder] = [worker for worker in crew.workers if "n0.advance" in worker.log.read_text()]
+    holder.kill()
+    ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
+
+    assert {record.status for record in ended.values()} == {RunStatus.DONE}
+    assert early_starts(nodes, ended) == []
+    assert recorded_twice(crew) == []
+
+
 async def test_lost_messages_are_replaced(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8, IF-9: Redis is emptied while a graph and a run of many items are at work."""
     start(crew, 2)

@@ -133,10 +133,10 @@ async def test_chains_and_chords_are_seen_as_such(on_workers: OnWorkers, crew: F
     """IF-9: n0 → n1, n2 → n3 → n4; Flower shows the parent and the root of each task, and each runs once."""
     shape = {0: (), 1: (0,), 2: (0,), 3: (1, 2), 4: (3,)}
     nodes = make_nodes(on_workers.catalogue, shape, n0={"takes_s": 0.1}, n1={"takes_s": 0.1})
-    with received_tasks(crew.redis_url) as received:
+    with shown_tasks(crew.redis_url) as (received, succeeded):
         ended = await on_workers.run_graph(nodes)
         await asyncio.to_thread(
-            wait_until, lambda: len(received) >= len(nodes), within_s=40, what="each task is received"
+            wait_until, lambda: len(succeeded) >= len(nodes), within_s=40, what="each task is done"
         )
 
     assert early_starts(nodes, ended) == []
@@ -148,13 +148,42 @@ async def test_chains_and_chords_are_seen_as_such(on_workers: OnWorkers, crew: F
     assert {name_of[task["root_id"]] for task in received} == {"n0"}
 
 
+async def test_a_worker_goes_on_with_the_next_link_of_a_chain(on_workers: OnWorkers, crew: Fleet) -> None:
+    """IF-9: n0 → n1 → n2 → n3, of which n1 takes a while; Flower shows each, though one message was sent."""
+    shape = {0: (), 1: (0,), 2: (1,), 3: (2,)}
+    nodes = make_nodes(on_workers.catalogue, shape, n1={"takes_s": 0.3})
+    with shown_tasks(crew.redis_url) as (received, succeeded):
+        ended = await on_workers.run_graph(nodes)
+        await asyncio.to_thread(
+            wait_until, lambda: len(succeeded) >= len(nodes), within_s=40, what="each task is done"
+        )
+    logs = "".join(worker.log.read_text() for worker in crew.workers)
+    by_name = {task["name"].removesuffix(".advance"): task for task in received}
+    took_s = {task["uuid"]: task["runtime"] for task in succeeded}
+
+    assert early_starts(nodes, ended) == []
+    assert sorted(by_name) == ["n0", "n1", "n2", "n3"]
+    assert [name for name, task in by_name.items() if f"{task['uuid']}] received" in logs] == ["n0"]
+    assert {task["hostname"] for task in received} == {by_name["n0"]["hostname"]}
+    assert [by_name[f"n{number}"]["parent_id"] for number in (1, 2, 3)] == [
+        by_name[f"n{number}"]["uuid"] for number in (0, 1, 2)
+    ]
+    assert took_s[by_name["n1"]["uuid"]] >= 0.3
+    assert len(took_s) == len(succeeded) == len(nodes)
+
+
 @contextmanager
-def received_tasks(broker: str) -> Iterator[list[dict]]:
-    """The tasks that workers receive meanwhile, as Flower is told of them."""
+def shown_tasks(broker: str) -> Iterator[tuple[list[dict], list[dict]]]:
+    """The tasks that workers receive meanwhile, and those that succeed, as Flower is told of them."""
     received: list[dict] = []
+    succeeded: list[dict] = []
     with Celery(set_as_current=False, broker=for_celery(broker)) as app, app.connection() as connection:
         stop, listens = threading.Event(), threading.Event()
-        handlers = {"task-received": received.append, "task-probe": lambda _event: listens.set()}
+        handlers = {
+            "task-received": received.append,
+            "task-succeeded": succeeded.append,
+            "task-probe": lambda _event: listens.set(),
+        }
         receiver = app.events.Receiver(connection, handlers=handlers)
 
         def listen() -> None:
@@ -171,7 +200,7 @@ def received_tasks(broker: str) -> Iterator[list[dict]]:
                     within_s=40,
                     what="the receiver listens",
                 )
-            yield received
+            yield received, succeeded
         finally:
             stop.set()
             listening.join()

@@ -15,6 +15,7 @@ from orchestrator.ports.runs.status import Phase
 from orchestrator.ports.runs.work import ClaimedItem, ItemsClaim, Recorded, RunClaim, RunEnd, RunFacts
 from orchestrator.types import DEFAULT_TENANT, Epoch, Json, JsonObject, SessionId, TenantId
 from workers.internal.executor import RunExecutor
+from workers.internal.links import Link
 from workers.internal.session_side import NotedProposals, SessionSide
 
 OPEN, CLOSED = SessionId("open"), SessionId("closed")
@@ -157,7 +158,7 @@ async def test_no_stage_is_recorded_before_its_session_was_told_what_it_proposes
     session = Session()
     work = OneRun(session)
 
-    await run_by_worker(session, work).advance("run", "curious")
+    await run_by_worker(session, work).advance(Link("run", "curious"))
 
     assert work.told_before == [["abandon"], ["abandon", "summary"], ["abandon", "summary", "repair"]]
 

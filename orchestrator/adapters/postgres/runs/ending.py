@@ -5,16 +5,18 @@ freed, the session's log is written, and what was asked for meanwhile is started
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from orchestrator.adapters.postgres.hot_connections import HotConnection
-from orchestrator.adapters.postgres.pool import dump_json
+from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.runs.starting import GRACE_S, start_again, to_hints
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.runs.records import Hint
 from orchestrator.ports.runs.status import SUCCEEDED, OnFailure, RedoStatus, RunStatus
 from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import TenantId, new_id
+
+_END: Final = statement("end_run", frozenset({"grace_s"}))
 
 
 async def end_run(
@@ -30,7 +32,7 @@ async def end_run(
     Without a `token` it is ended for its holder, who is fenced. None: the claim is no longer current, or the run has
     ended; nothing was written.
     """
-    row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, end, token, tenant_id))
+    row = await transaction.fetch_one(_END, _arguments(run_id, end, token, tenant_id))
     if row is None:
         return None
     flow, successors, on_failure, flight_key, again, session_id = row[:6]
@@ -51,6 +53,16 @@ async def end_run(
     if again is not None and end.status is not RunStatus.CANCELLED:
         hints += await start_again(transaction, run_id, again)
     return hints
+
+
+async def end_at_once(database: Database, run_id: str, end: RunEnd, *, token: int) -> tuple[Hint, ...] | None:
+    """End a run that has succeeded and whose end no session's log has, in a single statement.
+
+    None: nothing was written; `end_run` tells why, or does more than this can.
+    """
+    arguments = {**_arguments(run_id, end, token), "grace_s": GRACE_S}
+    row = await database.fetch_one(statement("end_run"), arguments)
+    return None if row is None else to_hints(row[-1] or ())
 
 
 async def add_rerun(
@@ -83,7 +95,7 @@ async def _block(
         statement("block_runs"), {"run_ids": successors, "reason": reason}
     ):
         blocked = RunEnd(RunStatus.BLOCKED, reason=why)
-        row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, blocked))
+        row = await transaction.fetch_one(_END, _arguments(run_id, blocked))
         if row is None:
             continue
         again, session_id = row[4:6]

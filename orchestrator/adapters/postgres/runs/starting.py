@@ -1,12 +1,10 @@
 """The start of runs: nodes of a graph are stored, join what is at work, or are remembered for its end (IF-11)."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any, Final
-
-from psycopg.rows import TupleRow
 
 from orchestrator.adapters.postgres.hot_connections import HotConnection
 from orchestrator.adapters.postgres.pool import dump_json
@@ -116,7 +114,7 @@ def _read_node(node: JsonObject) -> NewRun:
     return NewRun(**members)
 
 
-def to_hints(rows: list[TupleRow], after_s: float = 0.0) -> tuple[Hint, ...]:
+def to_hints(rows: Iterable[Sequence[Any]], after_s: float = 0.0) -> tuple[Hint, ...]:
     """Hints for runs that may begin, from rows of identifier, flow and urgency."""
     return tuple(
         Hint(run_id, flow, Phase.BEFORE, Urgency(urgency), after_s) for run_id, flow, urgency in rows

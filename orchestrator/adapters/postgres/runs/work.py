@@ -10,12 +10,12 @@ from psycopg.rows import TupleRow
 
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, free_claims
 from orchestrator.adapters.postgres.pool import Database, dump_json
-from orchestrator.adapters.postgres.runs.ending import end_run
+from orchestrator.adapters.postgres.runs.ending import end_at_once, end_run
 from orchestrator.adapters.postgres.runs.starting import ATTEMPTS, GRACE_S, STARTED_BY_OTHERS
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.records import Hint, Progress
-from orchestrator.ports.runs.status import Phase, Urgency
+from orchestrator.ports.runs.status import SUCCEEDED, Phase, RedoStatus, Urgency
 from orchestrator.ports.runs.work import (
     ClaimedItem,
     ItemEnd,
@@ -135,6 +135,14 @@ class PostgresRunWork:
     async def finish(self, claim: RunClaim, end: RunEnd) -> tuple[Hint, ...] | None:
         """End a run under its claim. None: the claim is no longer current, nothing was written."""
         self.give_up(claim.token)
+        if (
+            end.status in SUCCEEDED
+            and end.redo is not RedoStatus.SCHEDULED
+            and claim.facts.session_id is None
+        ):
+            hints = await end_at_once(self._database, claim.facts.run_id, end, token=claim.token)
+            if hints is not None:
+                return hints
         for _ in range(ATTEMPTS):
             # What is to start again may have been started at this moment.
             with suppress(psycopg.errors.UniqueViolation):

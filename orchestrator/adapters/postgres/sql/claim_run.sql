@@ -3,10 +3,12 @@
 -- Arguments: run_id, config, worker_id, ttl_s, waited_s (housekeeping that waited less is deferred)
 -- Effect:    one row with the facts for its stages, none when there is nothing to do now or somebody holds it.
 -- The condition is on the run's row alone, so that of two claims at once the second sees the first.
+-- Nobody waits until the disk has a claim, so half of its token is drawn by lot, as that of a lane is
+-- (docs/decisions/0014-nobody-waits-for-a-claim.md).
 WITH run AS (
     UPDATE internal_runs
     SET status = 'running',
-        token = nextval('internal_claim_tokens'),
+        token = (nextval('internal_claim_tokens') << 32) + floor(4294967296 * random())::bigint,
         attempts = attempts + 1,
         config = coalesce(config, %(config)s::json),
         started_at = coalesce(started_at, clock_timestamp()),
@@ -17,7 +19,7 @@ WITH run AS (
       AND token IS NULL
       AND ready_at <= clock_timestamp() - CASE WHEN urgency = 'urgent' THEN interval '0'
                                                ELSE %(waited_s)s * interval '1 second' END
-    RETURNING *
+    RETURNING *, set_config('synchronous_commit', 'off', true)
 ), claimed AS (
     INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until)
     SELECT token, tenant_id, run_id, %(worker_id)s, clock_timestamp() + %(ttl_s)s * interval '1 second'
