@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from internal_flows.housekeeping.maintenance.retention import PRUNE_WITHIN_S
+from internal_flows.housekeeping.maintenance.retention import PRUNE_WITHIN_S, delete_session
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.memory.forgetting import Unwanted, collect_unwanted
 from orchestrator.ports.memory.scratchpad import Entry
@@ -48,8 +48,7 @@ class Forget(InternalFlow):
         else:  # what was said in it is in its branches too; it goes last, and leads to them until then
             names = [*await store.branches_of(tenant_id, item.session_id), item.session_id]
         for session_id in names:
-            await run.tools["scratchpad"].forget(tenant_id, session_id)
-            await store.delete_session(tenant_id, session_id)
+            await delete_session(run, tenant_id, session_id)
         if item.user_id is not None:
             await store.delete_user(tenant_id, item.user_id)
         return len(names)

@@ -13,6 +13,16 @@ PRUNE_WITHIN_S = 600.0
 """What is left after so long is left to another run."""
 
 
+async def delete_session(run: RunContext, tenant_id: TenantId, session_id: SessionId) -> None:
+    """Delete a session and its notes. Needs the tools `housekeeping` and `scratchpad`."""
+    pad = run.tools["scratchpad"]
+    await pad.forget(tenant_id, session_id)
+    await run.tools["housekeeping"].delete_session(tenant_id, session_id)
+    await pad.forget(
+        tenant_id, session_id
+    )  # what arrived in between; for a session that is gone nothing is kept
+
+
 class Expiring(BaseModel):
     """A session, and what happens to it: ``close`` or ``delete``."""
 
@@ -51,8 +61,7 @@ class ExpireSessions(InternalFlow):
         if item.what == "close":
             await run.tools["sessions"].close(tenant_id, session_id)
         else:
-            await run.tools["scratchpad"].forget(tenant_id, session_id)
-            await run.tools["housekeeping"].delete_session(tenant_id, session_id)
+            await delete_session(run, tenant_id, session_id)
         return item.what
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:

@@ -10,6 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from orchestrator.adapters.packing import unpack
+from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.memory.forgetting import collect_unwanted
 from orchestrator.ports.memory.documents import NewDocument
@@ -110,6 +111,31 @@ async def test_a_user_who_is_forgotten_is_nowhere_any_more(house: House) -> None
         for trace in (SECRET, "ann", *sessions):
             assert trace.encode() not in content, f"{trace} is in {name}"
     assert (await house.ports.stores.sessions.get(DEFAULT_TENANT, bystander)).epoch == 1
+
+
+@pytest.mark.parametrize("flow", ["forget", "expire_sessions"])
+async def test_a_note_that_arrives_while_its_session_is_deleted_is_deleted_with_it(
+    house: House, flow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RT-28: the outbox delivers what a turn noted at any moment, and Redis would keep it for a week."""
+    session_id = await house.session(spoken(1), user="late")
+    note = Entry("look", "turn 1", EntryKind.FINDING, time.time(), text=SECRET)
+    delete = PostgresHousekeeping.delete_session
+
+    async def delete_while_it_arrives(self: PostgresHousekeeping, *names: Any) -> Any:
+        await house.ports.shared.scratchpad.put(DEFAULT_TENANT, session_id, (note,))
+        return await delete(self, *names)
+
+    monkeypatch.setattr(PostgresHousekeeping, "delete_session", delete_while_it_arrives)
+    if flow == "expire_sessions":
+        await house.ports.stores.sessions.close(DEFAULT_TENANT, session_id)
+        house.config[flow] = {"retention_s": 0}
+        await house.run(flow)
+    else:
+        await house.run(flow, inputs=({"session_id": session_id},))
+
+    left = [name for name, content in (await everything(house)).items() if session_id.encode() in content]
+    assert left == []
 
 
 async def test_what_is_forgotten_is_forgotten_in_branches_too(house: House) -> None:
