@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from orchestrator.adapters.postgres.claims import WorkerLock
+from orchestrator.adapters.postgres.hot_connections import HotConnection
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
@@ -70,3 +74,29 @@ async def test_a_claim_that_was_taken_away_ends_nothing(database_url: str) -> No
 
         assert await work.finish(claim, DONE) is None
         assert (await runs.get(DEFAULT_TENANT, run_id)).status is RunStatus.CANCELLED
+
+
+async def test_a_link_of_a_chain_takes_two_statements(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it costs beside its own work: a claim, and an end that releases the next one."""
+    migrate(database_url)
+    sent: list[Any] = []
+    fetch_all = HotConnection.fetch_all
+
+    async def counted(self: HotConnection, query: Any, arguments: Any) -> Any:
+        sent.append(query)
+        return await fetch_all(self, query, arguments)
+
+    async with Database(database_url) as database, WorkerLock(database_url) as worker:
+        runs, work = PostgresRuns(database), PostgresRunWork(database, worker)
+        names = ("a", "b", "c")
+        nodes = tuple(NewRun(name, depends_on=names[place - 1 : place]) for place, name in enumerate(names))
+        started = (await runs.start(nodes)).runs
+        monkeypatch.setattr(HotConnection, "fetch_all", counted)
+        for name in names:
+            claim = await work.claim(started[name], {})
+            assert claim is not None
+            assert await work.finish(claim, DONE) is not None
+
+    assert len(sent) == 2 * len(names)
