@@ -38,7 +38,7 @@ ACTIVE = re.compile(
     r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|^(?=#{1,6}\s|[+\-]\s|\d+[.)]\s|---|~~~|\|)|\n",
 )
 
-_PLAIN = re.compile(r"[^\W_](?:[^\W_]|[ ,:;/'-]|\.(?=[^\W_]))*+")
+_PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\W_])|\)(?!\s))*+")
 """Most values: nothing in them is active or invisible, wherever they stand."""
 
 
@@ -46,10 +46,8 @@ def escape_value(value: Json | Markup) -> str:
     """The value as text that no renderer takes for markup; line ends become spaces."""
     if isinstance(value, Markup):
         return value
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else str(value)
-    if _PLAIN.fullmatch(text) is not None:
+    text = "" if value is None else str(value)
+    if not text or _PLAIN.fullmatch(text) is not None:
         return text
     return ACTIVE.sub(_disarm, INVISIBLE.sub("", text))
 
@@ -121,7 +119,10 @@ class Templates:
 
     def first(self, *names: str) -> str | None:
         """The first of these names that has a template."""
-        return next((name for name in names if name in self._names), None)
+        for name in names:
+            if name in self._names:
+                return name
+        return None
 
     def is_fixed(self, name: str) -> bool:
         """Whether a template's words must not be rewritten: it holds ``{# naturalize: off #}`` (RS-3)."""
@@ -145,7 +146,7 @@ class Templates:
 
     def _compile(self, name: str) -> _Compiled:
         code, uses = _translate(self._sources[name], name)
-        template = Template.from_code(self._environment, code, self._environment.make_globals(None))
+        template = Template.from_code(self._environment, code, self._environment.globals)
         made = self._compiled[name] = _Compiled(template, uses)
         return made
 
