@@ -72,7 +72,7 @@ class Timetable:
             {
                 **flight,
                 "price": flight["prices"][cabin],
-                "free": flight["seats"][cabin] - held[flight["flight_id"]],
+                "free": flight["seats"][cabin] - held.get(flight["flight_id"], 0),
             }
             for flight in document["flights"]
             if flight["leaves_at"] > now and first <= flight["departs"] <= last

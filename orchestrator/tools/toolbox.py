@@ -63,8 +63,7 @@ class Toolbox:
 
     def find_all(self, uses: Iterable[ToolUse]) -> list[Tool]:
         """Find the tools of a flow; those that are not in the manifest are left out."""
-        found = (self._tools.get(use.tool_id) for use in uses)
-        return [tool for tool in found if tool is not None]
+        return [tool for use in uses if (tool := self._tools.get(use.tool_id)) is not None]
 
     def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:
         """Find the tenant's implementation of a service tool. Raises ConfigurationError when there is none."""

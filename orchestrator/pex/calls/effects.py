@@ -39,7 +39,10 @@ def note_effect(
 
 def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None:
     """Find the line of the ledger that a call undoes, if it undoes one."""
-    return next((note.fingerprint for note in _undone_by(run, tool, arguments) if note.fingerprint), None)
+    for note in _undone_by(run, tool, arguments):
+        if note.fingerprint:
+            return note.fingerprint
+    return None
 
 
 def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:
@@ -47,8 +50,8 @@ def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[Effect
     return [
         note
         for note in run.context.changes.state.effects
-        if note.stands
-        and note.compensation == tool.spec.tool_id
+        if note.compensation == tool.spec.tool_id
+        and note.stands
         and (inputs := inputs_to_undo(tool, note))
         and inputs.items() <= arguments.items()
     ]

