@@ -121,7 +121,10 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
 
 def find_last_said(state: DialogueState, role: str) -> str:
     """Give what was said last in this role; empty when nothing was."""
-    return next((line["text"] for line in reversed(state.history.lines) if line["role"] == role), "")
+    for line in reversed(state.history.lines):
+        if line["role"] == role:
+            return line["text"]
+    return ""
 
 
 def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | None:
@@ -134,8 +137,9 @@ def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | No
 
 def _given_last(flow: BaseFlow) -> frozenset[str]:
     said = {name: held.turn_id for name, held in flow.slots.items() if held.source is SlotSource.USER}
-    last = next((turn_id for turn_id in reversed(flow.turn_ids) if turn_id in said.values()), None)
-    return frozenset(name for name, turn_id in said.items() if turn_id == last)
+    turns = set(said.values())
+    last = next(filter(turns.__contains__, reversed(flow.turn_ids)), None)
+    return frozenset([name for name, turn_id in said.items() if turn_id == last])
 
 
 def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestion:

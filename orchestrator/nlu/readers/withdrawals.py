@@ -6,6 +6,7 @@ What is withdrawn is a value, a task in progress, or something that was done; th
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import (
@@ -158,7 +159,7 @@ def undo_done(
     fitting = [
         flow
         for flow in flows.values()
-        if given.intersection(flow.inputs) and any(verb in example.lower() for example in flow.examples)
+        if given.intersection(flow.inputs) and verb in _in_small_letters(flow.examples)
     ]
     if not fitting:
         return None
@@ -167,6 +168,11 @@ def undo_done(
     return Understanding(
         MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),), slots
     )
+
+
+@lru_cache(maxsize=256)
+def _in_small_letters(examples: tuple[str, ...]) -> str:
+    return "\n".join(examples).lower()
 
 
 def _which_of_done(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
