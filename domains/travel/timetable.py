@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from operator import itemgetter
 
 from domains.travel.airports import Airport, distance_km, find_airport
 from orchestrator import FailureCategory, JsonObject, Records, ToolFailure
@@ -78,7 +79,7 @@ class Timetable:
             if flight["leaves_at"] > now and first <= flight["departs"] <= last
         ]
         fitting = [row for row in rows if row["free"] >= passengers]
-        return sorted(fitting, key=lambda row: (row["price"], row["departs"]))
+        return sorted(fitting, key=itemgetter("price", "departs"))
 
     async def flight(self, flight_id: str) -> JsonObject:
         """Give a flight that somebody has looked at before.

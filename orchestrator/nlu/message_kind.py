@@ -157,10 +157,12 @@ class Decider:
         unlikely = not evidence.mentions and evidence.weighed.flows[0].score < self.likely
         if unlikely and context.question.confirming:
             return MessageKind.UNKNOWN  # an offer is left for no less than a likely task
+        if not evidence.mentions:
+            return MessageKind.TASK
         slot_words = frozenset(word for name in context.active.slots for word in name.split("_"))
-        if evidence.mentions and _own_coverage(evidence, _CORRECTING | slot_words) == 1.0:
+        if _own_coverage(evidence, _CORRECTING | slot_words) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if evidence.weighed.flows[0].dact != context.active.dact or not evidence.mentions:
+        if evidence.weighed.flows[0].dact != context.active.dact:
             return MessageKind.TASK
         return MessageKind.CORRECTION if changes else MessageKind.TASK
 
@@ -277,7 +279,7 @@ def _share(evidence: Evidence, inside: set[int], besides: frozenset[str] = froze
         for place, word in enumerate(words)
         if word.isalnum() and (place in inside or (word not in _LITTLE and word not in besides))
     ]
-    return sum(place in inside for place in counted) / len(counted) if counted else 0.0
+    return len(inside.intersection(counted)) / len(counted) if counted else 0.0
 
 
 _PROPOSALS = {("how", "about"), ("what", "about")}

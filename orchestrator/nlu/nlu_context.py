@@ -108,8 +108,10 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
         ),
         completed=tuple(
-            PastFlow(flow.spec, values_of(flow), flow.outputs)
-            for flow in reversed(state.completed[-_RECENT_COMPLETED:])
+            [
+                PastFlow(flow.spec, values_of(flow), flow.outputs)
+                for flow in reversed(state.completed[-_RECENT_COMPLETED:])
+            ]
         ),
         previous=find_last_said(state, "user"),
         own=state.intake.entities,

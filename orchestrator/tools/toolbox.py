@@ -9,6 +9,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import orjson
@@ -113,7 +114,7 @@ def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: lis
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
         return lambda _: "its schema is broken"
-    return lambda value: _first_mistake(validator, value)
+    return partial(_first_mistake, validator)
 
 
 def _first_mistake(validator: Validator, value: Json) -> str | None:

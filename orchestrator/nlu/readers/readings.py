@@ -54,6 +54,9 @@ class Case:
         self.depth = depth  # how many times the message was cut to get to this part of it
         self.context = context
         self.utterance = tokenize(text)
+        asked = None if context.active is None else context.active.slots.get(context.question.slot or "")
+        self.asks_text = asked is not None and is_free_text(asked)
+        """Whether the user was asked for words of their own, which may be any."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -81,13 +84,6 @@ class Case:
     def probabilities(self) -> Mapping[str, float]:
         """Give shares by label of the classifier, whatever the context."""
         return self._opinion.probabilities
-
-    @cached_property
-    def asks_text(self) -> bool:
-        """Tell whether the user was asked for words of their own, which may be any."""
-        active = self.context.active
-        asked = None if active is None else active.slots.get(self.context.question.slot or "")
-        return asked is not None and is_free_text(asked)
 
     @cached_property
     def weighed(self) -> Weighed:
