@@ -157,12 +157,10 @@ class Decider:
         unlikely = not evidence.mentions and evidence.weighed.flows[0].score < self.likely
         if unlikely and context.question.confirming:
             return MessageKind.UNKNOWN  # an offer is left for no less than a likely task
-        if not evidence.mentions:
-            return MessageKind.TASK
         slot_words = frozenset(word for name in context.active.slots for word in name.split("_"))
-        if _own_coverage(evidence, _CORRECTING | slot_words) == 1.0:
+        if evidence.mentions and _own_coverage(evidence, _CORRECTING | slot_words) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if evidence.weighed.flows[0].dact != context.active.dact:
+        if evidence.weighed.flows[0].dact != context.active.dact or not evidence.mentions:
             return MessageKind.TASK
         return MessageKind.CORRECTION if changes else MessageKind.TASK
 

@@ -96,6 +96,7 @@ class NluContext:
 def read_nlu_context(state: DialogueState, now: float) -> NluContext:
     """See a dialogue state as NLU needs it. `now`: seconds on the clock where the users are."""
     stack, active = state.stack, state.stack.top
+    latest = reversed(state.completed[-_RECENT_COMPLETED:])
     return NluContext(
         today=day_of(now),
         active=None if active is None else active.spec,
@@ -107,12 +108,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         interrupted=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
         ),
-        completed=tuple(
-            [
-                PastFlow(flow.spec, values_of(flow), flow.outputs)
-                for flow in reversed(state.completed[-_RECENT_COMPLETED:])
-            ]
-        ),
+        completed=tuple([PastFlow(flow.spec, values_of(flow), flow.outputs) for flow in latest]),
         previous=find_last_said(state, "user"),
         own=state.intake.entities,
         plan=stack.plan,
@@ -123,10 +119,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
 
 def find_last_said(state: DialogueState, role: str) -> str:
     """Give what was said last in this role; empty when nothing was."""
-    for line in reversed(state.history.lines):
-        if line["role"] == role:
-            return line["text"]
-    return ""
+    return next((line["text"] for line in reversed(state.history.lines) if line["role"] == role), "")
 
 
 def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | None:
@@ -139,9 +132,8 @@ def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | No
 
 def _given_last(flow: BaseFlow) -> frozenset[str]:
     said = {name: held.turn_id for name, held in flow.slots.items() if held.source is SlotSource.USER}
-    turns = set(said.values())
-    last = next(filter(turns.__contains__, reversed(flow.turn_ids)), None)
-    return frozenset([name for name, turn_id in said.items() if turn_id == last])
+    last = next((turn_id for turn_id in reversed(flow.turn_ids) if turn_id in said.values()), None)
+    return frozenset(name for name, turn_id in said.items() if turn_id == last)
 
 
 def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestion:

@@ -132,8 +132,7 @@ def is_plain_yes(text: str, question: str) -> bool:
     about the thing leaves the yes plain. To repeat the words of the question adds nothing.
     """
     said = _FIXED.sub("yes", read_signs(text).casefold().replace("’", "'"))
-    strange = () if said.isascii() else set(said).difference(_FRIENDLY)
-    if any(unicodedata.category(sign) == "So" for sign in strange):
+    if any(unicodedata.category(sign) == "So" and sign not in _FRIENDLY for sign in said):
         return False
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
     last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]

@@ -41,10 +41,7 @@ def make_frame(run: Execution) -> Frame:
 
 def find_rows(data: JsonObject) -> list[JsonObject] | None:
     """Find the first list of objects that is not empty."""
-    for value in data.values():
-        if isinstance(value, list) and value and is_object(value[0]):
-            return value
-    return None
+    return next((value for value in data.values() if is_list(value) and value and is_object(value[0])), None)
 
 
 async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:

@@ -119,10 +119,7 @@ class Templates:
 
     def first(self, *names: str) -> str | None:
         """The first of these names that has a template."""
-        for name in names:
-            if name in self._names:
-                return name
-        return None
+        return next(filter(self._names.__contains__, names), None)
 
     def is_fixed(self, name: str) -> bool:
         """Whether a template's words must not be rewritten: it holds ``{# naturalize: off #}`` (RS-3)."""
@@ -146,7 +143,8 @@ class Templates:
 
     def _compile(self, name: str) -> _Compiled:
         code, uses = _translate(self._sources[name], name)
-        template = Template.from_code(self._environment, code, self._environment.globals)
+        shared = dict(self._environment.make_globals(None))  # a chain of two would be walked for each answer
+        template = Template.from_code(self._environment, code, shared)
         made = self._compiled[name] = _Compiled(template, uses)
         return made
 

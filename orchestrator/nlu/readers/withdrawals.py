@@ -6,7 +6,6 @@ What is withdrawn is a value, a task in progress, or something that was done; th
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import (
@@ -159,7 +158,7 @@ def undo_done(
     fitting = [
         flow
         for flow in flows.values()
-        if given.intersection(flow.inputs) and verb in _in_small_letters(flow.examples)
+        if given.intersection(flow.inputs) and verb in "\n".join(flow.examples).lower()
     ]
     if not fitting:
         return None
@@ -168,11 +167,6 @@ def undo_done(
     return Understanding(
         MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),), slots
     )
-
-
-@lru_cache(maxsize=256)
-def _in_small_letters(examples: tuple[str, ...]) -> str:
-    return "\n".join(examples).lower()
 
 
 def _which_of_done(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:

@@ -39,10 +39,7 @@ def note_effect(
 
 def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None:
     """Find the line of the ledger that a call undoes, if it undoes one."""
-    for note in _undone_by(run, tool, arguments):
-        if note.fingerprint:
-            return note.fingerprint
-    return None
+    return next((note.fingerprint for note in _undone_by(run, tool, arguments) if note.fingerprint), None)
 
 
 def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:

@@ -37,10 +37,8 @@ def tools_in_manifest(run: Execution) -> str | None:
 
 
 def time_outs(run: Execution) -> str | None:
-    for tool in run.own_tools:
-        if tool.spec.timeout_ms <= 0:
-            return f"{tool.spec.tool_id} has no time-out."
-    return None
+    endless = next((tool.spec.tool_id for tool in run.own_tools if tool.spec.timeout_ms <= 0), None)
+    return None if endless is None else f"{endless} has no time-out."
 
 
 def required_slots(run: Execution) -> str | None:

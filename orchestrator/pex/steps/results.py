@@ -6,7 +6,7 @@ from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.frames import repair
 from orchestrator.pex.skills.components import write_note
-from orchestrator.types import Json
+from orchestrator.types import Json, is_list, is_object
 
 LONGEST_SNIPPET = 160
 SHORT = 40
@@ -37,8 +37,11 @@ def say_found(run: Execution) -> str:
 
 def _sum_up(value: Json) -> str:
     """Count lists and objects; give short values as they are."""
-    if isinstance(value, (list, dict)):
-        return f"({len(value)} {'rows' if isinstance(value, list) else 'values'})"
+    if not isinstance(value, (str, int, float)):
+        if is_list(value):
+            return f"({len(value)} rows)"
+        if is_object(value):
+            return f"({len(value)} values)"
     text = str(value)
     return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 

@@ -1,7 +1,5 @@
 """Reviews the slots (PX-4): fills what can be filled without asking, then asks for the first that is missing."""
 
-from operator import attrgetter
-
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.correction import find_too_early
 from orchestrator.dialogue.remark import RemarkKind
@@ -16,7 +14,6 @@ from orchestrator.types import JsonObject
 
 OUT_OF_ORDER = "out_of_order"
 """In a flow's notes: the days that were so last."""
-_ORDER = attrgetter("not_before")
 
 
 async def review(_policy: Choices, run: Execution) -> Ending | None:
@@ -51,7 +48,7 @@ def _drop_too_early(run: Execution) -> str | None:
     one alone; who names the same day again is asked for the other one (IR-4, AM-4).
     """
     flow = run.flow
-    if not any(map(_ORDER, flow.spec.slots.values())):
+    if not [slot for slot in flow.spec.slots.values() if slot.not_before]:
         return None
     values = flow.values()
     found = find_too_early(flow, values)

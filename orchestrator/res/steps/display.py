@@ -153,8 +153,8 @@ def _kind_of(values: list[Json]) -> str:
     kinds = set(map(type, values)) - {type(None)}
     if kinds == {bool}:
         return "boolean"
-    others = [kind for kind in kinds if kind is bool or not issubclass(kind, (int, float))]
-    return "number" if kinds and not others else "text"
+    numbers = kinds and bool not in kinds and all(issubclass(kind, (int, float)) for kind in kinds)
+    return "number" if numbers else "text"
 
 
 def _chart(frame: Frame, context: TurnContext) -> JsonObject:
