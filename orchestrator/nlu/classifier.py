@@ -296,14 +296,12 @@ def weigh(opinion: Opinion, context: NluContext) -> Weighed:
     together = sum(tasks)
     total = together + sum(others)
     best = sorted(range(first, last), key=shares.__getitem__, reverse=True)[:BEST]
-    flows = tuple(
-        FlowScore(Dact(labels[place][len(_FLOW) :]), round(shares[place] / total, 4)) for place in best
-    )
+    flows = [FlowScore(Dact(labels[place][len(_FLOW) :]), round(shares[place] / total, 4)) for place in best]
     share = max(others, default=0.0)
     if best and together >= share:
-        return Weighed(labels[best[0]], together / total, flows)
+        return Weighed(labels[best[0]], together / total, tuple(flows))
     place = others.index(share) if others else 0
-    return Weighed((labels[:first] + labels[last:])[place] if others else "", share / total, flows)
+    return Weighed((labels[:first] + labels[last:])[place] if others else "", share / total, tuple(flows))
 
 
 def _see_context(context: NluContext) -> tuple[int, bool, bool, bool]:

@@ -100,14 +100,14 @@ def _first_words(examples: tuple[str, ...]) -> frozenset[str]:
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
     """List the things that a request names and that neither the flow nor its values explain."""
-    own, general = _words_of(flow.dact, flow.examples, flow.description), _general()
-    unknown = [word for word in utterance.words if _is_telling(word) and not _is_known(word, own, general)]
+    own = _words_of(flow.dact, flow.examples, flow.description)
+    unknown = [word for word in utterance.words if _is_telling(word) and not _is_known(word, own)]
     if not unknown:
         return []
     said = set(tokenize(" ".join(mention.text for mention in mentions)).words)
     if said.issuperset(unknown):
         return []
-    known = own | slot_words(flow) | general
+    known = own | slot_words(flow) | _general()
     found: list[str] = []
     for place, word in enumerate(utterance.words):
         if word in said or not _is_telling(word) or _is_known(word, known):
@@ -156,8 +156,8 @@ def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
 
 def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
     """Tell whether each word of a message says nothing about any task, or is one of an answer's examples."""
-    known = _general(), _words_of(answer.examples if answer is not None else ())
-    return all(not _is_telling(word) or _is_known(word, *known) for word in utterance.words)
+    known = _words_of(answer.examples if answer is not None else ())
+    return all(not _is_telling(word) or _is_known(word, known) for word in utterance.words)
 
 
 def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
@@ -210,10 +210,10 @@ def _is_telling(word: str) -> bool:
     return len(word) > 2 and word.isalpha()
 
 
-def _is_known(word: str, *known: frozenset[str]) -> bool:
-    if any(word in words for words in known):
-        return True
-    return any(word.removesuffix("s") in words or f"{word}s" in words for words in known)
+def _is_known(word: str, own: frozenset[str]) -> bool:
+    """Say whether a word is one of these or a general one, in singular or plural."""
+    forms = (word, word.removesuffix("s"), f"{word}s")
+    return not (own.isdisjoint(forms) and _general().isdisjoint(forms))
 
 
 @lru_cache(maxsize=256)

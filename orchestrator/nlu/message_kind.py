@@ -277,7 +277,7 @@ def _share(evidence: Evidence, inside: set[int], besides: frozenset[str] = froze
         for place, word in enumerate(words)
         if word.isalnum() and (place in inside or (word not in _LITTLE and word not in besides))
     ]
-    return sum(place in inside for place in counted) / len(counted) if counted else 0.0
+    return len(inside.intersection(counted)) / len(counted) if counted else 0.0
 
 
 _PROPOSALS = {("how", "about"), ("what", "about")}

@@ -96,6 +96,7 @@ class NluContext:
 def read_nlu_context(state: DialogueState, now: float) -> NluContext:
     """See a dialogue state as NLU needs it. `now`: seconds on the clock where the users are."""
     stack, active = state.stack, state.stack.top
+    latest = reversed(state.completed[-_RECENT_COMPLETED:])
     return NluContext(
         today=day_of(now),
         active=None if active is None else active.spec,
@@ -107,10 +108,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         interrupted=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
         ),
-        completed=tuple(
-            PastFlow(flow.spec, values_of(flow), flow.outputs)
-            for flow in reversed(state.completed[-_RECENT_COMPLETED:])
-        ),
+        completed=tuple([PastFlow(flow.spec, values_of(flow), flow.outputs) for flow in latest]),
         previous=find_last_said(state, "user"),
         own=state.intake.entities,
         plan=stack.plan,

@@ -314,6 +314,6 @@ def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSp
     while place >= 0 and words[place] in _AFTER_NAME:
         place -= 1
     said = words[place] if 0 <= place < candidate.first - 1 else None
-    own = next((slot for slot in possible if slot.name == said), None)
+    own = None if said is None else next((slot for slot in possible if slot.name == said), None)
     is_day = own is None and candidate.kind == DATE and len(possible) > 1
     return find_named_day(words, candidate.first, possible) if is_day else own

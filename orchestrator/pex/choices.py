@@ -162,7 +162,7 @@ class Choices:
 
     def outputs(self, run: Execution) -> JsonObject:
         """Give the declared outputs, from what the tools returned, else from slots of the same name."""
-        found = {name: run.data.get(name, run.value(name)) for name in self.spec.outputs}
+        found = {name: run.data[name] if name in run.data else run.value(name) for name in self.spec.outputs}
         return {name: value for name, value in found.items() if value is not None}
 
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:

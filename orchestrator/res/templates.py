@@ -119,7 +119,7 @@ class Templates:
 
     def first(self, *names: str) -> str | None:
         """The first of these names that has a template."""
-        return next((name for name in names if name in self._names), None)
+        return next(filter(self._names.__contains__, names), None)
 
     def is_fixed(self, name: str) -> bool:
         """Whether a template's words must not be rewritten: it holds ``{# naturalize: off #}`` (RS-3)."""

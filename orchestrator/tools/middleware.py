@@ -8,7 +8,7 @@ import hashlib
 import math
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -39,7 +39,7 @@ class ToolRequest:
         return self.tool.spec
 
 
-Handler: TypeAlias = Callable[[ToolRequest], Awaitable[ToolAnswer]]
+Handler: TypeAlias = Callable[[ToolRequest], Coroutine[Any, Any, ToolAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class OrphanedCalls:
         self._futures: set[asyncio.Future[Any]] = set()
 
     def too_many(self, tool_id: ToolId) -> bool:
-        return self._running[tool_id] >= ORPHANS_PER_TOOL
+        return self._running.get(tool_id, 0) >= ORPHANS_PER_TOOL
 
     def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         """Count a given-up call until it ends, without waiting for it; log how it ended."""
@@ -233,7 +233,7 @@ class TimeOut:
         if self._orphans.too_many(spec.tool_id):
             return ToolError(FailureCategory.TIMEOUT, f"{spec.name} does not answer at the moment.")
         loop = asyncio.get_running_loop()
-        future, waiter = asyncio.ensure_future(inner(request)), loop.create_future()
+        future, waiter = loop.create_task(inner(request)), loop.create_future()
         wake = partial(_wake, waiter)
         timer = loop.call_later(spec.timeout_ms / 1000, wake)
         future.add_done_callback(wake)

@@ -9,6 +9,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 import orjson
@@ -63,8 +64,7 @@ class Toolbox:
 
     def find_all(self, uses: Iterable[ToolUse]) -> list[Tool]:
         """Find the tools of a flow; those that are not in the manifest are left out."""
-        found = (self._tools.get(use.tool_id) for use in uses)
-        return [tool for tool in found if tool is not None]
+        return [tool for use in uses if (tool := self._tools.get(use.tool_id)) is not None]
 
     def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:
         """Find the tenant's implementation of a service tool. Raises ConfigurationError when there is none."""
@@ -114,7 +114,7 @@ def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: lis
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
         return lambda _: "its schema is broken"
-    return lambda value: _first_mistake(validator, value)
+    return partial(_first_mistake, validator)
 
 
 def _first_mistake(validator: Validator, value: Json) -> str | None:

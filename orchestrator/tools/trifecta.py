@@ -94,10 +94,8 @@ def label_work(
     """
     if not state.intake.labels:
         return ()
-    said = [
-        text.casefold(),
-        *(line["text"].casefold() for line in state.history.lines if line["role"] == "user"),
-    ]
+    earlier = [line["text"].casefold() for line in state.history.lines if line["role"] == "user"]
+    said = [text.casefold(), *earlier]
     if by_skill or flow.plan_id is not None or not all(_was_said(slot, said) for slot in flow.slots.values()):
         return tuple(sorted(labels_of(state.intake.labels)))
     sources = (source for tool in tools for source in _labels_of_tool(tool.spec, state.turn, None))

@@ -200,6 +200,6 @@ _NEW_TEXT = re.compile(
 def read_new_text(text: str, flow: FlowSpec, values: Mapping[str, Json]) -> dict[str, Mention]:
     """Read other words for a text that the flow holds; nothing where several are held and none is named."""
     found = _NEW_TEXT.fullmatch(text)
-    held = [name for name, slot in flow.slots.items() if is_free_text(slot) and name in values]
+    held = [name for name, slot in flow.slots.items() if found and name in values and is_free_text(slot)]
     meant = [name for name in held if found and found["slot"] in {None, "text", name.replace("_", " ")}]
     return {meant[0]: Mention(found["new"], found["new"])} if found and len(meant) == 1 else {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
@@ -54,6 +54,9 @@ class Case:
         self.depth = depth  # how many times the message was cut to get to this part of it
         self.context = context
         self.utterance = tokenize(text)
+        asked = None if context.active is None else context.active.slots.get(context.question.slot or "")
+        self.asks_text = asked is not None and is_free_text(asked)
+        """Whether the user was asked for words of their own, which may be any."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -81,13 +84,6 @@ class Case:
     def probabilities(self) -> Mapping[str, float]:
         """Give shares by label of the classifier, whatever the context."""
         return self._opinion.probabilities
-
-    @cached_property
-    def asks_text(self) -> bool:
-        """Tell whether the user was asked for words of their own, which may be any."""
-        active = self.context.active
-        asked = None if active is None else active.slots.get(self.context.question.slot or "")
-        return asked is not None and is_free_text(asked)
 
     @cached_property
     def weighed(self) -> Weighed:
@@ -248,30 +244,31 @@ def _read_plan_value(case: Case) -> Reading | None:
 def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
     evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
-    base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
+    text, flows = case.utterance.text, evidence.weighed.flows
+    understand = partial(Understanding, source=Source.SYSTEM1, text=text, flows=flows)
     known = case.system1.classifier.knows
     is_of_known = kind is MessageKind.CORRECTION or evidence.weighed.label.startswith("answer:")
     if is_of_known and (strange := find_strange(case.utterance, case.candidates, known, context)):
-        said = replace(base, kind=MessageKind.UNKNOWN, assumed=(name_unknown(strange),), unexplained=strange)
+        said = understand(MessageKind.UNKNOWN, assumed=(name_unknown(strange),), unexplained=strange)
         return Reading(said, min(share, case.system1.likely), is_final=False)
     match kind:
         case MessageKind.TASK:
-            understanding = _task(base, case)
+            understanding = _task(understand, case)
             share = understanding.flows[0].score if understanding.flows else 0.0
             if understanding.assumed:  # a model may know what the rest means
                 share = min(share, case.system1.likely)
         case MessageKind.SLOT_VALUE | MessageKind.CONFIRMATION | MessageKind.DENIAL:
-            understanding = replace(base, intent=context.intent, slots=evidence.mentions)
+            understanding = understand(kind, intent=context.intent, slots=evidence.mentions)
             share = sure_of_answer(kind, evidence, context)
         case MessageKind.CORRECTION:
-            understanding = _correction(base, case)
+            understanding = _correction(understand, case)
             share = sure_of_answer(kind, evidence, context) if understanding.slots else share
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
-            understanding = replace(base, target=withdrawals.target_of(evidence.utterance))
+            understanding = understand(kind, target=withdrawals.target_of(evidence.utterance))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
-            understanding = _digression(base, case)
+            understanding = _digression(understand, case)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
-            understanding = replace(base, slots=evidence.mentions)
+            understanding = understand(kind, slots=evidence.mentions)
             share = min(share, case.system1.likely)
     answer = case.system1.answers.get(evidence.weighed.label.removeprefix("answer:"))
     if not (kind is MessageKind.TASK or understanding.slots or is_explained(case.utterance, answer)):
@@ -302,8 +299,8 @@ def read(case: Case) -> Reading:
     raise AssertionError("the last of them always has one")
 
 
-def _task(base: Understanding, case: Case) -> Understanding:
-    spec, active = case.system1.flows[base.flows[0].dact], case.context.active
+def _task(understand: Callable[..., Understanding], case: Case) -> Understanding:
+    spec, active = case.system1.flows[case.evidence.weighed.flows[0].dact], case.context.active
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     if len(case.candidates) > len(mentions):
@@ -312,14 +309,14 @@ def _task(base: Understanding, case: Case) -> Understanding:
     left = unexplained(case.utterance, mentions.values(), spec)
     if left and is_about_another_thing(case.utterance, left):
         said = (name_unknown(left),)
-        return replace(base, kind=MessageKind.UNKNOWN, assumed=said, unexplained=tuple(left))
-    said = (name_untaken(left),) if left else ()
-    return replace(base, intent=spec.intent, slots=mentions, assumed=said, unexplained=tuple(left))
+        return understand(MessageKind.UNKNOWN, assumed=said, unexplained=tuple(left))
+    said, task = (name_untaken(left),) if left else (), MessageKind.TASK
+    return understand(task, intent=spec.intent, slots=mentions, assumed=said, unexplained=tuple(left))
 
 
-def _correction(base: Understanding, case: Case) -> Understanding:
+def _correction(understand: Callable[..., Understanding], case: Case) -> Understanding:
     """Find what changes: in the active flow, else in the last completed one that has such slots."""
-    context = case.context
+    context, correct = case.context, partial(understand, MessageKind.CORRECTION)
     mentions = {}
     if context.active is not None:
         mentions = withdrawals.replace_old(case.evidence, context.values, dict(case.evidence.mentions))
@@ -327,24 +324,24 @@ def _correction(base: Understanding, case: Case) -> Understanding:
         takes = case.system1.slots.know(context.active).kinds
         either = find_owners(case.evidence, context, takes) if len(mentions) == 1 else ()
         if len(either) > 1:
-            return replace(base, intent=context.intent, flows=(), slots=mentions, either=either)
+            return correct(intent=context.intent, flows=(), slots=mentions, either=either)
         if either:
             mentions = dict.fromkeys(either, next(iter(mentions.values())))
     if mentions or (context.active is not None and not context.completed):
-        return replace(base, intent=context.intent, flows=(), slots=mentions)
+        return correct(intent=context.intent, flows=(), slots=mentions)
     for past in context.completed:
         if found := withdrawals.replace_old(case.evidence, past.values, case.find_slots(past.spec)):
             found = settle_in_past(found, past, case.evidence, case.system1.slots)
-            return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
-    return base
+            return correct(intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
+    return correct()
 
 
-def _digression(base: Understanding, case: Case) -> Understanding:
+def _digression(understand: Callable[..., Understanding], case: Case) -> Understanding:
     label = case.evidence.weighed.label
     if (answer := case.system1.answers.get(label.removeprefix("answer:"))) is not None:
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
-        return replace(base, kind=kind, digression=answer.digression, target=answer.name)
-    digression = Digression(label.removeprefix("kind:")) if base.kind is MessageKind.DIGRESSION else None
+        return understand(kind, digression=answer.digression, target=answer.name)
+    digression = Digression(label.removeprefix("kind:")) if case.kind is MessageKind.DIGRESSION else None
     if digression is Digression.STATUS and case.evidence.is_grounded:
         digression = Digression.QUESTION  # how far we are is asked without values
-    return replace(base, digression=digression)
+    return understand(case.kind, digression=digression)

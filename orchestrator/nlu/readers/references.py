@@ -33,6 +33,8 @@ _FILLER = word_set(
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 """What may stand around a number that is the number of a row."""
 _FEW_WORDS = 12
+_MOST_OF_NAME = 3
+_SHORT = 3
 _TOO_FEW = "There are only {} to choose from."
 LESS, MORE = 0, 1
 
@@ -61,10 +63,10 @@ class Message:
     flows: Iterable[FlowSpec] = ()
 
     @cached_property
-    def entities(self) -> list[tuple[Json, range]]:
-        """List the values that are named, as rows spell them, each with the places of its words."""
-        return [
-            (value, range(one.first, one.last))
+    def named(self) -> list[tuple[Json, set[int]]]:
+        """List the times and other values that are named, as rows spell them, each with the places of its words."""
+        return [(time.reading.value, self.places_of(time)) for time in self.times] + [
+            (value, set(range(one.first, one.last)))
             for one in self.candidates
             for reading in one.readings.values()
             for value in (reading.value, *reading.candidates)
@@ -113,8 +115,9 @@ def list_others(
     if active is None or question.slot is not None or not question.is_open:
         return None
     for flow in flows.values():
-        tools = flow.tools if flow.family is Family.READ else ()
-        spec = next((rows[use.tool_id] for use in tools if use.tool_id in rows), None)
+        if flow.family is not Family.READ:
+            continue
+        spec = next((rows[use.tool_id] for use in flow.tools if use.tool_id in rows), None)
         if spec is None or spec.key not in active.slots:
             continue
         shown = Shown(flow.tools[0].tool_id, flow.dact, spec.key, [{}])
@@ -201,17 +204,23 @@ def _compare(
 def _by_value(message: Message) -> Reference | None:
     """Rows one of whose fields the message names: an airline, a time, a price."""
     words = message.utterance.words
-    for name in message.spec.fields:
-        hits: dict[int, set[int]] = {}
-        for index, row in enumerate(message.shown.rows):
-            if places := _places_of(message, row.get(name)):
-                hits[index] = places
-        places = set[int]().union(*hits.values()) if hits else set[int]()
+    for name in message.spec.fields if _may_name_value(message) else ():
+        hits = [(row, found) for row in message.shown.rows if (found := _places_of(message, row.get(name)))]
+        places = {place for _, found in hits for place in found}
         if hits and not is_excepted(words, min(places)) and _DEEDS.issuperset(_telling(message, places)):
-            return Reference([message.shown.rows[index] for index in hits], frozenset(places))
+            return Reference([row for row, _ in hits], frozenset(places))
     if "one" not in words or is_excepted(words, len(words), within=len(words)):
         return None
     return _by_missing_time(message) or _by_missing_name(message)
+
+
+def _may_name_value(message: Message) -> bool:
+    """Say whether a message names a time, a number or a known value, or has a word that a row has, too."""
+    if message.named or message.amounts:
+        return True
+    values = [row.get(name) for row in message.shown.rows for name in message.spec.fields]
+    words = [word for value in values if isinstance(value, str) for word in _words_of(value)]
+    return not set(words).isdisjoint(message.utterance.words)
 
 
 def _places_of(message: Message, value: Json) -> set[int]:
@@ -224,17 +233,14 @@ def _places_of(message: Message, value: Json) -> set[int]:
             for first in range(len(words) - len(said) + 1):
                 if words[first : first + len(said)] == said:
                     return set(range(first, first + len(said)))
-        for time in message.times:
-            if time.reading.value == value:
-                return message.places_of(time)
-        named = [set(places) for entity, places in message.entities if entity == value]
-        if not any(named) and not set(key).isdisjoint(words):
-            named = [
-                {place for place, word in enumerate(words) if word in key and _is_pointed_at(words, place)}
-            ]
-    else:
-        named = [places for amount, places in message.amounts if amount is not None and amount == value]
-    return named[0] if named else set()
+        for known, places in message.named:
+            if known == value:
+                return places
+        return {place for place, word in enumerate(words) if word in key and _is_pointed_at(words, place)}
+    for amount, places in message.amounts:
+        if amount is not None and amount == value:
+            return places
+    return set()
 
 
 def _is_pointed_at(words: Sequence[str], place: int) -> bool:
@@ -242,9 +248,6 @@ def _is_pointed_at(words: Sequence[str], place: int) -> bool:
     return len(words[place]) > _SHORT and (
         words[max(0, place - 1)] == "the" or words[place + 1 : place + 2] == ["one"]
     )
-
-
-_SHORT = 3
 
 
 @lru_cache(maxsize=4096)
@@ -277,8 +280,6 @@ def _by_missing_name(message: Message) -> Reference | None:
         [], places, f"None of those that I showed you is “{message.utterance.surface(first, end)}”."
     )
 
-
-_MOST_OF_NAME = 3
 
 _WAYS: tuple[Callable[[Message], Reference | None], ...] = (_by_place, _by_comparison, _by_value)
 

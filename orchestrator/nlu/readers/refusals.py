@@ -61,13 +61,16 @@ def count_tokens(text: str) -> int:
 
 def _says_nothing(_rules: Rules, message: Message, _context: NluContext) -> bool:
     """Look for a letter, a number or a sign of money: emoji and punctuation alone say nothing."""
-    return not any(char.isalnum() or unicodedata.category(char) == "Sc" for char in message.english[:2_000])
+    text = message.english[:2_000]
+    return not any(map(str.isalnum, text)) and "Sc" not in map(unicodedata.category, text)
 
 
 def _has_reserved_tokens(rules: Rules, message: Message, _context: NluContext) -> bool:
-    texts = (message.raw,) if message.raw == message.text else (message.raw, message.text)
     reserved = _in_small_letters(rules.guardrails.reserved_tokens)
-    return any(_imitates_a_role(text, reserved) for text in texts)
+    is_changed = message.raw != message.text
+    return _imitates_a_role(message.text, reserved) or (
+        is_changed and _imitates_a_role(message.raw, reserved)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -179,16 +182,16 @@ def _script(char: str) -> str:
 
 def is_supported(text: str, languages: tuple[str, ...]) -> bool:
     """Judge whether a text may be in one of the languages; unknown codes switch the check off."""
-    if any(code not in _SCRIPTS for code in languages):
+    if not _SCRIPTS.keys() >= set(languages):
         return True
     if not text.isascii() and not _in_scripts(text, {_SCRIPTS[code] for code in languages}):
         return False
-    words = [word.lower() for word in _WORD.findall(text[:_READ])]
+    words = _WORD.findall(text[:_READ])
     if len(words) < _FEW_WORDS:
         return True
     known = [code for code in languages if code in _STOP_WORDS]
-    of_some = [codes for codes in map(_LANGUAGES_OF.get, words) if codes is not None]
-    if not known or 2 * sum(known[0] in codes for codes in of_some) > len(of_some):
+    of_some = [codes for codes in map(_LANGUAGES_OF.get, map(str.lower, words)) if codes is not None]
+    if not known or 2 * len([codes for codes in of_some if known[0] in codes]) > len(of_some):
         return True
     hits = Counter(code for codes in of_some for code in codes)
     ours = max(hits[code] for code in known)

@@ -158,7 +158,7 @@ def undo_done(
     fitting = [
         flow
         for flow in flows.values()
-        if given.intersection(flow.inputs) and any(verb in example.lower() for example in flow.examples)
+        if given.intersection(flow.inputs) and verb in "\n".join(flow.examples).lower()
     ]
     if not fitting:
         return None

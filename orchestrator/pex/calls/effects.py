@@ -47,8 +47,8 @@ def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[Effect
     return [
         note
         for note in run.context.changes.state.effects
-        if note.stands
-        and note.compensation == tool.spec.tool_id
+        if note.compensation == tool.spec.tool_id
+        and note.stands
         and (inputs := inputs_to_undo(tool, note))
         and inputs.items() <= arguments.items()
     ]

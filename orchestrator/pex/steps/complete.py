@@ -30,7 +30,7 @@ async def _reflect(run: Execution) -> None:
     """Note in three sentences what was done, what was found and how it ended; not the raw data (PX-14)."""
     flow = run.flow
     what = flow.spec.description or flow.title
-    given = ", ".join(f"{name} {value}" for name, value in flow.values().items() if value is not None)
+    given = ", ".join([f"{name} {value}" for name, value in flow.values().items() if value is not None])
     end = "It is done." if run.warning is None else f"It is not complete: {run.warning}"
     sentences = f"{what}: {given or 'nothing was given'}", say_found(run), f"{what}: {end}"
-    await write_note(run, *(sentence[:LONGEST_SNIPPET] for sentence in sentences), kind=NoteKind.RESULT)
+    await write_note(run, *[sentence[:LONGEST_SNIPPET] for sentence in sentences], kind=NoteKind.RESULT)

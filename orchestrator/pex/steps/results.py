@@ -31,16 +31,17 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
 
 def say_found(run: Execution) -> str:
     """Say in a sentence what was found; not the raw data (PX-14)."""
-    found = ", ".join(f"{name} {_sum_up(value)}" for name, value in run.data.items())
+    found = ", ".join([f"{name} {_sum_up(value)}" for name, value in run.data.items()])
     return f"{run.flow.spec.description or run.flow.title} found: {found or 'nothing'}"[:LONGEST_SNIPPET]
 
 
 def _sum_up(value: Json) -> str:
     """Count lists and objects; give short values as they are."""
-    if is_list(value):
-        return f"({len(value)} rows)"
-    if is_object(value):
-        return f"({len(value)} values)"
+    if not isinstance(value, (str, int, float)):
+        if is_list(value):
+            return f"({len(value)} rows)"
+        if is_object(value):
+            return f"({len(value)} values)"
     text = str(value)
     return text if len(text) <= SHORT else f"{text[:SHORT]}…"
 

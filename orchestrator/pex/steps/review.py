@@ -48,7 +48,7 @@ def _drop_too_early(run: Execution) -> str | None:
     one alone; who names the same day again is asked for the other one (IR-4, AM-4).
     """
     flow = run.flow
-    if not any(slot.not_before for slot in flow.spec.slots.values()):
+    if not [slot for slot in flow.spec.slots.values() if slot.not_before]:
         return None
     values = flow.values()
     found = find_too_early(flow, values)

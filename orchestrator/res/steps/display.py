@@ -175,7 +175,7 @@ def _card(frame: Frame, context: TurnContext) -> JsonObject:
                 "value": show_slot(value, flow.slot(name), context.world.registry, context.local_now),
             }
             for name, value in facts.items()
-            if value is not None and not is_object(value) and not is_list(value)
+            if value is not None and not isinstance(value, (dict, list))
             if not fields.get(name, {}).get("x-hidden")
         ][:MOST_ITEMS]
     }
