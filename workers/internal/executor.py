@@ -44,9 +44,10 @@ from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json, SessionId
 from workers.internal.backpressure import Backpressure
 from workers.internal.dispatch import Dispatcher
-from workers.internal.links import Link, ShownTask
+from workers.internal.links import Link
 from workers.internal.progress import ProgressEvents
 from workers.internal.session_side import SessionSide
+from workers.messages.flower_events import ShownTask
 
 FLUSH_EVERY_S = 0.2
 """Ends of quick items are written together; a slow item's at once."""

@@ -2,19 +2,12 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-
-@dataclass(frozen=True, slots=True)
-class ShownTask:
-    """How Flower shows a task. `sent_by`: the task before it in the chain."""
-
-    task_id: str
-    name: str
-    root_id: str
-    sent_by: str
+from orchestrator.ports.tasks import ADVANCE_RUN
+from workers.messages.flower_events import ShownTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +37,9 @@ class _Options(BaseModel):
 
 
 class _Signature(BaseModel):
-    """A message for a single run that has not been sent."""
+    """A message about a run that has not been sent."""
 
-    task: Literal["internal_flows.advance"]
+    task: str
     kwargs: _Arguments
     options: _Options
 
@@ -60,10 +53,10 @@ def links_after(request: Any) -> Generator[Link]:
     for one in reversed(request.chain or ()):
         try:
             signature = _Signature.model_validate(one)
-        except ValidationError:  # a fan-out, or what some other sender has made
+        except ValidationError:  # of another form, as a fan-out is
             return
         told, options = signature.kwargs, signature.options
-        if options.queue != request.delivery_info["routing_key"]:
+        if (signature.task, options.queue) != (ADVANCE_RUN, request.delivery_info["routing_key"]):
             return
         task = ShownTask(options.task_id, options.shadow, request.root_id, before)
         yield Link(told.run_id, told.flow, told.then, task)

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -15,11 +16,20 @@ from celery import Celery
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.ports.tasks import RUN_SESSION, TURNS
 from orchestrator.types import SessionId
-from workers.internal.links import ShownTask
 from workers.messages.redaction import HIDDEN
 
 FLUSH_EVERY_S = 0.5
 KEPT_AT_MOST = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTask:
+    """How Flower shows a task. `sent_by`: the task before it in its chain."""
+
+    task_id: str
+    name: str
+    root_id: str
+    sent_by: str
 
 
 class FlowerEvents:

@@ -18,9 +18,8 @@ async def delete_session(run: RunContext, tenant_id: TenantId, session_id: Sessi
     pad = run.tools["scratchpad"]
     await pad.forget(tenant_id, session_id)
     await run.tools["housekeeping"].delete_session(tenant_id, session_id)
-    await pad.forget(
-        tenant_id, session_id
-    )  # what arrived in between; for a session that is gone nothing is kept
+    # Notes may have arrived in between; for a session that is gone, none are saved.
+    await pad.forget(tenant_id, session_id)
 
 
 class Expiring(BaseModel):

@@ -17,6 +17,7 @@ from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import TenantId, new_id
 
 _END: Final = statement("end_run", frozenset({"grace_s"}))
+"""It leaves successors to a statement of its own, which sees all of them."""
 
 
 async def end_run(
