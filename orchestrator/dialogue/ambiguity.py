@@ -1,77 +1,66 @@
-"""The open question: what is unclear, on which of four levels, and how it is asked (AM-1 … AM-4).
+"""The open questions of a session: which is current, how often each was asked, and how it was worded (AM-1 … AM-4).
 
-One home for every question the session waits on; how it is worded is RES's business.
+What a kind of question says and what its answers do is in `questions`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeAlias
 
+from orchestrator.dialogue.questions import AnyQuestion, Level, Option
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.types import FlowId, Json, JsonObject, TurnId, is_list, is_object
+from orchestrator.types import FlowId, TurnId
 
 MOST_OPEN = 16
 """Unresolved questions kept; the oldest goes first."""
-
-
-class Level(StrEnum):
-    GENERAL = "general"
-    """The intent is unclear."""
-    PARTIAL = "partial"
-    """The intent is known, a key entity is not."""
-    SPECIFIC = "specific"
-    """A slot is missing or invalid."""
-    CONFIRMATION = "confirmation"
-    """A candidate value or an act needs the user's yes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A suggested reply: a label, and the action that it stands for."""
-
-    label: str
-    action_name: str
-    payload: JsonObject = field(default_factory=JsonObject)
-
-
-ASKED_AT = "asked_at"
-"""In the metadata of a question that must be seen before it is answered: when it was put; None: it has not been yet."""
 
 
 @dataclass(slots=True)
 class Ambiguity:
     """One unresolved question. `asked`: rounds in which it was asked without success so far.
 
-    `question`: its words, as RES last put them; empty before it is asked.
+    `words`: how RES last worded it; empty before it is asked. `seen_at`: unix seconds when it was first displayed,
+    or None if it hasn't been, or if that doesn't matter.
     """
 
-    level: Level
-    flow_id: FlowId | None = None
-    slot: str | None = None
-    candidates: list[Json] = field(default_factory=list[Json])
-    question: str = ""
+    about: AnyQuestion
+    words: str = ""
     asked: int = 0
     turn_id: TurnId | None = None
-    options: list[Option] = field(default_factory=list[Option])
-    metadata: JsonObject = field(default_factory=JsonObject)
-    """Evidence for re-routing (NL-5): what failed and why."""
+    seen_at: float | None = None
+
+    @property
+    def level(self) -> Level:
+        return self.about.level
+
+    @property
+    def flow_id(self) -> FlowId | None:
+        return self.about.flow_id
+
+    @property
+    def slot(self) -> str | None:
+        return self.about.slot
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        return self.about.options
 
     def put(self, words: str) -> None:
         """Keep the words in which it is asked."""
-        self.question = words
+        self.words = words
 
     def note_time(self, at: float) -> None:
-        """Keep when it was first put, in unix seconds, where an answer has to come after it."""
-        if self.metadata.get(ASKED_AT, at) is None:
-            self.metadata[ASKED_AT] = at
+        """Keep when it was first displayed, where an answer has to come after that."""
+        if self.about.must_be_seen and self.seen_at is None:
+            self.seen_at = at
 
     def was_put_after(self, moment: float) -> bool:
-        """Say whether nobody can have seen it by then, where that matters."""
-        return (self.metadata.get(ASKED_AT) or 0.0) > moment
+        """Return True if the question has to be seen first and was displayed after `moment`."""
+        return (self.seen_at or 0.0) > moment
 
 
 class QuestionKind(StrEnum):
+    """How clients show a question."""
+
     OPEN = "open"
     """Answered in the user's own words."""
     OPTIONS = "options"
@@ -81,27 +70,12 @@ class QuestionKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What to ask. `escalate`: the same question was asked too often, offer another way (AM-4)."""
+class Asked:
+    """The current question as it is asked now. `escalate`: it was asked too often, offer another way (AM-4)."""
 
-    level: Level
+    about: AnyQuestion
     kind: QuestionKind
-    options: tuple[Option, ...] = ()
-    flow_id: FlowId | None = None
-    slot: str | None = None
     escalate: bool = False
-
-
-def show_value(value: Json) -> str:
-    """A candidate as a label."""
-    if is_object(value):
-        named = value.get("name") or value.get("label")
-        return str(named) if named else ", ".join(f"{key} {show_value(item)}" for key, item in value.items())
-    if is_list(value):
-        return ", ".join(show_value(item) for item in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
 
 
 _NONE: dict[str, int] = {level.value: 0 for level in Level}
@@ -122,35 +96,19 @@ class AmbiguityHandler:
         concerned = {None, flows[-1].flow_id if flows else None}
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
 
-    def declare(
-        self,
-        level: Level,
-        *,
-        flow_id: FlowId | None = None,
-        slot: str | None = None,
-        candidates: Iterable[Json] = (),
-        options: Iterable[Option] = (),
-        turn_id: TurnId | None = None,
-        metadata: JsonObject | None = None,
-    ) -> Ambiguity:
-        """Note what is unclear and count it; declared again, it keeps the number of rounds asked."""
-        earlier = self.find(level=level, flow_id=flow_id, slot=slot)
-        entry = Ambiguity(
-            level,
-            flow_id,
-            slot,
-            list(candidates),
-            "",
-            earlier.asked if earlier else 0,
-            turn_id,
-            list(options),
-            dict(metadata or {}),
-        )
+    def declare(self, question: AnyQuestion, turn_id: TurnId | None = None) -> Ambiguity:
+        """Open a question and count it; it replaces one of the same level, flow and slot, and keeps its rounds."""
+        earlier = self.find(level=question.level, flow_id=question.flow_id, slot=question.slot)
+        entry = Ambiguity(question, asked=earlier.asked if earlier else 0, turn_id=turn_id)
         if earlier is not None:
             self.open.remove(earlier)
         self.open = [*self.open, entry][-MOST_OPEN:]
-        self.counts[level] += 1
+        self.counts[question.level] += 1
         return entry
+
+    def offer(self, entry: Ambiguity, options: tuple[Option, ...]) -> None:
+        """Add suggested replies to an open question."""
+        entry.about = replace(entry.about, options=options)
 
     def find(self, *, level: Level, flow_id: FlowId | None, slot: str | None) -> Ambiguity | None:
         """The open question with just these properties."""
@@ -159,8 +117,8 @@ class AmbiguityHandler:
             (entry for entry in self.open if (entry.level, entry.flow_id, entry.slot) == wanted), None
         )
 
-    def ask(self, *, limit: int | None = None, again: bool = False) -> Question | None:
-        """The current question, dispatched by level; None when nothing is unclear.
+    def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
+        """The current question, or None when nothing is unclear.
 
         Counts a round, except when it is repeated after a digression (`again`). After `limit`
         rounds without success the question says `escalate`.
@@ -171,11 +129,7 @@ class AmbiguityHandler:
         escalate = limit is not None and self.escalated(limit)
         if not again:
             entry.asked += 1
-        return self._dispatch(entry, escalate=escalate)
-
-    def _dispatch(self, entry: Ambiguity, *, escalate: bool) -> Question:
-        kind, options = _FORMS[entry.level](entry)
-        return Question(entry.level, kind, tuple(options), entry.flow_id, entry.slot, escalate)
+        return Asked(entry.about, _kind_of(entry.about), escalate)
 
     def resolve(
         self,
@@ -216,34 +170,7 @@ def _matches(entry: Ambiguity, flow_id: str | None, slot: str | None, level: Lev
     )
 
 
-Form: TypeAlias = tuple[QuestionKind, Sequence[Option]]
-
-
-def _offer_choices(entry: Ambiguity) -> Form:
-    """The declared options, else one per candidate, else an open question."""
-    options = entry.options or [
-        Option(show_value(value), "fill_slot", {"flow_id": entry.flow_id, "slot": entry.slot, "value": value})
-        for value in entry.candidates
-    ]
-    return QuestionKind.OPTIONS if options else QuestionKind.OPEN, options
-
-
-def _ask_general(entry: Ambiguity) -> Form:
-    return QuestionKind.OPTIONS if entry.options else QuestionKind.OPEN, entry.options
-
-
-def _ask_yes_or_no(entry: Ambiguity) -> Form:
-    payload: JsonObject = {"flow_id": entry.flow_id, "slot": entry.slot}
-    if "candidate" in entry.metadata:
-        payload["candidate"] = entry.metadata["candidate"]
-    named = {**payload, "value": entry.candidates[0]} if entry.candidates else payload
-    options = entry.options or [Option("Yes", "confirm", named), Option("No", "deny", payload)]
-    return QuestionKind.CONFIRMATION, options
-
-
-_FORMS: dict[Level, Callable[[Ambiguity], Form]] = {
-    Level.GENERAL: _ask_general,
-    Level.PARTIAL: _offer_choices,
-    Level.SPECIFIC: _offer_choices,
-    Level.CONFIRMATION: _ask_yes_or_no,
-}
+def _kind_of(question: AnyQuestion) -> QuestionKind:
+    if question.level is Level.CONFIRMATION:
+        return QuestionKind.CONFIRMATION
+    return QuestionKind.OPTIONS if question.replies else QuestionKind.OPEN

@@ -7,19 +7,21 @@ parents of the seven families are in `flow`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from orchestrator.dialogue.lifecycle import ACTIVE, ENDED, FlowState, FlowStatus, Reason, check_transition
+from orchestrator.dialogue.progress import NO_CONSENT, Consent, Progress
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue, check_any
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
 
 TURNS_KEPT = 20
-"""Turn identifiers a flow holds: its first and its latest; the rest is in the session's history."""
+"""IDs of turns a flow holds: its first and its latest; the rest is in the session's history."""
 
 STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
@@ -29,6 +31,9 @@ _WRITTEN = {
     status: {"state": state} | ({"reason": reason} if reason else {})
     for (state, reason), status in STATUSES.items()
 }
+
+
+_PROGRESS = tuple(one.name for one in fields(Progress))
 
 
 class ProblemKind(StrEnum):
@@ -89,6 +94,8 @@ class BaseFlow:
     interrupted_at: float | None = None
     interruption: str | None = None
     completed_at: float | None = None
+    consent: Consent = NO_CONSENT
+    progress: Progress = field(default_factory=Progress)
     notes: JsonObject = field(default_factory=JsonObject)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -328,7 +335,7 @@ class BaseFlow:
     def still_holds(self, name: str) -> bool:
         """Whether a slot's value can stand after one it depends on was corrected (IR-4): the user's own word can.
 
-        What was derived cannot, nor the identifier of a row. A domain's class may know better.
+        What was derived cannot, nor the ID of a row. A domain's class may know better.
         """
         held = self.slots.get(name) if self.holds(name) else None
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"
@@ -343,6 +350,11 @@ class BaseFlow:
             "slots": {name: held.serialize() for name, held in self.slots.items()},
         }
         body |= {name: {**kept} for name in ("outputs", "notes") if (kept := getattr(self, name))}
+        if self.consent != NO_CONSENT:
+            body["consent"] = dump(self.consent)
+        progress = {name: value for name in _PROGRESS if (value := getattr(self.progress, name))}
+        if progress:
+            body["progress"] = dump(progress)
         if self.turn_ids:
             body["turn_ids"] = [*self.turn_ids]
         seldom = ("plan_id", "interrupted_at", "interruption", "completed_at")

@@ -11,12 +11,13 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from orchestrator.dialogue.base_flow import STATUSES, BaseFlow
+from orchestrator.dialogue.progress import NO_CONSENT, Consent, Progress
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.validation import Rejected
-from orchestrator.types import Dact, Json, JsonObject, copy_json
+from orchestrator.types import Dact, FlowId, Json, JsonObject, copy_json
 
 
 @dataclass(eq=False, repr=False)
@@ -24,7 +25,9 @@ class PlanFlow(BaseFlow):
     """Decomposes a request into sub-flows; `revision` grows with every change of the plan.
 
     `goal`: the request in the user's words. `rounds`: how often sub-flows were stacked.
-    `noted`: how many revisions are on record.
+    `noted`: how many revisions are on record. `by_model`: a model chose the steps, so that what is declared does not
+    join them. `findings_seen`: entries of the scratchpad that the plan knows. `settled`: the values that the plan had
+    for each step that committed something, by the step's flow.
     """
 
     steps: list[PlanStep] = field(default_factory=list[PlanStep])
@@ -32,6 +35,9 @@ class PlanFlow(BaseFlow):
     goal: str = ""
     rounds: int = 0
     noted: int = 0
+    by_model: bool = False
+    findings_seen: list[str] = field(default_factory=list[str])
+    settled: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
 
     def needs_to_think(self) -> bool:
         """A request that has no steps yet has to be decomposed first."""
@@ -45,7 +51,21 @@ class PlanFlow(BaseFlow):
         """Go on from where a plan has ended: with its goal, its steps and what they have found."""
         self.goal, self.rounds = ended.goal, 1
         self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
-        self.notes = {**ended.notes, **self.notes}
+        self.by_model, self.findings_seen, self.settled = ended.by_model, ended.findings_seen, ended.settled
+        if ended.progress.doubted:
+            self.progress.doubt()
+
+    def follow_model(self) -> None:
+        """Note that a model chose the steps."""
+        self.by_model = True
+
+    def note_seen(self, entry_ids: list[str], most: int) -> None:
+        """Keep which entries of the scratchpad the plan knows, the latest ones."""
+        self.findings_seen = [*self.findings_seen, *entry_ids][-most:]
+
+    def settle(self, flow_id: FlowId, values: JsonObject) -> None:
+        """Keep the values that the plan has for what a step has committed."""
+        self.settled = {**self.settled, flow_id: values}
 
     def begin_round(self) -> None:
         """Count another stacking of sub-flows."""
@@ -68,11 +88,13 @@ class PlanFlow(BaseFlow):
         """As any flow, with each step's state."""
         body = super().serialize() | {"revision": self.revision}
         body |= {name: value for name in _OF_PLANS if (value := getattr(self, name))}
+        body |= {name: dump(value) for name in _COLLECTED_BY_PLANS if (value := getattr(self, name))}
         return body | {"steps": [_write_step(step) for step in self.steps]}
 
 
 _SOURCES = {source.value: source for source in SlotSource}
-_OF_PLANS: Mapping[str, Json] = {"goal": "", "rounds": 0, "noted": 0}
+_OF_PLANS: Mapping[str, Json] = {"goal": "", "rounds": 0, "noted": 0, "by_model": False}
+_COLLECTED_BY_PLANS = ("findings_seen", "settled")
 """What a plan writes where there is something in it."""
 
 
@@ -168,11 +190,16 @@ def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
         interrupted_at=body.get("interrupted_at"),
         interruption=body.get("interruption"),
         completed_at=body.get("completed_at"),
+        consent=load(Consent, body["consent"]) if "consent" in body else NO_CONSENT,
+        progress=load(Progress, body["progress"]) if "progress" in body else Progress(),
         notes=copy_json(body.get("notes", {})),
     )
     if isinstance(flow, PlanFlow):
         flow.steps, flow.revision = load(list[PlanStep], body.get("steps", [])), body.get("revision", 0)
-        flow.goal, flow.rounds, flow.noted = (body.get(name, empty) for name, empty in _OF_PLANS.items())
+        for name, empty in _OF_PLANS.items():
+            setattr(flow, name, body.get(name, empty))
+        flow.findings_seen = [*body.get("findings_seen", ())]
+        flow.settled = copy_json(body.get("settled", {}))
     for name in () if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:
         if isinstance(flow.judge(name, flow.slots[name].value), Rejected):
             del flow.slots[name]

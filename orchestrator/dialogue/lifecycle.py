@@ -27,6 +27,7 @@ class Reason(StrEnum):
     INTERRUPTED = "interrupted"
     AWAITING_APPROVAL = "awaiting_approval"
     AWAITING_CONTEXT = "awaiting_context"
+    AWAITING_RESULT = "awaiting_result"
     MISPREDICTED = "mispredicted"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -49,6 +50,7 @@ PLANNED = FlowStatus(FlowState.PENDING, Reason.PLANNED)
 INTERRUPTED = FlowStatus(FlowState.PENDING, Reason.INTERRUPTED)
 AWAITING_APPROVAL = FlowStatus(FlowState.PENDING, Reason.AWAITING_APPROVAL)
 AWAITING_CONTEXT = FlowStatus(FlowState.PENDING, Reason.AWAITING_CONTEXT)
+AWAITING_RESULT = FlowStatus(FlowState.PENDING, Reason.AWAITING_RESULT)
 ACTIVE = FlowStatus(FlowState.ACTIVE)
 COMPLETED = FlowStatus(FlowState.COMPLETED)
 MISPREDICTED = FlowStatus(FlowState.INVALID, Reason.MISPREDICTED)
@@ -60,9 +62,7 @@ PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
 ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
 """A flow in one of these waits to leave the stack."""
-WAITING = "context"
-"""In the notes of a flow that waits for context: the run that it waits for, until when, and why."""
-PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT})
+PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT, AWAITING_RESULT})
 """These go on when something comes from outside, not when they are on top."""
 
 TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
@@ -70,12 +70,14 @@ TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
     INTERRUPTED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     AWAITING_APPROVAL: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     AWAITING_CONTEXT: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
+    AWAITING_RESULT: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     ACTIVE: frozenset(
         {
             INTERRUPTED,
             PLANNED,
             AWAITING_APPROVAL,
             AWAITING_CONTEXT,
+            AWAITING_RESULT,
             COMPLETED,
             MISPREDICTED,
             FAILED,

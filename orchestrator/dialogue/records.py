@@ -61,6 +61,8 @@ class PendingApproval:
     question: str = ""
     cause: str = ""
     """Why it is asked, in words for the user; empty when the tool's manifest says so."""
+    found: tuple[str, ...] = ()
+    """The arguments that came from a tool's answer or a document."""
     asked_turn: int = 0
     """Number of the turn that put it to the user last: only right after it a bare yes means it."""
     operator_only: bool = False
@@ -80,6 +82,8 @@ class EffectStatus(StrEnum):
     FINISHED = "finished"
     UNKNOWN = "unknown"
     """It was begun, and whether it happened cannot be told (RT-9)."""
+    AWAITED = "awaited"
+    """It was accepted, and its result comes later (RT-32)."""
     COMPENSATED = "compensated"
     """It was undone by the tool's compensation."""
 
@@ -107,6 +111,11 @@ class EffectNote:
     def is_done(self) -> bool:
         """Whether it was done for certain, and not undone."""
         return self.status is EffectStatus.FINISHED
+
+    @property
+    def is_awaited(self) -> bool:
+        """Return whether its result comes later."""
+        return self.status is EffectStatus.AWAITED
 
     @property
     def stands(self) -> bool:
@@ -215,14 +224,6 @@ class Frame:
     error: str | None = None
 
 
-GRANT = "granted"
-"""The note of a flow whose call was approved, and has not been made yet."""
-BOUND = "bound"
-"""The note of a sub-flow that has been given its values, so that work on it has begun."""
-REOPENED = "reopened"
-"""The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
-REPLACED = "replaced"
-"""The note of the values that a flow's slots had before they were corrected."""
 ANSWERED = "answered"
 """The note of a step that was given up because its answer is known; it counts as done."""
 

@@ -50,7 +50,6 @@ class SlotSource(StrEnum):
     MEMORY = "memory"
     DEFAULT = "default"
     TOOL = "tool"
-    OPERATOR = "operator"
 
 
 @dataclass(slots=True)
@@ -94,7 +93,7 @@ def check_group(value: Json, spec: SlotSpec) -> Verdict:
     """Several simple values; one alone counts as a group of one, repeated ones count once."""
     items = value if is_list(value) else [value]
     if not items:
-        return Rejected(f"The {label(spec)} is empty; please name at least one value.")
+        return Rejected(f"The {label(spec)} is empty; please give at least one value.")
     if len(items) > MOST_ITEMS:
         return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} values; you gave {len(items)}.")
     return _each(items, spec)
@@ -103,7 +102,7 @@ def check_group(value: Json, spec: SlotSpec) -> Verdict:
 def check_entity(value: Json, spec: SlotSpec) -> Verdict:
     """The name of one thing that the domain knows; NLU grounds it, here its shape is judged."""
     if isinstance(value, list | dict):
-        return Rejected(f"The {label(spec)} must be one {spec.entity or 'thing'}, named by a text.")
+        return Rejected(f"The {label(spec)} must be one {spec.entity or 'thing'}, given as text.")
     verdict = check_line(value, spec)
     if isinstance(verdict, Rejected) or not spec.values:
         return verdict
@@ -118,10 +117,10 @@ def check_removal(value: Json, spec: SlotSpec) -> Verdict:
 def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
     """Text in the user's own words; control characters are taken out. `maximum` bounds its length."""
     if not isinstance(value, str):
-        return Rejected(f"The {label(spec)} must be a text, and {show(value)} is none.")
+        return Rejected(f"The {label(spec)} must be text, not {show(value)}.")
     longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
     if len(value) > longest:
-        return Rejected(f"The {label(spec)} has {len(value)} characters; at most {longest} are possible.")
+        return Rejected(f"The {label(spec)} has {len(value)} characters; the limit is {longest}.")
     text = strip_controls(value).strip()
     return Valid(text) if text else Rejected(f"The {label(spec)} is empty; please write a few words.")
 
@@ -153,7 +152,7 @@ def check_range(value: Json, spec: SlotSpec) -> Verdict:
     low, high = numbers
     if low > high:
         return Rejected(
-            f"The {label(spec)} runs backwards: {show(low)} is above {show(high)}; the lower one comes first."
+            f"The {label(spec)} is the wrong way around: {show(low)} is above {show(high)}. Give the lower one first."
         )
     return Valid([low, high])
 
@@ -167,7 +166,7 @@ def _describe_exact(spec: SlotSpec) -> str:
     if spec.values:
         return f"exactly {list_choices(spec.values)}"
     example = f" ({spec.description.rstrip('.')})" if spec.description else ""
-    return f"in the form {spec.pattern}{example}" if spec.pattern else "one word without blanks"
+    return f"in the form {spec.pattern}{example}" if spec.pattern else "one word without spaces"
 
 
 def check_exact(value: Json, spec: SlotSpec) -> Verdict:
@@ -191,7 +190,7 @@ def check_exact(value: Json, spec: SlotSpec) -> Verdict:
 def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
     """Named values: an object of bounded size and depth."""
     if not is_object(value) or not value:
-        return Rejected(f"The {label(spec)} must be a set of named values, and {show(value)} is none.")
+        return Rejected(f"The {label(spec)} must be a set of named values, not {show(value)}.")
     if len(value) > MOST_ITEMS:
         return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} names; you gave {len(value)}.")
     if not is_bounded_json(value):
@@ -211,7 +210,7 @@ def check_category(value: Json, spec: SlotSpec) -> Verdict:
     chosen = choose(line.value, spec)
     if chosen is not None:
         return Valid(chosen)
-    return Rejected(f"{show(line.value)} is no possible {label(spec)}; choose {list_choices(spec.values)}.")
+    return Rejected(f"{show(line.value)} is not a valid {label(spec)}; choose {list_choices(spec.values)}.")
 
 
 def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
@@ -250,7 +249,7 @@ def check_date(value: Json, spec: SlotSpec) -> Verdict:
     """A day of the calendar, `yyyy-mm-dd`."""
     matched = _DATE.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
-        return Rejected(f"The {label(spec)} must be a day such as 2026-03-31, and {show(value)} is none.")
+        return Rejected(f"The {label(spec)} must be a date such as 2026-03-31, not {show(value)}.")
     year, month, day = (int(part) for part in matched.groups())
     if year < 1:
         return Rejected(f"{show(value)} does not exist: there is no year 0.")
@@ -267,7 +266,7 @@ def check_time(value: Json, spec: SlotSpec) -> Verdict:
     """A time of day, `HH:MM`, from 00:00 to 23:59."""
     matched = _TIME.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
-        return Rejected(f"The {label(spec)} must be a time such as 09:30, and {show(value)} is none.")
+        return Rejected(f"The {label(spec)} must be a time such as 09:30, not {show(value)}.")
     hour, minute = int(matched.group(1)), int(matched.group(2))
     if hour > 23 or minute > 59:
         return Rejected(f"{show(value)} does not exist: times run from 00:00 to 23:59.")
@@ -287,7 +286,7 @@ def check_money(value: Json, spec: SlotSpec) -> Verdict:
     if isinstance(verdict, Rejected):
         return verdict
     if verdict.value < 0:
-        return Rejected(f"The {label(spec)} must not be below zero, and {show(amount)} is.")
+        return Rejected(f"The {label(spec)} must not be negative: {show(amount)}.")
     code = currency.strip().upper() if isinstance(currency, str) else ""
     if spec.values and code not in spec.values:
         return Rejected(f"The {label(spec)} needs a currency: {list_choices(spec.values)}.")
@@ -303,7 +302,7 @@ def check_boolean(value: Json, spec: SlotSpec) -> Verdict:
     word = value.strip().casefold() if isinstance(value, str) else ""
     if word in _YES or word in _NO:
         return Valid(word in _YES)
-    return Rejected(f"The {label(spec)} must be yes or no, and {show(value)} is neither.")
+    return Rejected(f"The {label(spec)} must be yes or no, not {show(value)}.")
 
 
 LIBRARY = (

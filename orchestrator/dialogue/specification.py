@@ -136,7 +136,7 @@ class RecipeStep:
     """One step of a declared plan.
 
     `needs`: steps without whose success this one is given up. `when`: the step is given up once one
-    of these is known not to hold. `joins_when`: it is no part of the plan until all of these hold.
+    of these is known not to hold.
     `optional`: the plan counts as done without it. `tell`: its result is told although the plan goes on.
     `otherwise`: why it is left out when a condition does not hold, in words for the user.
     """
@@ -147,7 +147,6 @@ class RecipeStep:
     slots: Mapping[str, Binding] = field(default_factory=dict[str, Binding])
     needs: tuple[str, ...] = ()
     when: tuple[Condition, ...] = ()
-    joins_when: tuple[Condition, ...] = ()
     optional: bool = False
     tell: bool = False
     otherwise: str = ""
@@ -201,6 +200,10 @@ class FlowSpec:
     mode: Mode = Mode.AUTO
     reflect: bool = False
     freshness: Freshness | None = None
+    changes: Dact | None = None
+    """The flow whose result this one changes: started when the user corrects what that flow has done."""
+    events: tuple[str, ...] = ()
+    """Outside events and reminders that start the flow; their payload fills its slots."""
     options: JsonObject = field(default_factory=JsonObject)
     """Keys of the flow's YAML that policies read and the core does not know."""
     recipe: tuple[RecipeStep, ...] = ()

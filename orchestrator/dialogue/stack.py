@@ -12,6 +12,7 @@ from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
     AWAITING_APPROVAL,
+    AWAITING_RESULT,
     CANCELLED,
     COMPLETED,
     ENDED,
@@ -57,17 +58,16 @@ class FlowStack:
         """Flows the user may come back to, top last."""
         return [flow for flow in self.flows if flow.status == INTERRUPTED]
 
-    def find(self, dact: str) -> BaseFlow | None:
-        """The Pending or Active flow of this dact that is nearest to the top (FS-10).
+    def find(self, dact: str, *, outside_plans: bool = False) -> BaseFlow | None:
+        """Return the Pending or Active flow of this dact that is nearest to the top (FS-10), or None.
 
         There is at most one outside of plans, and one within each plan.
         """
-        return next(
-            (flow for flow in reversed(self.flows) if flow.dact == dact and not flow.is_finished), None
-        )
+        alike = (flow for flow in reversed(self.flows) if flow.dact == dact and not flow.is_finished)
+        return next((flow for flow in alike if flow.plan_id is None or not outside_plans), None)
 
     def get(self, flow_id: str | None) -> BaseFlow | None:
-        """The flow with this identifier, whatever its state."""
+        """The flow with this ID, whatever its state."""
         return next((flow for flow in self.flows if flow.flow_id == flow_id), None)
 
     def plan_of(self, flow: BaseFlow) -> PlanFlow | None:
@@ -86,7 +86,7 @@ class FlowStack:
         return [flow for flow in self.flows if plan_id in self._ancestry(flow)]
 
     def _ancestry(self, flow: BaseFlow) -> list[str]:
-        """Identifiers of the plans above this flow, nearest first."""
+        """IDs of the plans above this flow, nearest first."""
         plans: list[str] = []
         above: BaseFlow | None = flow
         while above is not None and above.plan_id is not None and above.plan_id not in plans:
@@ -115,13 +115,15 @@ class FlowStack:
         *,
         reason: str = "",
         limit: DepthLimit | None = None,
+        outside_plans: bool = False,
     ) -> PushResult:
         """Put a flow on top and make it Active; what was Active is interrupted, with `reason` (FS-9).
 
-        A dact that is on the stack is carried on instead (FS-10). A full stack acts by the limit's
-        strategy (FS-12); a flow that serves a plan needs no room of its own.
+        A dact that is on the stack is carried on instead (FS-10), but not a plan's where the flow is to be
+        `outside_plans` (PL-8). A full stack acts by the limit's strategy (FS-12); a flow that serves a plan needs
+        no room of its own.
         """
-        existing = self.find(flow.dact)
+        existing = self.find(flow.dact, outside_plans=outside_plans)
         if existing is not None:
             self.resume(existing, now, reason=reason)
             return Existing(existing)
@@ -154,9 +156,10 @@ class FlowStack:
         return cancelled
 
     def _staleness(self, task: BaseFlow) -> tuple[bool, bool, float]:
-        """Oldest Pending task first; one that waits for approval only before the Active one."""
+        """Oldest Pending task first; one that waits for an approval or a result only before the Active one."""
         statuses = {task.status} | {member.status for member in self.members(task.flow_id)}
-        return ACTIVE in statuses, AWAITING_APPROVAL in statuses, task.started_at
+        waits = not statuses.isdisjoint({AWAITING_APPROVAL, AWAITING_RESULT})
+        return ACTIVE in statuses, waits, task.started_at
 
     def _interrupt(self, now: float, reason: str) -> None:
         active = self.active
@@ -242,13 +245,14 @@ class FlowStack:
     def find_abandoned(self, older_than: float, now: float) -> list[BaseFlow]:
         """Tasks that have waited longer than `older_than` seconds (FS-13); nothing is changed.
 
-        A plan is as fresh as the freshest of its flows, and never stale while one is Active.
+        A plan is as fresh as the freshest of its flows, and never stale while one is Active. An approval and a result
+        end by their own time.
         """
         return [task for task in self.tasks() if self._waited(task, now) > older_than]
 
     def _waited(self, task: BaseFlow, now: float) -> float:
         group = [task, *(member for member in self.members(task.flow_id) if not member.is_finished)]
-        if any(flow.status == ACTIVE for flow in group):
+        if any(flow.status in {ACTIVE, AWAITING_APPROVAL, AWAITING_RESULT} for flow in group):
             return 0.0
         return now - max(flow.interrupted_at or flow.started_at for flow in group)
 
@@ -340,7 +344,7 @@ class FlowStack:
         ]
 
     def check_repeated(self) -> list[str]:
-        """No dact is Pending or Active twice, within a plan or outside, and no two flows have one identifier."""
+        """No dact is Pending or Active twice, within a plan or outside, and no two flows have one ID."""
         dacts = Counter((flow.plan_id, flow.dact) for flow in self.live())
         names = Counter(flow.flow_id for flow in self.flows)
         return [f"{dact} is on the stack twice." for (_, dact), count in dacts.items() if count > 1] + [

@@ -14,7 +14,6 @@ from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.records import (
-    REOPENED,
     DigressionRecord,
     EffectNote,
     Flags,
@@ -149,6 +148,10 @@ class DialogueState:
         place = known.index(True) if True in known else len(known)
         self.effects[place : place + 1] = [note]
 
+    def forget_call(self, fingerprint: str) -> None:
+        """Forget a call that turned out to have done nothing."""
+        self.effects[:] = [note for note in self.effects if note.fingerprint != fingerprint]
+
     def note_shown(self, rows: Shown) -> None:
         """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
         self.shown_before = [one for one in self.displayed if one.dact != rows.dact][-SHOWN_BEFORE:]
@@ -235,21 +238,21 @@ class DialogueState:
         """Drop the oldest of everything that grows (ST-3).
 
         What was done is known exactly as long as the flows that did it, because only those can be
-        corrected (RT-12).
+        corrected (RT-12), or as long as its result is awaited.
         """
         grown = (self.history.lines, limits.messages), (self.history.trace, limits.trace)
         for kept, most in (*grown, (self.completed, limits.completed)):
             del kept[: max(0, len(kept) - most)]
         if self.effects:
             at_hand = self._at_hand()
-            self.effects[:] = [note for note in self.effects if note.flow_id in at_hand]
+            self.effects[:] = [note for note in self.effects if note.flow_id in at_hand or note.is_awaited]
             del self.effects[: max(0, len(self.effects) - limits.effects)]
 
-    def _at_hand(self) -> set[str]:
+    def _at_hand(self) -> set[FlowId]:
         """Flows that can still be corrected: completed ones, those on the stack, steps of a plan there."""
         stacked = [*self.stack.flows, *self.stack.departed]
         own = {flow.flow_id for flow in (*stacked, *self.completed)}
-        corrected = {flow.notes[REOPENED] for flow in stacked if REOPENED in flow.notes}
+        corrected = {one for flow in stacked if (one := flow.progress.reopened_from) is not None}
         steps = {step.flow_id for flow in stacked if isinstance(flow, PlanFlow) for step in flow.steps}
         return own | corrected | steps
 
@@ -306,9 +309,12 @@ class DialogueState:
         return raw
 
     def _has_changed(self, flow: BaseFlow) -> bool:
-        """Say whether a completed flow was written otherwise; only notes still change, and the steps of plans."""
+        """Return True if a completed flow was written otherwise; only notes and the steps of plans still change."""
         written = self.written.get(flow.flow_id)
-        return written is None or written.body.get("notes", {}) != flow.notes or isinstance(flow, PlanFlow)
+        if written is None or isinstance(flow, PlanFlow):
+            return True
+        kept = written.body.get("progress", {}).get("scratchpad", ())
+        return tuple(kept) != flow.progress.scratchpad or written.body.get("notes", {}) != flow.notes
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:

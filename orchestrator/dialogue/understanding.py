@@ -44,6 +44,7 @@ class Source(StrEnum):
     """Who understood the message."""
 
     COMMAND = "command"
+    """Closed words: a command pattern, or a plain yes or no."""
     SYSTEM1 = "system1"
     SYSTEM2 = "system2"
     ACTION = "action"
@@ -117,7 +118,8 @@ class Mention:
 class Understanding:
     """`flows`: at most three, best first. `slots`: by slot name of the predicted or active flow.
 
-    `target`: what a resumption, cancellation or correction refers to, in the user's words.
+    `target`: what a resumption, cancellation or correction refers to, in the user's words. `not_understood`:
+    words that matter and that nothing here accounts for.
     """
 
     kind: MessageKind
@@ -128,14 +130,21 @@ class Understanding:
     slots: Mapping[str, Mention] = field(default_factory=dict[str, Mention])
     target: str | None = None
     digression: Digression | None = None
+    not_understood: tuple[str, ...] = ()
     rejection: Rejection | None = None
     plan_change: PlanChange | None = None
     degraded: bool = False
     """True when a model was wanted and could not be had."""
+    plain: bool = False
+    """The whole message is a plain yes; nothing else that is typed confirms a side effect (PX-18)."""
     by_model_alone: bool = False
     """A model has understood it so and System 1 has not: what lasts is asked about before it is done."""
     refers: bool = False
     """A model has named what an earlier task or a displayed row has, and the message does not name."""
+    copied: bool = False
+    """Values come from a completed task: they are shown before a call with a side effect."""
+    declines: bool = False
+    """The offered call is forbidden, whatever else is said: “don't cancel, change it to Sunday instead”."""
     either: tuple[str, ...] = ()
     """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[str, ...] = ()

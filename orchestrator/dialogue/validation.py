@@ -99,19 +99,19 @@ def list_choices(values: tuple[str, ...]) -> str:
 def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> Verdict:
     """A text of one line, neither empty nor too long."""
     if not isinstance(value, str):
-        return Rejected(f"The {label(spec)} must be a text, and {show(value)} is none.")
+        return Rejected(f"The {label(spec)} must be text, not {show(value)}.")
     if len(value) > 4 * longest:
-        return Rejected(f"The {label(spec)} is too long; at most {longest} characters are possible.")
+        return Rejected(f"The {label(spec)} is too long; the limit is {longest} characters.")
     line = " ".join(strip_controls(value).split())  # runs of white space become one blank
     if not line:
         return Rejected(f"The {label(spec)} is empty; please give a value.")
     if len(line) > longest:
-        return Rejected(f"The {label(spec)} is too long; at most {longest} characters are possible.")
+        return Rejected(f"The {label(spec)} is too long; the limit is {longest} characters.")
     return Valid(line)
 
 
 def _wants_number(value: Json, spec: SlotSpec) -> Rejected:
-    return Rejected(f"The {label(spec)} must be a number such as 3 or 2.5, and {show(value)} is none.")
+    return Rejected(f"The {label(spec)} must be a number such as 3 or 2.5, not {show(value)}.")
 
 
 def check_number(value: Json, spec: SlotSpec) -> Verdict:
@@ -152,7 +152,7 @@ def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
     too_low = spec.minimum is not None and number < spec.minimum
     too_high = spec.maximum is not None and number > spec.maximum
     if too_low or too_high:
-        return Rejected(f"The {label(spec)} must be {describe_bounds(spec)}, and {show(number)} is not.")
+        return Rejected(f"The {label(spec)} must be {describe_bounds(spec)}, not {show(number)}.")
     return verdict
 
 

@@ -11,7 +11,7 @@ from datetime import date
 
 from orchestrator.dialogue.base_flow import Labels, SlotProblem
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.records import REOPENED, REPLACED
+from orchestrator.dialogue.progress import Progress
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
@@ -92,7 +92,7 @@ def apply_changes(
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]
     replaced = {name: before[name] for name in altered if before[name] is not None}
     if replaced:
-        flow.notes[REPLACED] = {**flow.notes.get(REPLACED, {}), **replaced}
+        flow.progress.replace(replaced)
     affected = {name for changed in altered for name in flow.dependents(changed)} - set(changes)
     held = [name for name in flow.spec.slots if name in affected and name in flow.slots]
     cleared = tuple(name for name in held if not flow.still_holds(name))
@@ -132,5 +132,5 @@ def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlo
     """
     fresh = type(flow)(now) if flow_id is None else type(flow)(now, flow_id=FlowId(flow_id))
     fresh.slots = deepcopy(flow.slots)
-    fresh.notes[REOPENED] = flow.flow_id
+    fresh.progress = Progress(reopened_from=flow.flow_id)
     return fresh

@@ -10,9 +10,6 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.types import Json, JsonObject
 
-REFERRED = "referred"
-"""The note of a flow for which a model has itself found what the user referred to."""
-
 
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
     """Give a starting flow what it needs, unless the user speaks of something else.
@@ -41,7 +38,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
         for name in flow.spec.slots
         if (name not in said or name in to_be_found) and _take_by_another_name(state, flow, name)
     ]
-    found_by_model = any(REFERRED in one.notes for one in (*state.stack.flows, *state.completed))
+    found_by_model = any(one.progress.refers for one in (*state.stack.flows, *state.completed))
     if not flow.spec.confirm and (found_by_model or not (refers or flow.is_filled())):
         for name in carried:
             flow.clear(name)

@@ -16,7 +16,7 @@ from orchestrator.dialogue.lifecycle import (
     FlowState,
     FlowStatus,
 )
-from orchestrator.dialogue.records import ANSWERED, BOUND, PlanStep
+from orchestrator.dialogue.records import ANSWERED, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
@@ -90,7 +90,7 @@ def stack_steps(
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
     """It has become Active, and work on it has not begun."""
     flow = stack.get(step.flow_id)
-    return flow is not None and flow.status == ACTIVE and BOUND not in flow.notes
+    return flow is not None and flow.status == ACTIVE and not flow.progress.begun
 
 
 def _find_flow(

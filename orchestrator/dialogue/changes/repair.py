@@ -33,6 +33,8 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
     # one without a flow asks for a person, and outlives every task
     kept = [approval for approval in mended["approvals"] if approval["flow_id"] in {"", *there}]
     if len(kept) < len(mended["approvals"]):
-        wrong.append(f"{len(mended['approvals']) - len(kept)} approvals belonged to flows that are gone.")
+        wrong.append(
+            f"{len(mended['approvals']) - len(kept)} approvals belonged to flows that no longer exist."
+        )
         mended["approvals"] = kept
     return mended, wrong

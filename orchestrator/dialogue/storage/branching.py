@@ -3,21 +3,21 @@
 from collections.abc import Collection
 from typing import cast
 
-from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, INTERRUPTED
-from orchestrator.dialogue.records import GRANT
+from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, AWAITING_RESULT, INTERRUPTED
 from orchestrator.types import JsonObject, SessionId
 
-_WAITING = {"state": AWAITING_APPROVAL.state.value, "reason": AWAITING_APPROVAL.reason}
+_WAITING = [{"state": one.state.value, "reason": one.reason} for one in (AWAITING_APPROVAL, AWAITING_RESULT)]
 
 
 def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
     """Make the first state of a branch of the state that its parent had: no consent goes with it (PX-17).
 
-    What waited for an approval, or was granted one, asks for its own. Offers need no change here: they are made anew,
+    What waited for an approval, or was granted one, asks for its own; a call's result comes to
+    the parent alone. Offers need no change here: they are made anew,
     for the branch's first epoch is not the one that the state names (`DialogueState.follow`).
     """
     stack = cast("list[JsonObject]", state.get("stack", []))
-    waiting = {flow["flow_id"] for flow in stack if flow.items() >= _WAITING.items()}
+    waiting = {flow["flow_id"] for flow in stack if any(flow.items() >= one.items() for one in _WAITING)}
     top = stack[-1]["flow_id"] if stack else None
     flows = [_go_on(flow, waiting, top) for flow in stack]
     return {**state, "session": session_id, "stack": flows, "approvals": []}
@@ -26,8 +26,10 @@ def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
 def _go_on(flow: JsonObject, waiting: Collection[str], top: str | None) -> JsonObject:
     """The flow without what was granted; one that waited, and the step that it carries out, may be worked on."""
     made = {**flow}
-    if GRANT in flow.get("notes", {}):
-        made["notes"] = {name: note for name, note in flow["notes"].items() if name != GRANT}
+    if "consent" in flow:
+        made["consent"] = {**flow["consent"], "grant": None}
+    if "awaits" in flow.get("progress", {}):
+        made["progress"] = {name: value for name, value in flow["progress"].items() if name != "awaits"}
     if flow["flow_id"] in waiting:
         made |= _as_written(flow["flow_id"] == top)
         made["interrupted_at"] = None if flow["flow_id"] == top else flow.get("interrupted_at")

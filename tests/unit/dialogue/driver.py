@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TypeVar
 
-from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, order_steps, stack_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
+from orchestrator.dialogue.questions import AskSlot, ChooseTask, TryAgain, Unclear
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
@@ -187,10 +187,9 @@ class Driver:
 
     def ask(self, number: int) -> None:
         top = self.state.stack.top
-        level = pick(tuple(Level), number)
-        self.state.ambiguity.declare(
-            level, flow_id=top.flow_id if top else None, slot=pick(("a", None), number)
-        )
+        flow_id, slot = top.flow_id if top else None, pick(("a", None), number)
+        kinds = (Unclear, ChooseTask, AskSlot, TryAgain)
+        self.state.ambiguity.declare(pick(kinds, number)(flow_id=flow_id, slot=slot))
         assert self.state.ambiguity.ask() is not None
 
     def answer(self, _: int = 0) -> None:

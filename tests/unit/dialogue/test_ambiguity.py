@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from typing import get_args
+
 import pytest
 
-from orchestrator.dialogue.ambiguity import (
-    AmbiguityHandler,
+from orchestrator.dialogue.ambiguity import AmbiguityHandler, Asked, QuestionKind
+from orchestrator.dialogue.questions import (
+    AnyQuestion,
+    AskSlot,
+    ChangeWhat,
+    ChooseRow,
+    ChooseTask,
+    ChooseToStop,
+    ChooseValue,
+    LeftOpen,
     Level,
+    NextTask,
     Option,
-    Question,
-    QuestionKind,
-    show_value,
+    PendingCall,
+    SettleDone,
+    StoppedCall,
+    TryAgain,
+    Unclear,
+    UnknownOutcome,
+    WhichSlot,
 )
+from orchestrator.dialogue.questions.deeds import AskAgain, Decide, Decision, Propose, Start
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.types import SessionId
+from orchestrator.types import Dact, FlowId, SessionId
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, CHECK_BOOKING, FLOW_TYPES, push_all
 
 
@@ -24,7 +41,7 @@ def make_handler(*classes: type) -> AmbiguityHandler:
     return AmbiguityHandler(stack)
 
 
-def ask(handler: AmbiguityHandler, **details: object) -> Question:
+def ask(handler: AmbiguityHandler, **details: object) -> Asked:
     question = handler.ask(**details)  # type: ignore[arg-type]
     assert question is not None
     return question
@@ -40,45 +57,45 @@ def test_nothing_is_asked_when_nothing_is_unclear() -> None:
 
 def test_am1_general() -> None:
     handler = make_handler()
-    handler.declare(Level.GENERAL)
-    question = ask(handler)
-    assert question.kind is QuestionKind.OPEN
-    handler.declare(Level.GENERAL, options=[Option("Book a flight", "start_flow", {"dact": "book_flight"})])
+    handler.declare(Unclear())
+    assert ask(handler).kind is QuestionKind.OPEN
+    handler.declare(Unclear(options=(Option("Book a flight", "start_flow", {"dact": "book_flight"}),)))
     assert ask(handler).kind is QuestionKind.OPTIONS
 
 
-def test_am1_partial_offers_the_candidates() -> None:
+def test_am1_partial_offers_options() -> None:
     handler = make_handler(BOOK_FLIGHT)
-    flow_id = handler.stack.flows[-1].flow_id
-    handler.declare(Level.PARTIAL, flow_id=flow_id, slot="origin", candidates=["SJC", "SJO"])
+    handler.declare(choose_origin(handler, "SJC", "SJO"))
     question = ask(handler)
-    assert question.kind is QuestionKind.OPTIONS
-    assert [option.label for option in question.options] == ["SJC", "SJO"]
-    assert question.options[0].payload == {"flow_id": flow_id, "slot": "origin", "value": "SJC"}
+    assert (question.kind, question.about.level) == (QuestionKind.OPTIONS, Level.PARTIAL)
+    assert question.about.labels == ["SJC", "SJO"]
 
 
-def test_am1_specific_is_open_without_candidates() -> None:
+def test_am1_specific_is_open_without_options() -> None:
     handler = make_handler(BOOK_FLIGHT)
-    flow_id = handler.stack.flows[-1].flow_id
-    handler.declare(Level.SPECIFIC, flow_id=flow_id, slot="return_date")
+    handler.declare(AskSlot(flow_id=handler.stack.flows[-1].flow_id, slot="return_date"))
     question = ask(handler)
-    assert (question.kind, question.slot, question.options) == (QuestionKind.OPEN, "return_date", ())
+    assert (question.kind, question.about.slot, question.about.replies) == (
+        QuestionKind.OPEN,
+        "return_date",
+        (),
+    )
 
 
-def test_am1_confirmation_is_yes_or_no() -> None:
+def test_am1_confirmation_is_yes_or_no_and_names_the_call() -> None:
     handler = make_handler(BOOK_FLIGHT)
     flow_id = handler.stack.flows[-1].flow_id
-    handler.declare(Level.CONFIRMATION, flow_id=flow_id, slot="origin", candidates=["LHR"])
+    handler.declare(PendingCall(flow_id=flow_id, candidate="f1"))
     question = ask(handler)
     assert question.kind is QuestionKind.CONFIRMATION
-    assert [option.action_name for option in question.options] == ["confirm", "deny"]
-    assert question.options[0].payload["value"] == "LHR"
+    assert [option.action_name for option in question.about.replies] == ["confirm", "deny"]
+    assert question.about.replies[0].payload == {"flow_id": flow_id, "candidate": "f1"}
 
 
 def test_am2_declarations_are_counted_by_level() -> None:
     handler = make_handler(BOOK_FLIGHT)
-    for level in (Level.GENERAL, Level.SPECIFIC, Level.SPECIFIC):
-        handler.declare(level)
+    for question in (Unclear(), AskSlot(), AskSlot()):
+        handler.declare(question)
     assert handler.counts == {Level.GENERAL: 1, Level.PARTIAL: 0, Level.SPECIFIC: 2, Level.CONFIRMATION: 0}
     assert len(handler.open) == 2
 
@@ -86,13 +103,13 @@ def test_am2_declarations_are_counted_by_level() -> None:
 def test_am3_a_question_belongs_to_its_flow() -> None:
     handler = make_handler(BOOK_FLIGHT)
     (book,) = handler.stack.flows
-    asked = handler.declare(Level.SPECIFIC, flow_id=book.flow_id, slot="date")
+    asked = handler.declare(AskSlot(flow_id=book.flow_id, slot="date"))
     chat = CHAT(1.0)
     handler.stack.push(chat, 1.0)
     assert handler.current is None
     assert handler.blocks(book.flow_id)
     assert not handler.blocks(chat.flow_id)
-    general = handler.declare(Level.GENERAL)
+    general = handler.declare(Unclear())
     assert handler.current is general
     assert handler.resolve() == [general]
     handler.stack.complete(chat)
@@ -105,9 +122,7 @@ def test_am3_a_question_belongs_to_its_flow() -> None:
 
 def test_am3_resolving_one_leaves_its_equals() -> None:
     handler = make_handler(BOOK_FLIGHT, CHECK_BOOKING)
-    first, second = (
-        handler.declare(Level.SPECIFIC, flow_id=f.flow_id, slot="x") for f in handler.stack.flows
-    )
+    first, second = (handler.declare(AskSlot(flow_id=f.flow_id, slot="x")) for f in handler.stack.flows)
     assert handler.resolve(second) == [second]
     assert handler.resolve(level=Level.SPECIFIC) == [first]
 
@@ -116,19 +131,19 @@ def test_am4_after_so_many_rounds_it_escalates() -> None:
     handler = make_handler(BOOK_FLIGHT)
     flow_id = handler.stack.flows[-1].flow_id
     for _ in range(3):
-        handler.declare(Level.SPECIFIC, flow_id=flow_id, slot="date")
+        handler.declare(AskSlot(flow_id=flow_id, slot="date"))
         assert not ask(handler, limit=3).escalate
-    handler.declare(Level.SPECIFIC, flow_id=flow_id, slot="date")
+    handler.declare(AskSlot(flow_id=flow_id, slot="date"))
     assert handler.escalated(3)
     assert ask(handler, limit=3).escalate
     handler.resolve()
-    handler.declare(Level.SPECIFIC, flow_id=flow_id, slot="date")
+    handler.declare(AskSlot(flow_id=flow_id, slot="date"))
     assert not handler.escalated(3)
 
 
 def test_ir3_asking_again_after_a_digression_is_no_further_round() -> None:
     handler = make_handler(BOOK_FLIGHT)
-    entry = handler.declare(Level.SPECIFIC, slot="date")
+    entry = handler.declare(AskSlot(slot="date"))
     first = ask(handler)
     assert ask(handler, again=True) == first
     assert entry.asked == 1
@@ -137,35 +152,67 @@ def test_ir3_asking_again_after_a_digression_is_no_further_round() -> None:
 def test_open_questions_are_bounded() -> None:
     handler = make_handler(BOOK_FLIGHT)
     for number in range(40):
-        handler.declare(Level.SPECIFIC, slot=f"slot_{number}")
+        handler.declare(AskSlot(slot=f"slot_{number}"))
     assert len(handler.open) == 16
     assert handler.current is handler.open[-1]
 
 
-def test_it_comes_back_from_json() -> None:
-    handler = make_handler(BOOK_FLIGHT)
-    handler.declare(Level.GENERAL, options=[Option("A", "b", {"c": [1]})], metadata={"failed": ["x"]})
-    handler.declare(Level.PARTIAL, slot="origin", candidates=[{"name": "San Jose"}])
-    handler.ask()
-    state = DialogueState(SessionId("s"), stack=handler.stack)
-    state.ambiguity = handler
-    again = DialogueState.from_dict(state.serialize(), FLOW_TYPES).ambiguity
-    assert (again.open, again.counts) == (handler.open, handler.counts)
-    again.open[1].candidates.append("more")
-    again.open[0].options[0].payload["c"].append(2)
-    assert again.open != handler.open
+def choose_origin(handler: AmbiguityHandler, *values: str) -> ChooseValue:
+    flow_id = handler.stack.flows[-1].flow_id
+    options = (
+        Option(value, "fill_slot", {"flow_id": flow_id, "slot": "origin", "value": value}) for value in values
+    )
+    return ChooseValue(flow_id=flow_id, slot="origin", options=tuple(options))
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("LHR", "LHR"),
-        (True, "yes"),
-        (2.5, "2.5"),
-        ([1, "a"], "1, a"),
-        ({"name": "San Jose", "x": 1}, "San Jose"),
-        ({"amount": 5, "currency": "EUR"}, "amount 5, currency EUR"),
-    ],
+EVERY_KIND: tuple[AnyQuestion, ...] = (
+    PendingCall(flow_id=FlowId("f"), candidate="c1", shown={"a": [1]}, arguments={"to": ["x"]}),
+    StoppedCall(flow_id=FlowId("f"), candidate="c2"),
+    UnknownOutcome(flow_id=FlowId("f"), candidate="c3", what="Book"),
+    TryAgain(flow_id=FlowId("f")),
+    AskSlot(slot="date"),
+    ChooseValue(slot="origin", options=(Option("A", "fill_slot", {"slot": "origin", "value": {"b": 1}}),)),
+    ChooseRow(slot="flight"),
+    ChangeWhat(flow_id=FlowId("f"), after_no=True),
+    WhichSlot(),
+    Unclear(),
+    ChooseTask(),
+    ChooseToStop(),
+    NextTask(),
+    LeftOpen(flow_id=FlowId("f"), text="Sweet or salty?"),
+    SettleDone(shown={"done": ["booked"]}, proposed=Decision.REPEAT),
 )
-def test_candidates_as_labels(value: object, shown: str) -> None:
-    assert show_value(value) == shown
+
+
+def test_every_kind_is_named_once() -> None:
+    kinds = [question.kind for question in EVERY_KIND]
+    assert len(kinds) == len({*kinds}) == len(get_args(get_args(AnyQuestion)[0]))
+
+
+@pytest.mark.parametrize("question", EVERY_KIND, ids=lambda question: question.kind)
+def test_it_comes_back_from_json(question: AnyQuestion) -> None:
+    """ST-1: each kind is stored by its name and comes back as it was."""
+    state = DialogueState(SessionId("s"))
+    state.ambiguity.declare(question)
+    again = DialogueState.from_dict(json.loads(json.dumps(state.serialize())), FLOW_TYPES).ambiguity
+    assert [entry.about for entry in again.open] == [question]
+    assert again.counts == state.ambiguity.counts
+
+
+def test_a_question_with_one_reply_takes_a_yes_for_it_and_with_several_for_none() -> None:
+    """AM-2: among several replies a yes names none."""
+    first, second = (Option(name, "start_flow", {"dact": name}) for name in ("cook", "eat"))
+    assert NextTask(options=(first,)).yes() == Start(Dact("cook"))
+    assert Unclear(options=(first, second)).yes() == AskAgain()
+    assert WhichSlot(options=(first, second)).yes() == AskAgain()
+
+
+def test_a_model_that_hears_a_decision_only_proposes_it() -> None:
+    """RT-12: what a model takes for a choice about committed calls needs a yes, unless nothing changes."""
+    options = (Option("Leave it", Decision.KEEP, {}), Option("Do it once more", Decision.REPEAT, {}))
+    question = SettleDone(options=options)
+    assert question.choose("Do it once more") == Propose(Decision.REPEAT, "Do it once more")
+    assert question.choose("Leave it") == Decide(Decision.KEEP)
+    assert question.choose("something else") is None
+    assert question.yes() == AskAgain()
+    assert SettleDone(proposed=Decision.REPEAT).yes() == Decide(Decision.REPEAT)

@@ -73,5 +73,5 @@ def test_the_decision_is_carried_out_on_a_fresh_flow() -> None:
     assert apply_changes(fresh, {"destination": "CDG"}) == (("date",), ("seat",))
     assert fresh.status == ACTIVE
     assert fresh.value("origin") == "LHR"
-    assert fresh.notes == {"reopened": flow.flow_id, "replaced": {"destination": "JFK"}}
+    assert (fresh.progress.reopened_from, fresh.progress.replaced) == (flow.flow_id, {"destination": "JFK"})
     assert flow.serialize() == before

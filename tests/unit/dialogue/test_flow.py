@@ -10,12 +10,13 @@ import pytest
 from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind
 from orchestrator.dialogue.flow import PARENTS, RETIRED, ConverseFlow, PlanFlow, load_flow, make_flow_class
 from orchestrator.dialogue.lifecycle import COMPLETED, INTERRUPTED
+from orchestrator.dialogue.progress import Candidate, Consent, Grant, Progress
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Family, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.errors import IllegalTransition
-from orchestrator.types import Dact, FlowId, TurnId
+from orchestrator.types import Dact, FlowId, ToolId, TurnId
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,
     CHAT,
@@ -199,6 +200,8 @@ def test_fs2_a_flow_comes_back_from_json() -> None:
     flow.interrupted_at, flow.interruption, flow.completed_at = 6.0, "asked for a hotel", 7.0
     flow.outputs = {"booking_ref": "BK-1", "legs": [{"from": "LHR"}]}
     flow.notes = {"shown": [1, 2]}
+    flow.consent = Consent(Candidate(ToolId("t"), {"to": ["a"]}, {}, "f", agreed=True), Grant("a", "c"))
+    flow.progress = Progress(doubted=True, undo_first=(FlowId("flow_7"),), scratchpad=({"text": "x"},))
     flow.note_turn(TurnId("turn_1"))
     body = json.loads(json.dumps(flow.serialize()))
     again = load_flow(body, FLOW_TYPES)

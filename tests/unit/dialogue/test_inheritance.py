@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.questions import AskSlot
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Family, Priority
@@ -144,6 +144,6 @@ def test_what_is_asked_for_again_is_not_taken_as_it_was() -> None:
     state = make_state(city="Oslo", cuisine="Greek", party=4)
     again = FIND(2.0)
     state.stack.push(again, 2.0)
-    state.ambiguity.declare(Level.SPECIFIC, flow_id=again.flow_id, slot="party")
+    state.ambiguity.declare(AskSlot(flow_id=again.flow_id, slot="party"))
     flow = begin(state, ORDER, name="Old Mill")
     assert (flow.value("city"), "party" in flow.slots) == ("Oslo", False)

@@ -11,7 +11,7 @@ from orchestrator.dialogue.changes.plan_steps import (
 )
 from orchestrator.dialogue.flow import PlanFlow, load_flow
 from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, INTERRUPTED, PLANNED, PRUNED
-from orchestrator.dialogue.records import BOUND, PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import Dact, FlowId, new_id
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, FIND_HOTEL, PLAN_TRIP, RENT_CAR, expand, push_all
@@ -78,7 +78,7 @@ def test_another_order_brings_the_second_of_a_dact_forward() -> None:
 def test_a_flow_at_work_stays_on_top() -> None:
     stack, plan = begin("book_flight", "find_hotel", "rent_car")
     assert stack.active is not None
-    stack.active.notes[BOUND] = True
+    stack.active.progress.begin()
     order_steps(plan, ["c", "b"])
     stack_steps(stack, plan, TYPES, 3.0, lambda _step, _flow: True)
     assert dacts(stack) == ["plan_trip", "find_hotel", "rent_car", "book_flight"]

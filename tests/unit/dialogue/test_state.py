@@ -6,11 +6,11 @@ import json
 from itertools import pairwise
 from typing import Any
 
-from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.correction import reopen
 from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.questions import AskSlot, PendingCall, Unclear
 from orchestrator.dialogue.records import (
     EffectNote,
     EffectStatus,
@@ -66,7 +66,7 @@ def make_full_state() -> DialogueState:
     state.stack.fall_back(MODIFY_BOOKING, 3.0)
     top = state.stack.flows[-1]
     state.flags = Flags(keep_going=True, has_plan=True, natural_birth=False)
-    state.ambiguity.declare(Level.SPECIFIC, flow_id=top.flow_id, slot="date", metadata={"tried": [1]})
+    state.ambiguity.declare(PendingCall(flow_id=top.flow_id, candidate="c", arguments={"tried": [1]}))
     state.digression.record(Digression.HELP)
     state.approvals.append(make_approval(top, turn_id=TurnId("turn_3")))
     state.say("user", "change my booking")
@@ -109,7 +109,7 @@ def test_st1_documents_and_state_share_nothing_that_changes() -> None:
         changed.stack.flows[-1].turn_ids.append(TurnId("turn_9"))
         changed.approvals[0].arguments["to"].append("CDG")
         changed.effects[0].slots["a"].append(2)
-        changed.ambiguity.open[0].metadata["tried"].append(2)
+        changed.ambiguity.open[0].put("Shall I?")
         changed.completed[0].outputs["booking_ref"] = "BK-2"
         changed.history.trace.append({})
         changed.say("agent", "hello")
@@ -183,7 +183,7 @@ def test_fs9_what_left_takes_its_questions_and_approvals_along() -> None:
     book, check = BOOK_FLIGHT(1.0), CHECK_BOOKING(2.0)
     for flow in (book, check):
         state.stack.push(flow, 1.0)
-        state.ambiguity.declare(Level.SPECIFIC, flow_id=flow.flow_id)
+        state.ambiguity.declare(AskSlot(flow_id=flow.flow_id))
         state.approvals.append(make_approval(flow))
     state.stack.invalidate(check, FAILED)
     assert state.archive(state.stack.pop_finished(3.0)) == [check]
@@ -255,7 +255,7 @@ def test_st3_the_size_does_not_grow_with_the_conversation() -> None:
         state.say("user", "I want to talk")
         state.say("agent", "So do I")
         state.history.trace.append({"turn": turn})
-        state.ambiguity.declare(Level.GENERAL)
+        state.ambiguity.declare(Unclear())
         finish(state, CHAT, float(turn))
         state.prune()
         if turn in {100, 1_000}:

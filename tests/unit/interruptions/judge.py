@@ -70,7 +70,7 @@ def find_faults(outcome: Outcome) -> list[str]:
     words = WORDS[outcome.kind]
     if not any(word in replies[1] for word in words.get(outcome.in_time, words.get("", ()))):
         faults.append(f"the second turn told: {replies[1]!r}")
-    if outcome.kind != "question" and (second.epoch or 0) <= (first.epoch or 0):
+    if (second.epoch or 0) <= (first.epoch or 0):
         faults.append("the turns were not committed in their order")
     return faults
 
@@ -78,19 +78,19 @@ def find_faults(outcome: Outcome) -> list[str]:
 WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "correction": {
         "all": ("changed the recipient from Bob to Ann",),
-        "some": ("What should happen now?",),
-        "none": ("What should happen now?",),
+        "some": ("What should I do now?",),
+        "none": ("What should I do now?",),
     },
     "cancellation": {
-        "all": ("I have stopped sending a parcel.",),
-        "some": ("I have already done this: Print a label; that stays.",),
-        "none": ("There is nothing to stop", "I have no open question"),
+        "all": ("I've stopped sending a parcel.",),
+        "some": ("I've already done this: Print a label, and I've left that as it is.",),
+        "none": ("There's nothing to stop", "I don't have an open question"),
     },
-    "second task": {"": ("text:", "I found", "Do it once more with Ann")},
-    "question": {"": ("I can help you with these things",)},
-    "thanks": {"": ("Nice to hear", "Hello")},
-    "yes": {"": ("no open question",)},
-    "unknown": {"": ("no open question", "not sure what you mean")},
+    "second task": {"": ("text:", "I found", "recipient: Ann")},
+    "question": {"": ("Here's what I can help you with",)},
+    "thanks": {"": ("You're welcome", "Hello")},
+    "yes": {"": ("have an open question",)},
+    "unknown": {"": ("have an open question", "not sure what you mean")},
 }
 """What the second turn says, by kind and by what was in time; any of these."""
 

@@ -21,7 +21,7 @@ from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.step import Step, UnknownOutcome
+from orchestrator.turns.step import Step
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId
 from tests.trained import trained
@@ -67,7 +67,7 @@ class NotingLane(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool | UnknownOutcome:
+    ) -> bool:
         written = await super().record(lease, turn_id, step, entry, heard)
         if written:
             self.first.setdefault((turn_id, step.key), datetime.now(UTC))
@@ -84,7 +84,7 @@ class LateLane(NotingLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool | UnknownOutcome:
+    ) -> bool:
         return await super().record(lease, turn_id, step, entry)
 
 

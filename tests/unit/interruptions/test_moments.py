@@ -9,9 +9,8 @@ import asyncio
 
 import pytest
 
-from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnStatus
 from orchestrator.types import DEFAULT_TENANT
-from tests.contract.in_memory.sessions import MemorySessions
 from tests.unit.interruptions.judge import ASK, SAID, find_faults
 from tests.unit.interruptions.setting import (
     MOMENTS,
@@ -45,25 +44,6 @@ async def test_the_judge_finds_a_lane_that_looks_after_an_effect_instead_of_befo
     ]
 
     assert find_faults(setting.outcome(kind, turns[0], turns[1])) != []
-
-
-async def test_a_question_is_answered_while_the_turn_goes_on(mailroom: str) -> None:
-    setting = Setting.of(mailroom)
-    first = await setting.submit(ASK)
-    runner = setting.runner()
-    running = asyncio.create_task(runner.run(setting.session))
-    await setting.reached["letters"].wait()
-    second = await setting.submit("what can you do?")
-    await runner.renew()
-
-    answered, at_work = await setting.read(second), await setting.read(first)
-    assert (answered.status, at_work.status) == (TurnStatus.DONE, TurnStatus.RUNNING)
-    history = await MemorySessions(setting.simulator.store).history(DEFAULT_TENANT, setting.session)
-    assert next(line["content"] for line in history) == "what can you do?"
-    setting.go_on()
-    await running
-    assert (await setting.read(first)).status is TurnStatus.DONE
-    assert setting.calls == {("label", "bob"): 1, ("parcel", "bob"): 1}
 
 
 @pytest.mark.parametrize("moment", ["letters", "label", "parcel"])
@@ -127,7 +107,9 @@ async def test_talk_does_not_hide_what_is_said_after_it(mailroom: str) -> None:
 async def test_turns_that_name_another_rule_are_not_heard(mailroom: str) -> None:
     setting = Setting.of(mailroom)
     first = await setting.submit(ASK)
-    await setting.inbox.submit(Submission(setting.session, TurnInput("no, to Ann"), DEFAULT_TENANT))
+    await setting.inbox.submit(
+        Submission(setting.session, TurnInput("no, to Ann"), DEFAULT_TENANT, if_busy=IfBusy.ENQUEUE)
+    )
     setting.go_on()
     await setting.runner().run(setting.session)
 

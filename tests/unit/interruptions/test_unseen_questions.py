@@ -14,7 +14,7 @@ from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Setting, write_mailroom
 
 SESSION = SessionId("clicked")
-AGAIN = "Shall I do it again all the same?"
+AGAIN = "Shall I do it again anyway?"
 
 
 async def reply_to(setting: Setting, turn_id: Any) -> str:

@@ -1,0 +1,67 @@
+"""What the user agreed to: the one writer of a flow's consent (AM-3, PX-17, PX-18).
+
+A candidate is the call as it was displayed; a grant is an approval that has not been used yet. Both are bound to
+exactly the call that they name: tool, arguments, flow and the plan's revision.
+"""
+
+from dataclasses import replace
+
+from orchestrator.dialogue.base_flow import BaseFlow
+from orchestrator.dialogue.progress import Candidate, Grant
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.types import JsonObject, ToolId, hash_json
+
+
+def fingerprint(
+    state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject, *, again: bool = False
+) -> str:
+    """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision.
+
+    `again`: a yes to the call is none to making it once more.
+    """
+    plan = state.stack.plan_of(flow)
+    revision = plan.revision if plan is not None else 0
+    return hash_json([tool_id, arguments, flow.flow_id, revision, flow.values(), *([again] if again else [])])
+
+
+def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
+    """Return the candidate, or None if there is none or what it is bound to has changed."""
+    candidate = flow.consent.candidate
+    if candidate is None:
+        return None
+    call = candidate.tool_id, candidate.arguments
+    if candidate.fingerprint != fingerprint(state, flow, *call, again=candidate.again):
+        drop_candidate(flow)
+        return None
+    return candidate
+
+
+def propose(flow: BaseFlow, candidate: Candidate) -> None:
+    """Keep the call that is displayed, in place of any other."""
+    flow.consent = replace(flow.consent, candidate=candidate)
+
+
+def agree(state: DialogueState, flow: BaseFlow) -> bool:
+    """Take the user's yes; False when there is nothing it could mean."""
+    candidate = read_candidate(state, flow)
+    if candidate is None:
+        return False
+    propose(flow, replace(candidate, agreed=True))
+    return True
+
+
+def drop_candidate(flow: BaseFlow) -> None:
+    flow.consent = replace(flow.consent, candidate=None)
+
+
+def grant(flow: BaseFlow, approval_id: str, call: str) -> None:
+    """Allow the one call that an approval was asked for."""
+    flow.consent = replace(flow.consent, grant=Grant(approval_id, call))
+
+
+def take_grant(flow: BaseFlow) -> Grant | None:
+    """Use the grant up, whatever it is for."""
+    granted = flow.consent.grant
+    if granted is not None:
+        flow.consent = replace(flow.consent, grant=None)
+    return granted

@@ -1,0 +1,123 @@
+"""What is kept with a flow while it is carried out: what the user agreed to, and what the runtime notes (PX-18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from orchestrator.types import FlowId, JsonObject, ToolId, copy_json
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A call that was displayed. `fingerprint`: what a yes names. `agreed`: the user said yes to it.
+
+    `data`: what earlier tools found that is still needed after the yes. `again`: the call may have been made before.
+    """
+
+    tool_id: ToolId
+    arguments: JsonObject
+    data: JsonObject
+    fingerprint: str
+    agreed: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedCall:
+    """A call that was accepted and whose result comes later (RT-32).
+
+    `call`: its idempotency key. `data`: earlier tools' results that are still needed. `until`: when it expires, in Unix
+    seconds. `answer`: the result, once it is there. `expired`: the user is asked about it.
+    """
+
+    call: str
+    tool_id: ToolId
+    arguments: JsonObject
+    data: JsonObject
+    until: float
+    answer: JsonObject | None = None
+    expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An approval that was granted and not used yet. `call`: digest of all that it is bound to."""
+
+    approval_id: str
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What a flow may do that needs a yes or an approval. Only `dialogue.consent` writes it."""
+
+    candidate: Candidate | None = None
+    grant: Grant | None = None
+
+
+NO_CONSENT = Consent()
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the runtime notes about a flow while it is carried out; it ends with the flow.
+
+    `doubted`: only a model understood the request, so that every effect needs a yes. `begun`: a sub-flow has been
+    given its values. `refers`: a model found what the user referred to. `reopened_from`: the completed flow that is
+    carried out again. `replaced`: values that were corrected, by slot. `undo_first`: flows whose effects are undone
+    before this one runs. `waits_for`: the run that gathers context, until when, and why. `gathered_for`: the values
+    for which context was gathered. `awaits`: the call whose result comes later. `out_of_order`: the two days that were
+    so last. `scratchpad`: what its policy noted.
+    """
+
+    doubted: bool = False
+    begun: bool = False
+    refers: bool = False
+    reopened_from: FlowId | None = None
+    replaced: JsonObject = field(default_factory=JsonObject)
+    undo_first: tuple[FlowId, ...] = ()
+    waits_for: JsonObject | None = None
+    gathered_for: JsonObject | None = None
+    awaits: AwaitedCall | None = None
+    out_of_order: JsonObject | None = None
+    scratchpad: tuple[JsonObject, ...] = ()
+
+    def doubt(self) -> None:
+        """Ask before every effect, whatever the domain declares."""
+        self.doubted = True
+
+    def begin(self) -> None:
+        self.begun = True
+
+    def set_back(self) -> None:
+        self.begun = False
+
+    def refer(self) -> None:
+        self.refers = True
+
+    def replace(self, values: JsonObject) -> None:
+        """Keep values that were corrected."""
+        self.replaced = {**self.replaced, **values}
+
+    def undo_before(self, done: Iterable[FlowId]) -> None:
+        """Undo what these flows have done before this one runs."""
+        self.undo_first = tuple(done)
+
+    def wait_for(self, run: JsonObject | None) -> None:
+        """Wait for a run that gathers context, or, with None, for nothing any more."""
+        self.waits_for = run
+
+    def await_result(self, call: AwaitedCall | None) -> None:
+        """Wait for a call's result, or, with None, for none any more."""
+        self.awaits = call
+
+    def note_gathered(self, values: JsonObject) -> None:
+        self.gathered_for = copy_json(values)
+
+    def note_out_of_order(self, days: JsonObject) -> None:
+        self.out_of_order = days
+
+    def keep(self, notes: Iterable[JsonObject]) -> None:
+        """Replace the scratchpad."""
+        self.scratchpad = tuple(notes)

@@ -1,0 +1,155 @@
+"""What every question to the user has: the replies it offers, how it is worded, and the deed each answer stands for.
+
+Carrying a deed out is the Agent's business, and wording RES's: a question names a template and its values.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
+from enum import StrEnum
+from typing import ClassVar, Protocol
+
+from orchestrator.dialogue.questions.deeds import AskAgain, CloseQuestion, Deed, Fill, Start
+from orchestrator.types import Dact, FlowId, Json, JsonObject
+
+
+class Level(StrEnum):
+    GENERAL = "general"
+    """The intent is unclear."""
+    PARTIAL = "partial"
+    """The intent is known, a key entity is not."""
+    SPECIFIC = "specific"
+    """A slot is missing or invalid."""
+    CONFIRMATION = "confirmation"
+    """A call or a second attempt needs the user's yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A suggested reply: a label, and the action that it stands for."""
+
+    label: str
+    action_name: str
+    payload: JsonObject = field(default_factory=JsonObject)
+
+
+class Wording(Protocol):
+    """RES, as a question sees it: templates, and the names and values of the flow that asks."""
+
+    @property
+    def doing(self) -> str:
+        """The flow's task, as in “booking a flight”; empty without a flow."""
+        ...
+
+    @property
+    def explained(self) -> bool:
+        """Whether the answer already says why the message was not taken."""
+        ...
+
+    def render(self, template: str, /, **values: Json) -> str:
+        """Fill a template."""
+        ...
+
+    def render_own(self, suffix: str, /, **values: Json) -> str | None:
+        """Fill the domain's template ``<dact>.<suffix>``. None if there is none, or if it fails."""
+        ...
+
+    def name_slot(self, slot: str) -> str:
+        """Return the slot's name for users."""
+        ...
+
+    def find_prompt(self, slot: str) -> str | None:
+        """Return the domain's own question for a slot."""
+        ...
+
+    def list_facts(self, shown: JsonObject) -> list[JsonObject]:
+        """Return name and value of each filled slot, and of what was found for it."""
+        ...
+
+    def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
+        """Return name and value of every argument of a call, and whether it was `found` by a tool."""
+        ...
+
+    def list_done(self) -> list[str]:
+        """Return what the flow has committed so far, unless the answer says so already."""
+        ...
+
+    def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
+        """Describe a pending call with all its arguments and ask for a yes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question(ABC):
+    """One question to the user. `flow_id`: the flow that asks, or None if none does. `options`: suggested replies.
+
+    Subclasses are stored by their `kind`.
+    """
+
+    _: KW_ONLY
+    flow_id: FlowId | None = None
+    slot: str | None = None
+    options: tuple[Option, ...] = ()
+
+    level: ClassVar[Level] = Level.PARTIAL
+    must_be_seen: ClassVar[bool] = False
+    """Whether an answer sent before the question was displayed does not count."""
+    takes_any_words: ClassVar[bool] = False
+    """Whether every message answers it: the flow reads the words itself."""
+    stops_everything: ClassVar[bool] = False
+    """Whether no flow goes on before it is answered."""
+    ends_when_asked_again: ClassVar[bool] = False
+    """Whether a second request for the same task withdraws it."""
+    needs_plain_yes: ClassVar[bool] = False
+    """Whether only a plain yes counts (PX-18)."""
+
+    @property
+    def labels(self) -> list[str]:
+        return [option.label for option in self.options]
+
+    @property
+    def replies(self) -> tuple[Option, ...]:
+        """The suggested replies."""
+        return self.options
+
+    @property
+    def declined(self) -> bool:
+        """Whether the user has said no to the flow as it is."""
+        return False
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The pending call that a yes names, or None if the question is not about a call."""
+        return None
+
+    @abstractmethod
+    def word(self, say: Wording) -> str:
+        """Put the question into words."""
+
+    def yes(self) -> Deed:
+        """Take the only reply that is offered; among several, a yes names none."""
+        match self.options:
+            case [Option(action_name="start_flow", payload={"dact": str(dact)})]:
+                return Start(Dact(dact))
+            case [Option(action_name="fill_slot", payload={"slot": str(slot), "value": value})]:
+                return Fill(slot, value)
+            case _:
+                return AskAgain()
+
+    def no(self) -> Deed:
+        """Close a question of no flow; a flow's own is asked again."""
+        return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
+
+    def stop(self) -> Deed | None:
+        """Return what “never mind” does in place of giving the task up, or None."""
+        return None
+
+    def take_back_no(self) -> Deed | None:
+        """Return what “sorry, yes” does after a no, or None."""
+        return None
+
+    def choose(self, label: str) -> Deed | None:
+        """Return what choosing a reply by its words does where the question itself decides, or None."""
+        del label
+        return None

@@ -1,0 +1,123 @@
+"""Questions about one call: whether to make it, to make it again, or to try the task once more (PX-17, RT-9)."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Literal
+
+from orchestrator.dialogue.questions.base import Level, Option, Question, Wording
+from orchestrator.dialogue.questions.deeds import Agree, Continue, Decline, Deed, GiveUp
+from orchestrator.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class CallQuestion(Question):
+    """What questions about a call share.
+
+    `candidate`: the call's fingerprint. `shown`: what it is displayed by. `arguments`: all that it is made with.
+    `found`: the arguments that came from a tool's answer or a document.
+    """
+
+    _: KW_ONLY
+    candidate: str
+    shown: JsonObject = field(default_factory=JsonObject)
+    arguments: JsonObject = field(default_factory=JsonObject)
+    found: tuple[str, ...] = ()
+
+    level: ClassVar[Level] = Level.CONFIRMATION
+    needs_plain_yes: ClassVar[bool] = True
+
+    @property
+    def fingerprint(self) -> str | None:
+        return self.candidate
+
+    @property
+    def replies(self) -> tuple[Option, ...]:
+        return _offer(self, "Yes", "No")
+
+    def word(self, say: Wording) -> str:
+        return say.word_call(self.shown, self.arguments, self.found)
+
+    def yes(self) -> Deed:
+        return Agree()
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall(CallQuestion):
+    """Whether to make a call."""
+
+    _: KW_ONLY
+    kind: Literal["candidate"] = "candidate"
+
+    def no(self) -> Deed:
+        return Decline()
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedCall(CallQuestion):
+    """Whether to make a call after all that was stopped before it began."""
+
+    _: KW_ONLY
+    kind: Literal["stopped"] = "stopped"
+
+    def no(self) -> Deed:
+        return GiveUp()
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOutcome(CallQuestion):
+    """Whether to repeat a call that may have had its effect."""
+
+    _: KW_ONLY
+    kind: Literal["unknown"] = "unknown"
+    what: str
+
+    must_be_seen: ClassVar[bool] = True
+
+    @property
+    def replies(self) -> tuple[Option, ...]:
+        return _offer(self, "Do it again", "Leave it")
+
+    def word(self, say: Wording) -> str:
+        return say.render(
+            "confirm_unknown",
+            what=self.what,
+            facts=say.list_facts(self.shown),
+            arguments=say.list_arguments(self.arguments, self.found),
+            done=say.list_done(),
+        )
+
+    def no(self) -> Deed:
+        return GiveUp(left_unknown=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain(Question):
+    """Whether to run the task again after a failure, or for the rest of a partial result."""
+
+    _: KW_ONLY
+    kind: Literal["retry"] = "retry"
+
+    level: ClassVar[Level] = Level.CONFIRMATION
+    needs_plain_yes: ClassVar[bool] = True
+
+    @property
+    def replies(self) -> tuple[Option, ...]:
+        return _offer(self, "Yes", "No")
+
+    def word(self, say: Wording) -> str:
+        return say.render("retry")
+
+    def yes(self) -> Deed:
+        return Continue()
+
+    def no(self) -> Deed:
+        return GiveUp()
+
+
+def _offer(question: Question, yes: str, no: str) -> tuple[Option, ...]:
+    """Offer a yes and a no, each naming the call that it is about."""
+    payload: JsonObject = {"flow_id": question.flow_id}
+    if question.fingerprint is not None:
+        payload["candidate"] = question.fingerprint
+    return Option(yes, "confirm", payload), Option(no, "deny", payload)

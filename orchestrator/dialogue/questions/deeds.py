@@ -1,0 +1,93 @@
+"""What an answer to a question does. The Agent carries these out, in `agent/answers.py`."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from orchestrator.types import Dact, Json, JsonObject
+
+
+class Decision(StrEnum):
+    """What happens to a committed call that no longer fits; also the action names of the replies (RT-12)."""
+
+    KEEP = "keep_effect"
+    REPEAT = "repeat_effect"
+    COMPENSATE = "compensate_effect"
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """Make the pending call that was displayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Close the question and carry the flow on as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Put a value into a slot. `confirmed`: the user said yes to this value."""
+
+    slot: str
+    value: Json
+    confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Empty a slot, which the flow then asks for again."""
+
+    slot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a task."""
+
+    dact: Dact
+    slots: JsonObject = field(default_factory=JsonObject)
+
+
+@dataclass(frozen=True, slots=True)
+class Decline:
+    """Drop the pending call and ask what should be different; give the task up if nothing can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Give the task up. `left_unknown`: a call of it stays with an unknown outcome."""
+
+    left_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Settle what happens to a committed call that no longer fits."""
+
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Say which reply was heard and put the question again; a yes then takes that reply."""
+
+    decision: Decision
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseQuestion:
+    """Close a question that belongs to no task. `told`: acknowledge it."""
+
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """The answer does not fit: put the question again."""
+
+
+Deed: TypeAlias = (
+    Agree | Continue | Fill | Clear | Start | Decline | GiveUp | Decide | Propose | CloseQuestion | AskAgain
+)

@@ -1,0 +1,46 @@
+"""The question what should happen to committed calls that no longer fit what is wanted (RT-12)."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Literal
+
+from orchestrator.dialogue.questions.base import Question, Wording
+from orchestrator.dialogue.questions.deeds import AskAgain, Decide, Decision, Deed, Propose
+from orchestrator.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class SettleDone(Question):
+    """What should happen to committed calls. `proposed`: the decision that a yes takes.
+
+    `shown`: what was done and what would change, for the template. Nothing changes before the user decides.
+    """
+
+    _: KW_ONLY
+    kind: Literal["done"] = "done"
+    shown: JsonObject = field(default_factory=JsonObject)
+    proposed: Decision | None = None
+
+    stops_everything: ClassVar[bool] = True
+    needs_plain_yes: ClassVar[bool] = True
+
+    def word(self, say: Wording) -> str:
+        return say.render("confirm_correction", options=self.labels, **self.shown)
+
+    def yes(self) -> Deed:
+        return AskAgain() if self.proposed is None else Decide(self.proposed)
+
+    def no(self) -> Deed:
+        return Decide(Decision.KEEP)
+
+    def stop(self) -> Deed | None:
+        return Decide(Decision.KEEP)  # “forget it”: the correction is not wanted after all
+
+    def choose(self, label: str) -> Deed | None:
+        """Take a reply that a model heard: leaving things as they are at once, anything else only after a yes."""
+        option = next((one for one in self.options if one.label == label), None)
+        if option is None or option.action_name not in set(Decision):
+            return None
+        decision = Decision(option.action_name)
+        return Decide(decision) if decision is Decision.KEEP else Propose(decision, label)

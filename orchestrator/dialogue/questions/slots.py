@@ -1,0 +1,101 @@
+"""Questions about a value: which one a slot takes, which row is meant, and what should change."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
+
+from orchestrator.dialogue.questions.base import Level, Question, Wording
+from orchestrator.dialogue.questions.deeds import AskAgain, Clear, Continue, Decline, Deed, Fill, GiveUp
+
+
+@dataclass(frozen=True, slots=True)
+class AskSlot(Question):
+    """What a slot's value is; with options, one of these."""
+
+    _: KW_ONLY
+    kind: Literal["slot"] = "slot"
+
+    level: ClassVar[Level] = Level.SPECIFIC
+
+    def word(self, say: Wording) -> str:
+        slot = self.slot or "value"
+        question = say.find_prompt(slot) or say.render("ask", slot=slot.replace("_", " "))
+        return say.render("ask_among", question=question, options=self.labels) if self.options else question
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseValue(Question):
+    """Which of several values the words for a slot mean."""
+
+    _: KW_ONLY
+    kind: Literal["value"] = "value"
+
+    def word(self, say: Wording) -> str:
+        return say.render("choose_value", options=self.labels, slot=say.name_slot(self.slot or "value"))
+
+    def yes(self) -> Deed:
+        if len(self.options) != 1 or self.slot is None:
+            return AskAgain()
+        return Fill(self.slot, self.options[0].payload["value"], confirmed=True)
+
+    def no(self) -> Deed:
+        return AskAgain() if self.slot is None else Clear(self.slot)
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseRow(Question):
+    """Which of the rows that a tool found."""
+
+    _: KW_ONLY
+    kind: Literal["rows"] = "rows"
+
+    def word(self, say: Wording) -> str:
+        values = {"options": self.labels, "slot": say.name_slot(self.slot or "value")}
+        return say.render_own("choose", **values) or say.render("choose", **values)
+
+    def no(self) -> Deed:
+        return Decline()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeWhat(Question):
+    """What should be different about a task. `after_no`: the user has declined the task as it is."""
+
+    _: KW_ONLY
+    kind: Literal["change"] = "change"
+    after_no: bool = False
+
+    ends_when_asked_again: ClassVar[bool] = True
+
+    @property
+    def declined(self) -> bool:
+        return self.after_no
+
+    def word(self, say: Wording) -> str:
+        return say.render("choose_change", options=[])
+
+    def yes(self) -> Deed:
+        return Continue()  # “sorry, yes, book it”: it is displayed and asked about again
+
+    def no(self) -> Deed:
+        return GiveUp()
+
+    def take_back_no(self) -> Deed | None:
+        return Continue()
+
+
+@dataclass(frozen=True, slots=True)
+class WhichSlot(Question):
+    """Which of several slots a new value is for. A yes names none of them, and the old value is not offered again."""
+
+    _: KW_ONLY
+    kind: Literal["which_slot"] = "which_slot"
+
+    ends_when_asked_again: ClassVar[bool] = True
+
+    def word(self, say: Wording) -> str:
+        return say.render("choose_change", options=self.labels)
+
+    def no(self) -> Deed:
+        return Continue()

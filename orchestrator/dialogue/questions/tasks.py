@@ -1,0 +1,81 @@
+"""Questions about tasks: which one is meant, to stop, or comes next, and what a skill could not settle."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
+
+from orchestrator.dialogue.questions.base import Level, Question, Wording
+from orchestrator.dialogue.questions.deeds import CloseQuestion, Continue, Deed
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear(Question):
+    """What the user wants; with options, the likeliest tasks."""
+
+    _: KW_ONLY
+    kind: Literal["unclear"] = "unclear"
+
+    level: ClassVar[Level] = Level.GENERAL
+    needs_plain_yes: ClassVar[bool] = True
+
+    def word(self, say: Wording) -> str:
+        return say.render("unclear", options=self.labels, doing=say.doing, told=say.explained)
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseTask(Question):
+    """Which interrupted task to come back to."""
+
+    _: KW_ONLY
+    kind: Literal["task"] = "task"
+
+    def word(self, say: Wording) -> str:
+        return say.render("choose_task", options=self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseToStop(Question):
+    """Which task to give up, where no more may be open (FS-12)."""
+
+    _: KW_ONLY
+    kind: Literal["limit"] = "limit"
+
+    def word(self, say: Wording) -> str:
+        return say.render("choose_to_cancel", options=self.labels)
+
+    def stop(self) -> Deed | None:
+        return CloseQuestion()  # “never mind”: the new task is not wanted after all
+
+
+@dataclass(frozen=True, slots=True)
+class NextTask(Question):
+    """Whether to start the task that takes the row the user chose."""
+
+    _: KW_ONLY
+    kind: Literal["next"] = "next"
+
+    needs_plain_yes: ClassVar[bool] = True
+
+    def word(self, say: Wording) -> str:
+        return say.render("choose_next", options=self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen(Question):
+    """A question that a skill asks in its own words; it reads the answer itself."""
+
+    _: KW_ONLY
+    kind: Literal["skill"] = "skill"
+    text: str
+
+    takes_any_words: ClassVar[bool] = True
+
+    def word(self, say: Wording) -> str:
+        return say.render("open", question=self.text)
+
+    def yes(self) -> Deed:
+        return Continue()
+
+    def no(self) -> Deed:
+        return Continue()
