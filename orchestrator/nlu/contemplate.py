@@ -14,7 +14,7 @@ from orchestrator.models.calling import CallContext
 from orchestrator.nlu.model_calls import ask_another_flow
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Asker
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.types import Dact, Json, JsonObject
 
 _FALLBACK_BONUS = 0.45

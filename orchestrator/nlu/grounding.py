@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.extract.extractor import Extractor, accepts_names, kinds_of, value_kind
-from orchestrator.nlu.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.gazetteer import entity_kind
-from orchestrator.nlu.extract.numbers import find_numbers
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.slot_assignment import fits, is_negated, is_pronoun, read_as
+from orchestrator.nlu.system1.extract.extractor import Extractor, accepts_names, kinds_of, value_kind
+from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
+from orchestrator.nlu.system1.extract.gazetteer import entity_kind
+from orchestrator.nlu.system1.extract.numbers import find_numbers
+from orchestrator.nlu.system1.slot_assignment import fits, is_negated, is_pronoun, read_as
 from orchestrator.nlu.text import Utterance, clean, key_of, tokenize, word_set
 from orchestrator.types import Json, same_value
 

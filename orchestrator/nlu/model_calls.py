@@ -7,8 +7,7 @@ decided elsewhere. Every call raises what the Prompt Engineer raises.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
@@ -20,57 +19,45 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
-from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.models.calling import CallContext
+from orchestrator.nlu.answer_schemas import (
+    ANOTHER_FLOW,
+    UNDERSTANDING,
+    VALUES,
+    another_flow_schema,
+    read_pairs,
+    slot_specs,
+    understanding_schema,
+    values_schema,
+)
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, values_of
 from orchestrator.nlu.protocol import Asker
-from orchestrator.nlu.text import clean, tokenize
-from orchestrator.nlu.training.examples import PLACEHOLDER
+from orchestrator.nlu.text import clean
 from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 
 THINK = "nlu_think"
 CONTEMPLATE = "nlu_contemplate"
 SLOT_FILL = "slot_fill"
-_EXAMPLES = 2
 _MESSAGES = 7
-
-SCORED_FLOWS: JsonObject = {
-    "type": "array",
-    "maxItems": 10,
-    "items": {
-        "type": "object",
-        "properties": {"dact": {"type": "string"}, "score": {"type": "number"}},
-        "required": ["dact", "score"],
-    },
-}
-"""How a model names flows, likeliest first."""
-
-UNDERSTANDING: JsonObject = {
-    "type": "object",
-    "properties": {
-        "kind": {
-            "type": "string",
-            "enum": [kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE],
-        },
-        "intent": {"type": ["string", "null"]},
-        "flows": SCORED_FLOWS,
-        "slots": {"type": "object"},
-        "target": {"type": ["string", "null"]},
-        "digression": {"type": ["string", "null"], "enum": [*(kind.value for kind in Digression), None]},
-    },
-    "required": ["kind", "flows", "slots"],
-}
+_MOST_LIKELY = 3
+"""Flows that a model is shown in full, besides those of the tasks in progress."""
+_LEAST_SHARE = 0.02
+_FAR_LESS = 4
+"""A flow is left out if it is so many times less likely than the likeliest one."""
+_SAID_BY_NAME = frozenset({"base", "category", "source", "target", "exact"})
+"""Types that add nothing to a slot's name."""
 
 
-def _describe(text: str, flows: Sequence[FlowSpec], assistant: str, context: NluContext) -> JsonObject:
-    """Describe what every question about a message begins with."""
-    return {
-        "assistant": assistant,
-        "today": _write_day(context),
-        "flows": _describe_flows(flows),
-        "utterance": text,
-        "history": _write_history(context),
-    }
+def choose_likely(
+    flows: Sequence[FlowSpec], rated: Mapping[Dact, float], context: NluContext
+) -> tuple[FlowSpec, ...]:
+    """Return the flows that a model is shown in full: those of the tasks in progress, and the likeliest ones."""
+    known = {flow.dact: flow for flow in flows}
+    order = sorted(known, key=lambda dact: -rated.get(dact, 0.0))[:_MOST_LIKELY]
+    least = max(_LEAST_SHARE, rated.get(order[0], 0.0) / _FAR_LESS) if order else 0.0
+    at_hand = [flow.spec.dact for flow in reversed(context.tasks)]
+    chosen = dict.fromkeys((*at_hand[:1], *(dact for dact in order if rated.get(dact, 0.0) >= least)))
+    return tuple(known[dact] for dact in chosen if dact in known)
 
 
 async def ask_understanding(
@@ -80,45 +67,48 @@ async def ask_understanding(
     assistant: str,
     context: NluContext,
     call: CallContext,
+    *,
+    likely: Sequence[FlowSpec] = (),
     remembered: Sequence[str] = (),
 ) -> Understanding:
-    """Ask what a message means. `remembered`: of the user, what it may be about."""
+    """Ask what a message means.
+
+    `flows`: those that it may ask for. `likely`: those that are described in full. `remembered`: of the user,
+    what the message may be about.
+    """
     variables: JsonObject = {
-        **_describe(text, flows, assistant, context),
+        "assistant": assistant,
+        "flows": [{"dact": flow.dact, "description": flow.description} for flow in flows],
+        "history": _write_history(context),
+        "remembered": list(remembered),
+        "plan": []
+        if context.plan is None
+        else [{"step": step.label, "state": str(step.status)} for step in context.plan.steps],
         "stack": [
             {"dact": flow.spec.dact, "state": str(flow.status), "slots": values_of(flow)}
             for flow in context.tasks
         ],
-        "question": _describe_question(context.question),
-        "remembered": list(remembered),
         "shown": [] if context.shown is None else context.shown.rows,
-        "plan": []
-        if context.plan is None
-        else [{"step": step.label, "state": str(step.status)} for step in context.plan.steps],
+        "question": _describe_question(context.question),
+        "likely": _describe_likely(likely),
+        "today": _write_day(context),
+        "utterance": text,
     }
-    answer = await asker.structured(THINK, variables, UNDERSTANDING, call)
+    schema = understanding_schema(flows)
+    answer = await asker.structured(THINK, variables, schema, call, judged_by=UNDERSTANDING)
     digression = answer.get("digression")
+    scores = _read_scores(answer)
     return Understanding(
         kind=MessageKind(answer["kind"]),
         source=Source.SYSTEM2,
         text=text,
         intent=answer.get("intent"),
-        flows=_read_scores(answer),
-        slots=_read_slots(answer),
-        target=_clean(answer.get("target")),
+        flows=scores,
+        slots=_read_slots(answer, _specs_of(flows, scores, context)),
+        target=_clean(answer.get("target")) or None,
         digression=Digression(digression) if digression else None,
+        not_understood=tuple(_clean(word) for word in answer.get("not_understood") or ()),
     )
-
-
-ANOTHER_FLOW: JsonObject = {
-    "type": "object",
-    "properties": {
-        "flows": SCORED_FLOWS,
-        "slots": {"type": "object"},
-        "reason": {"type": "string"},
-    },
-    "required": ["flows", "slots"],
-}
 
 
 async def ask_another_flow(
@@ -133,19 +123,26 @@ async def ask_another_flow(
 ) -> tuple[tuple[FlowScore, ...], dict[str, Mention]]:
     """Ask which of some flows serves a request that failed, and for that flow's values."""
     variables: JsonObject = {
-        **_describe(text, flows, assistant, context),
+        "assistant": assistant,
+        "flows": [
+            {
+                "dact": flow.dact,
+                "intent": flow.intent,
+                "description": flow.description,
+                "slots": [_describe_slot(slot) for slot in flow.slots.values()],
+            }
+            for flow in flows
+        ],
+        "history": _write_history(context),
         "failed": failed,
         "evidence": evidence,
+        "today": _write_day(context),
+        "utterance": text,
     }
-    answer = await asker.structured(CONTEMPLATE, variables, ANOTHER_FLOW, call)
-    return _read_scores(answer), _read_slots(answer)
-
-
-VALUES: JsonObject = {
-    "type": "object",
-    "properties": {"slots": {"type": "object"}},
-    "required": ["slots"],
-}
+    schema = another_flow_schema(flows)
+    answer = await asker.structured(CONTEMPLATE, variables, schema, call, judged_by=ANOTHER_FLOW)
+    scores = _read_scores(answer)
+    return scores, _read_slots(answer, _specs_of(flows, scores, context))
 
 
 async def ask_values(
@@ -159,16 +156,26 @@ async def ask_values(
 ) -> dict[str, Mention]:
     """Ask for the values of some slots of a flow in progress. `notes`: what is remembered of the user."""
     variables: dict[str, Json] = {
-        "today": _write_day(context),
         "task": f"{flow.title}: {flow.spec.description}",
         "slots": [_describe_slot(slot) for slot in slots],
-        "utterance": text,
         "history": _write_history(context),
         "known": values_of(flow),
         "notes": list(notes),
+        "today": _write_day(context),
+        "utterance": text,
     }
-    found = _read_slots(await asker.structured(SLOT_FILL, variables, VALUES, call))
+    answer = await asker.structured(SLOT_FILL, variables, values_schema(slots), call, judged_by=VALUES)
+    found = _read_slots(answer, {slot.name: slot for slot in slots})
     return {slot.name: found[slot.name] for slot in slots if slot.name in found}
+
+
+def _specs_of(
+    flows: Sequence[FlowSpec], scores: Sequence[FlowScore], context: NluContext
+) -> dict[str, SlotSpec]:
+    """Return the slots by name as the best flow means them, then the current task, then any other."""
+    best = max(scores, key=lambda one: one.score).dact if scores else None
+    order = (*flows, *(context.active, *(flow for flow in flows if flow.dact == best)))
+    return {slot.name: slot for flow in order if flow is not None for slot in flow.slots.values()}
 
 
 def _describe_question(question: OpenQuestion) -> JsonObject | None:
@@ -183,30 +190,23 @@ def _describe_question(question: OpenQuestion) -> JsonObject | None:
     }
 
 
-def _describe_flows(flows: Sequence[FlowSpec]) -> list[JsonObject]:
-    return [
-        {
-            "dact": flow.dact,
-            "intent": flow.intent,
-            "description": flow.description,
-            "slots": [_describe_slot(slot) for slot in flow.slots.values()],
-            "examples": list(_telling_examples(flow.dact, flow.description, tuple(flow.examples))),
-        }
-        for flow in flows
-    ]
+def _describe_likely(flows: Sequence[FlowSpec]) -> JsonObject:
+    """Describe flows by the names of their slots, and each slot once."""
+    slots: JsonObject = {}
+    described: JsonObject = {}
+    for flow in flows:
+        described[flow.dact] = list(slot_specs((flow,)))
+        slots |= {name: told for name in described[flow.dact] if (told := _tell_slot(flow.slots[name]))}
+    return {"flows": described, "slots": slots} if flows else {}
 
 
-@lru_cache(maxsize=1000)
-def _telling_examples(dact: Dact, description: str, examples: tuple[str, ...]) -> tuple[str, ...]:
-    """Pick the first examples that say something which neither the flow's description nor one before them says."""
-    said = {*tokenize(f"{dact.replace('_', ' ')} {description}".lower()).words, *STOP_WORDS}
-    telling: list[str] = []
-    for example in examples:
-        words = set(tokenize(PLACEHOLDER.sub(" ", example)).words) - said
-        if words and len(telling) < _EXAMPLES:
-            telling.append(example)
-            said |= words
-    return tuple(telling)
+def _tell_slot(slot: SlotSpec) -> str:
+    """Describe a slot in a few words; empty if its name says it all."""
+    described = _describe_slot(slot)
+    kind = slot.type if slot.type not in _SAID_BY_NAME else ""
+    words = str(described.get("description", kind))
+    options = " | ".join(described.get("options", ()))
+    return f"{words}: {options}" if words and options else words or options
 
 
 def _describe_slot(slot: SlotSpec) -> JsonObject:
@@ -232,10 +232,10 @@ def _read_scores(answer: JsonObject) -> tuple[FlowScore, ...]:
     return tuple(FlowScore(Dact(_name(flow["dact"])), float(flow["score"])) for flow in answer["flows"])
 
 
-def _read_slots(answer: JsonObject) -> dict[str, Mention]:
+def _read_slots(answer: JsonObject, specs: dict[str, SlotSpec]) -> dict[str, Mention]:
     return {
         _name(name): Mention(value, value if isinstance(value, str) else "")
-        for name, value in _clean(answer["slots"]).items()
+        for name, value in ((name, _clean(value)) for name, value in read_pairs(answer["slots"], specs))
         if value is not None
     }
 

@@ -1,4 +1,4 @@
-"""NLU: from what a user says or clicks to an understanding, checked and ready for the Agent (NL-1 … NL-7).
+"""NLU: from what a user says or clicks to an understanding, checked and ready for the Agent (NL-1, NL-2, NL-4 … NL-7).
 
 One instance per domain and process; trained when it is made. It changes no state.
 """
@@ -13,26 +13,38 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
+from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import Domain
+from orchestrator.errors import ModelOutputInvalid
 from orchestrator.models.calling import CallContext
+from orchestrator.nlu.actions import Action, react
 from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_model
 from orchestrator.nlu.model_calls import ask_values
 from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
 from orchestrator.nlu.protocol import Asker, Message, ReaderSetup, Reading
 from orchestrator.nlu.readers import make_readers
-from orchestrator.nlu.readers.actions import Action, react
-from orchestrator.nlu.readers.second_look import SecondLook
-from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import NEVER
+from orchestrator.nlu.restraint import Restraint
+from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
+from orchestrator.nlu.unused import UnusedWords
 from orchestrator.nlu.validate import Validation
 from orchestrator.ports.language_model import MODEL_FAILURES
-from orchestrator.telemetry import SignalType
 from orchestrator.tools.remembered import recall_for_prompt
 from orchestrator.types import Dact, Json, JsonObject
 
 MODULE = "nlu"
+_ABOUT_SOMETHING = frozenset(
+    {
+        MessageKind.SLOT_VALUE,
+        MessageKind.CORRECTION,
+        MessageKind.CONFIRMATION,
+        MessageKind.DENIAL,
+        MessageKind.CANCELLATION,
+        MessageKind.RESUMPTION,
+    }
+)
+"""Kinds of messages that refer to a task or a question."""
 LONGEST_READ = 65_536
 """Characters; the gateway refuses longer messages, and only this much is looked at."""
 
@@ -43,20 +55,31 @@ class NLU:
     def __init__(
         self,
         domain: Domain,
-        askers: Sequence[Asker] = (),
+        asker: Asker | None = None,
         *,
         system1: System1 | None = None,
         development: bool = False,
     ) -> None:
-        """`askers`: Prompt Engineers, one, or several to vote; none means System 1 alone."""
+        """`asker`: the Prompt Engineer. Default: System 1 reads alone."""
         self.system1 = system1 or System1.for_domain(domain)
         self._domain = domain
-        self._askers = askers if domain.config.nlu.mode != NEVER else ()
-        self.has_model = bool(self._askers)
+        self._asker = asker if domain.config.nlu.mode != NEVER else None
+        self.has_model = self._asker is not None
         """Whether there is a model that may be asked, though it may be down."""
-        self._setup = ReaderSetup(domain, self.system1.flows, self.system1.read, self._askers, development)
+        learnt = self.system1
+        self._setup = ReaderSetup(
+            domain,
+            learnt.flows,
+            learnt.read,
+            learnt.opinion,
+            learnt.slots_for,
+            learnt.lexicon,
+            self._asker,
+            development,
+        )
         self._readers = make_readers(self._setup)
-        self._second_look = SecondLook(self.system1.flows)
+        self._restraint = Restraint(self.system1.flows)
+        self._unused = UnusedWords(self.system1.flows, self.system1.answers, self.system1.extractor)
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
 
     async def think(
@@ -73,7 +96,7 @@ class NLU:
         `call`: for whom a model may be asked; without it none is. `only_sure`: what would be left to a model, if one
         could be asked, is unknown.
         """
-        context = read_nlu_context(state, turn.local_now)
+        context = read_nlu_context(state, turn.local_now, turn.locale)
         recall = partial(recall_for_prompt, turn)
         words = clean(text[:LONGEST_READ])
         message = Message(text, words, self.system1.lexicon.to_english(words), call, recall=recall)
@@ -84,31 +107,35 @@ class NLU:
             if guess is not None and guess.is_final:
                 break
         assert reading is not None, "System 1 reads every message"
+        reading = self._prefer_possible(reading, context)
         understanding = reading.understanding
         unsure = not reading.is_final and reading.confidence < self._domain.config.thresholds.confident
         if only_sure and self.has_model and unsure:
             understanding = Understanding(MessageKind.UNKNOWN, understanding.source, understanding.text)
+        understanding = self._restraint.judge(
+            understanding,
+            message.english,
+            context,
+            lambda rest: self.system1.think(rest, context).understanding,
+        )
         if message.text == understanding.text != message.english:
             understanding = replace(understanding, text=message.english)
         if understanding.rejection is not None:
             turn.log.failed_check(MODULE, "prepare", understanding.rejection.value)
-        if (vote := reading.vote) is not None:
-            turn.log.signal(MODULE, SignalType.VOTE, votes=vote.votes, failed=vote.failed, rounds=vote.rounds)
         if reading.problem is not None:
             turn.log.degrade(reading.problem)
-        if reading.second is None:
-            return self._check(understanding, context, turn)
-        rate = partial(self.system1.opinion, message.english, context)
-        chosen = self._second_look.choose(understanding, reading.second, message.english, rate, context)
-        is_disputed = chosen is not understanding and chosen.kind is MessageKind.TASK
-        checked = self._check(chosen, context, turn)
-        second, _ = self._validation.validate(reading.second, context)
-        checked = checked.with_undecided(second)
-        return replace(checked, by_model_alone=is_disputed or not checked.agrees_with(second))
+        checked = self._check(understanding, context, turn)
+        if reading.second is not None:
+            second, _ = self._validation.validate(reading.second, context)
+            checked = checked.with_undecided(second)
+            checked = replace(checked, by_model_alone=not checked.agrees_with(second))
+        text = checked.text if checked.source is Source.SYSTEM1 else message.english
+        is_closed = checked.plain or (reading.is_final and checked.source is Source.SYSTEM1)
+        return checked if is_closed else self._unused.judge(checked, text, context)
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""
-        context = read_nlu_context(state, turn.local_now)
+        context = read_nlu_context(state, turn.local_now, turn.locale)
         return self._check(react(action, context, self.system1.flows), context, turn)
 
     async def contemplate(
@@ -128,17 +155,17 @@ class NLU:
         message, metadata of the ambiguity, slots. `text`: the request; what the user said last when it is left out.
         `call`: for whom a model may be asked; without it none is.
         """
-        context = read_nlu_context(state, turn.local_now)
+        context = read_nlu_context(state, turn.local_now, turn.locale)
         flow = self._domain.flows.get(Dact(failed)) if failed else None
         spec = context.active if not failed else flow.spec if flow else None
         banned = {*excluded, *((spec.dact,) if spec else ())}
         question = state.ambiguity.current
-        known: JsonObject = {**(question.metadata if question else {}), **(evidence or {})}
+        known: JsonObject = {**({"asked": question.words} if question else {}), **(evidence or {})}
         request = FailedRequest(
             self.system1.lexicon.to_english(clean(text or context.previous)), spec, banned, known
         )
         asker = self._asker
-        if asker is not None and call is not None:
+        if asker is not None and asker.available and call is not None:
             flows, assistant = self.system1.flows, self._setup.assistant
             try:
                 found = await reroute_by_model(request, asker, flows, assistant, context, call)
@@ -147,11 +174,6 @@ class NLU:
                 turn.log.failed_check(MODULE, "contemplate", str(error))
                 turn.log.degrade(error.code)
         return self._check(reroute(request, self.system1, context), context, turn)
-
-    @property
-    def _asker(self) -> Asker | None:
-        """Pick the first model that can be asked now."""
-        return next((asker for asker in self._askers if asker.available), None)
 
     async def find_values(
         self,
@@ -166,9 +188,9 @@ class NLU:
         answers (PX-4).
         """
         asker = self._asker
-        if asker is None or not slots:
+        if asker is None or not asker.available or not slots:
             return {}
-        context = read_nlu_context(state, turn.local_now)
+        context = read_nlu_context(state, turn.local_now, turn.locale)
         try:
             wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
             notes = [*await recall_for_prompt(turn, wanted), *passages]
@@ -186,6 +208,20 @@ class NLU:
         mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
         grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
+
+    def _prefer_possible(self, reading: Reading, context: NluContext) -> Reading:
+        """Return System 1's reading if the model's names nothing that there is."""
+        second = reading.second
+        if second is None:
+            return reading
+        checked, _ = self._validation.validate(reading.understanding, context)
+        empty = not (context.tasks or context.completed or context.question.is_open)
+        needs_more = reading.understanding.kind is MessageKind.TASK or (
+            empty and checked.kind in _ABOUT_SOMETHING
+        )
+        if checked.flows or not needs_more or second.kind is checked.kind:
+            return reading
+        return Reading(replace(second, degraded=True), problem=ModelOutputInvalid.code)
 
     def _check(self, understanding: Understanding, context: NluContext, turn: TurnContext) -> Understanding:
         checked, problems = self._validation.validate(understanding, context)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import lru_cache
 
-from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
-from orchestrator.dialogue.records import REPLACED, History, Shown
+from orchestrator.dialogue.questions import Level, Option
+from orchestrator.dialogue.records import History, Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
@@ -69,7 +69,8 @@ class NluContext:
     `recent`: slots of the active flow that the user gave a value last. `shown`: the rows displayed last.
     `own`: values that only this session has, by entity. `plan`: the one at work. `tasks`: the flows in
     progress, the active one last. `history`: the conversation, for prompts. `replaced`: what the active flow's values
-    were before they were corrected.
+    were before they were corrected. `locale`: the user's, such as ``de-DE``: how numbers and dates are written
+    (`separators_of`).
     """
 
     today: date
@@ -86,6 +87,7 @@ class NluContext:
     recent: frozenset[str] = frozenset()
     shown: Shown | None = None
     replaced: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    locale: str | None = None
 
     @property
     def intent(self) -> str | None:
@@ -93,15 +95,15 @@ class NluContext:
         return None if self.active is None else self.active.intent
 
 
-def read_nlu_context(state: DialogueState, now: float) -> NluContext:
-    """See a dialogue state as NLU needs it. `now`: seconds on the clock where the users are."""
+def read_nlu_context(state: DialogueState, now: float, locale: str | None = None) -> NluContext:
+    """See a dialogue state as NLU needs it. `now`: seconds on the clock where the user is."""
     stack, active = state.stack, state.stack.top
     latest = reversed(state.completed[-_RECENT_COMPLETED:])
     return NluContext(
         today=day_of(now),
         active=None if active is None else active.spec,
         values={} if active is None else values_of(active),
-        replaced={} if active is None else active.notes.get(REPLACED, {}),
+        replaced={} if active is None else active.progress.replaced,
         recent=frozenset() if active is None else _given_last(active),
         shown=find_rows_at_hand(state, active),
         question=_read_question(state, active),
@@ -114,6 +116,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         plan=stack.plan,
         tasks=tuple(stack.flows),
         history=ContextCoordinator(state.history),
+        locale=locale,
     )
 
 
@@ -141,10 +144,9 @@ def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestio
     approving = active is not None and any(one.flow_id == active.flow_id for one in state.approvals)
     if current is None:
         return OpenQuestion(confirming=approving)
-    candidates = tuple(current.candidates)
     if current.level is Level.CONFIRMATION:
-        return OpenQuestion(confirming=True, candidates=candidates, words=current.question)
-    return OpenQuestion(current.slot, approving, tuple(current.options), candidates, current.question)
+        return OpenQuestion(confirming=True, words=current.words)
+    return OpenQuestion(current.slot, approving, current.options, words=current.words)
 
 
 def _value_of(option: Option) -> str:

@@ -1,29 +1,16 @@
 """What every reader of messages takes and gives; the readers and their order are in `readers`."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Understanding
-from orchestrator.domain.model import Answer, Domain, RowsSpec
-from orchestrator.domain.reader import Reader as DomainReader
+from orchestrator.dialogue.understanding import Mention, Understanding
+from orchestrator.domain.model import Domain
 from orchestrator.models.calling import CallContext
-from orchestrator.nlu.classifier import Classifier
-from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.message_kind import Decider
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.slot_assignment import SlotAssigner
-from orchestrator.types import Dact, Json, JsonObject, ToolId
-
-
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """How several models voted: those heard, those left out because they failed, and the rounds."""
-
-    votes: int
-    failed: int
-    rounds: int
+from orchestrator.nlu.text import Lexicon
+from orchestrator.types import Dact, Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +25,6 @@ class Reading:
     understanding: Understanding
     confidence: float = 1.0
     is_final: bool = True
-    vote: Vote | None = None
     problem: str | None = None
     second: Understanding | None = None
 
@@ -66,6 +52,12 @@ class Reader(Protocol):
     async def __call__(self, message: Message, context: NluContext, /) -> Reading | None: ...
 
 
+Rate: TypeAlias = Callable[[str, NluContext], Mapping[Dact, float]]
+"""Returns how likely each flow is for a message, in English as far as it is known."""
+FindSlots: TypeAlias = Callable[[str, FlowSpec, NluContext], Mapping[str, Mention]]
+"""Returns what a message says for the slots of a flow."""
+
+
 class Asker(Protocol):
     """What is needed of the Prompt Engineer."""
 
@@ -73,7 +65,13 @@ class Asker(Protocol):
     def available(self) -> bool: ...
 
     async def structured(
-        self, prompt_id: str, variables: Mapping[str, Json], schema: JsonObject, call: CallContext
+        self,
+        prompt_id: str,
+        variables: Mapping[str, Json],
+        schema: JsonObject,
+        call: CallContext,
+        *,
+        judged_by: JsonObject | None = None,
     ) -> JsonObject: ...
 
 
@@ -81,14 +79,18 @@ class Asker(Protocol):
 class ReaderSetup:
     """What readers are made from, for one domain.
 
-    `flows`: those that a message may ask for. `system1`: System 1 as a reader, trained already. `askers`:
-    Prompt Engineers, one, or several to vote. `development`: a developer's shortcuts count.
+    `flows`: those that a message may ask for. `system1`: System 1 as a reader, trained already. `rate`: how
+    likely it holds each flow. `find_slots`: the values that it finds for a flow. `lexicon`: of the default language.
+    `asker`: the Prompt Engineer, if a model may be asked. `development`: a developer's shortcuts count.
     """
 
     domain: Domain
     flows: Mapping[Dact, FlowSpec]
     system1: Reader
-    askers: Sequence[Asker] = ()
+    rate: Rate
+    find_slots: FindSlots
+    lexicon: Lexicon
+    asker: Asker | None = None
     development: bool = False
 
     @property
@@ -96,17 +98,3 @@ class ReaderSetup:
         """Who the assistant is, for prompts."""
         config = self.domain.config
         return f"{config.persona.name}. {config.description}".strip()
-
-
-class Learnt(Protocol):
-    """What System 1 knows of a domain."""
-
-    flows: Mapping[Dact, FlowSpec]
-    extractor: Extractor
-    classifier: Classifier
-    slots: SlotAssigner
-    answers: Mapping[str, Answer]
-    likely: float
-    decider: Decider
-    reader: DomainReader | None
-    rows: Mapping[ToolId, RowsSpec]

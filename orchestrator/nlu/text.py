@@ -100,6 +100,15 @@ def _read_answer_in_signs(text: str) -> str:
 _EXCEPTING = word_set("not except without besides")
 
 
+NARROWING = word_set(
+    "about above across after against around before behind below beneath beside besides between beyond by despite "
+    "during except excluding inside minus near off onto out over past per since than through throughout till toward "
+    "towards under until up upon via within without"
+)
+"""Prepositions that change what a value means, unless the domain's examples use them for its slot."""
+PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
+
+
 def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
     """Tell whether one of so many words before a place says that what stands there is not meant: "not the first"."""
     return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])

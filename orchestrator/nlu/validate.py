@@ -15,13 +15,13 @@ from itertools import combinations
 from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
-from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.extractor import Extractor, kinds_of, value_kind
-from orchestrator.nlu.extract.found import DATE
-from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.plain_yes import gives_up
+from orchestrator.nlu.system1.extract.dates import find_dates
+from orchestrator.nlu.system1.extract.extractor import Extractor, kinds_of, value_kind
+from orchestrator.nlu.system1.extract.found import DATE
+from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind, reading_of
+from orchestrator.nlu.system1.taking_back import gives_up
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
@@ -230,7 +230,7 @@ class Validation:
             return Mention(reading.value, mention.text or said, reading.candidates)
         what = (slot.entity or slot.name).replace("_", " ")
         return Mention(
-            None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know."
+            None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know of."
         )
 
 

@@ -6,7 +6,7 @@ The guard of languages is no identification: short and unclear texts pass. Langu
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -33,11 +33,15 @@ Check = Callable[["Rules", Message, NluContext], bool]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The bounds of one domain, and the checks that are made with them, in order."""
+    """The bounds of one domain, and the checks that are made with them, in order.
+
+    `own`: words of the domain's examples, which are in one of its languages.
+    """
 
     guardrails: Guardrails
     languages: tuple[str, ...]
     checks: tuple[tuple[Rejection, Check], ...]
+    own: frozenset[str] = frozenset()
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Refuse a message for the first check that it does not pass."""
@@ -108,7 +112,7 @@ def _has_clicked(context: NluContext) -> bool:
 
 
 def _is_foreign(rules: Rules, message: Message, _context: NluContext) -> bool:
-    return not is_supported(message.text, rules.languages)
+    return not is_supported(message.text, rules.languages, rules.own)
 
 
 UNREADABLE: tuple[tuple[Rejection, Check], ...] = (
@@ -132,7 +136,10 @@ def make_unreadable(setup: ReaderSetup) -> Reader:
 
 def make_unlikely(setup: ReaderSetup) -> Reader:
     config = setup.domain.config
-    return Rules(config.guardrails, config.language.supported, UNLIKELY).read
+    examples = [text for flow in setup.flows.values() for text in flow.examples]
+    answers = [text for answer in setup.domain.answers for text in answer.examples]
+    own = frozenset(word.lower() for text in (*examples, *answers) for word in _WORD.findall(text))
+    return Rules(config.guardrails, config.language.supported, UNLIKELY, own).read
 
 
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
@@ -180,8 +187,11 @@ def _script(char: str) -> str:
     return "CJK" if word in {"HIRAGANA", "KATAKANA"} else word
 
 
-def is_supported(text: str, languages: tuple[str, ...]) -> bool:
-    """Judge whether a text may be in one of the languages; unknown codes switch the check off."""
+def is_supported(text: str, languages: tuple[str, ...], own: Collection[str] = ()) -> bool:
+    """Judge whether a text may be in one of the languages; unknown codes switch the check off.
+
+    `own`: words that are in one of them, whichever other languages have them too.
+    """
     if not _SCRIPTS.keys() >= set(languages):
         return True
     if not text.isascii() and not _in_scripts(text, {_SCRIPTS[code] for code in languages}):
@@ -190,11 +200,13 @@ def is_supported(text: str, languages: tuple[str, ...]) -> bool:
     if len(words) < _FEW_WORDS:
         return True
     known = [code for code in languages if code in _STOP_WORDS]
-    of_some = [codes for codes in map(_LANGUAGES_OF.get, map(str.lower, words)) if codes is not None]
+    said = [*map(str.lower, words)]
+    of_some = [codes for codes in map(_LANGUAGES_OF.get, said) if codes is not None]
     if not known or 2 * len([codes for codes in of_some if known[0] in codes]) > len(of_some):
         return True
     hits = Counter(code for codes in of_some for code in codes)
-    ours = max(hits[code] for code in known)
+    stop_words = frozenset[str]().union(*(_STOP_WORDS[code] for code in known))
+    ours = max(hits[code] for code in known) + sum(word in own for word in said if word not in stop_words)
     others = max((count for code, count in hits.items() if code not in languages), default=0)
     return others < 2 or ours * 2 > others
 

@@ -1,64 +1,51 @@
-"""System 2: asks a model, or lets several vote, where System 1 is unsure (NL-2, NL-3)."""
+"""System 2: asks a language model about every message that is not closed (NL-2)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
-from orchestrator.errors import CircuitOpen, ModelUnavailable
-from orchestrator.models.calling import CallContext
-from orchestrator.nlu.model_calls import ask_understanding
+from orchestrator.errors import CircuitOpen
+from orchestrator.nlu.model_calls import ask_understanding, choose_likely
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Asker, Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.votes import Voter, elect
+from orchestrator.nlu.protocol import Asker, Message, Rate, Reader, ReaderSetup, Reading
 from orchestrator.ports.language_model import MODEL_FAILURES
+from orchestrator.types import Dact
 
-ALWAYS = "system2"
 NEVER = "system1"
 
 
 @dataclass(frozen=True, slots=True)
 class System2:
-    """`mode`: system2, or auto: only below `confident`. `askers`: one, or several to vote in `rounds`."""
+    """Asks about every message that reaches it; System 1's reading is the fallback."""
 
-    askers: Sequence[Asker]
+    asker: Asker
     flows: Sequence[FlowSpec]
+    rate: Rate
     assistant: str
-    mode: str
-    confident: float
-    rounds: Sequence[int]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Ask the models that can be asked; without any, what System 1 thought is as good as it gets."""
+        """Ask the model; while it cannot be asked, return what System 1 thought."""
         call, guess = message.call, message.guess
-        if call is None or guess is None or (self.mode != ALWAYS and self._is_sure(guess)):
+        if call is None or guess is None:
             return None
-        usable = [asker for asker in self.askers if asker.available]
-        if not usable:
+        if not self.asker.available:
             return _degraded(guess, CircuitOpen.code)
         remembered = [] if message.recall is None else await message.recall(message.text)
-        voters = [self._voter(asker, message.text, context, call, remembered) for asker in usable]
-        if len(voters) > 1:
-            return await self._hold_vote(voters, message.text, guess)
+        likely = choose_likely(self.flows, self.rate(message.english, context), context)
         try:
-            return Reading(await voters[0](), second=guess.understanding)
+            understood = await ask_understanding(
+                self.asker,
+                message.text,
+                self.flows,
+                self.assistant,
+                context,
+                call,
+                likely=likely,
+                remembered=remembered,
+            )
+            return Reading(understood, second=guess.understanding)
         except MODEL_FAILURES as error:
             return _degraded(guess, error.code)
-
-    def _is_sure(self, guess: Reading) -> bool:
-        return guess.confidence >= self.confident and guess.understanding.kind is not MessageKind.UNKNOWN
-
-    def _voter(
-        self, asker: Asker, text: str, context: NluContext, call: CallContext, remembered: Sequence[str]
-    ) -> Voter:
-        return lambda: ask_understanding(asker, text, self.flows, self.assistant, context, call, remembered)
-
-    async def _hold_vote(self, voters: Sequence[Voter], text: str, guess: Reading) -> Reading:
-        winner, vote = await elect(voters, self.rounds)
-        if not vote.votes:
-            return replace(_degraded(guess, ModelUnavailable.code), vote=vote)
-        understood = winner or Understanding(MessageKind.UNKNOWN, Source.SYSTEM2, text)
-        return Reading(understood, vote=vote, second=guess.understanding)
 
 
 def _degraded(guess: Reading, problem: str) -> Reading:
@@ -67,8 +54,16 @@ def _degraded(guess: Reading, problem: str) -> Reading:
 
 def make(setup: ReaderSetup) -> Reader | None:
     config = setup.domain.config
-    if config.nlu.mode == NEVER or not setup.askers:
+    if config.nlu.mode == NEVER or setup.asker is None:
         return None
-    flows, confident = list(setup.flows.values()), config.thresholds.confident
-    rounds = config.nlu.voters.rounds
-    return System2(setup.askers, flows, setup.assistant, config.nlu.mode, confident, rounds).read
+    commands = {command.flow for command in config.commands if command.flow is not None}
+    return System2(setup.asker, asked_for(setup.flows, commands), setup.rate, setup.assistant).read
+
+
+def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
+    """Return the flows that a message may ask for.
+
+    A flow without examples is left out if something else starts it: a plan, an outside event, or one of `commands`.
+    """
+    others = {step.dact for flow in flows.values() for step in flow.recipe} | set(commands)
+    return [flow for flow in flows.values() if flow.examples or not (flow.dact in others or flow.events)]

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 
-from orchestrator.dialogue.ambiguity import Option
+from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, PastFlow
 from orchestrator.nlu.protocol import Reading
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
 
 TODAY = date(2026, 11, 20)  # a Friday
@@ -154,6 +154,7 @@ class FakeTurn:
     """The turn as NLU sees it: a clock, and where signals go."""
 
     local_now: float = 1_795_132_800.0  # 2026-11-20
+    locale: str = "en"
     signals: list[tuple[str, object]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
 

@@ -6,10 +6,12 @@ from datetime import date
 
 import pytest
 
-from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.days import find_days
-from orchestrator.nlu.extract.numbers import count_people
-from orchestrator.nlu.extract.times import in_part_of_day
+from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.system1.extract.dates import find_dates
+from orchestrator.nlu.system1.extract.days import find_days, find_shifted
+from orchestrator.nlu.system1.extract.numbers import count_people
+from orchestrator.nlu.system1.extract.times import find_times, in_part_of_day, nearest_hour
 from orchestrator.nlu.text import clean, tokenize
 
 FRIDAY = date(2026, 11, 20)
@@ -110,3 +112,48 @@ def test_an_hour_is_taken_for_the_part_of_the_day_that_is_asked_about(
     value: str, said: str, part: str | None, meant: str
 ) -> None:
     assert in_part_of_day(value, said, part) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "held", "meant"),
+    [
+        ("04:00", "at 4", "15:00", "16:00"),
+        ("09:00", "nine o'clock", "10:30", "09:00"),
+        ("03:30", "half past three", "10:00", "15:30"),
+        ("03:00", "3 in the night", "15:00", "03:00"),
+        ("10:30", "10:30", "21:00", "10:30"),
+    ],
+)
+def test_an_hour_counts_from_the_one_on_the_table(value: str, said: str, held: str, meant: str) -> None:
+    """IR-6."""
+    assert nearest_hour(value, said, held) == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "value"), [("tuesday at 9", "09:00"), ("at ten, please", "10:00"), ("at 3 on monday", "03:00")]
+)
+def test_a_bare_hour_is_found(said: str, value: str) -> None:
+    [found] = find_times(tokenize(said))
+    assert found.reading.value == value
+
+
+@pytest.mark.parametrize("said", ["at 9 euros", "look at 2 flights", "at 3.5"])
+def test_not_each_number_behind_at_is_an_hour(said: str) -> None:
+    assert find_times(tokenize(said)) == []
+
+
+VISIT = FlowSpec("visit", "001", "Book", Family.TRANSFORM, "Visit", (), {"hour": SlotSpec("hour", "time")})
+
+
+@pytest.mark.parametrize(
+    ("said", "hour"),
+    [("an hour later", "11:30"), ("half an hour earlier", "10:00"), ("20 minutes later please", "10:50")],
+)
+def test_an_hour_is_moved_from_the_one_on_the_table(said: str, hour: str) -> None:
+    context = NluContext(today=FRIDAY, active=VISIT, values={"hour": "10:30"})
+    assert find_shifted(tokenize(said), VISIT, context)["hour"].value == hour
+
+
+def test_an_hour_is_not_moved_to_another_day() -> None:
+    context = NluContext(today=FRIDAY, active=VISIT, values={"hour": "23:30"})
+    assert find_shifted(tokenize("an hour later"), VISIT, context)["hour"].invalid

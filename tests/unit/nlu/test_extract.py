@@ -9,13 +9,19 @@ from hypothesis import strategies as st
 
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.extract.answers import core_of, find_booleans, read_answer
-from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.gazetteer import Gazetteer
-from orchestrator.nlu.extract.misspelling import mend
-from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
-from orchestrator.nlu.extract.numbers import find_money, find_numbers, find_ranges
-from orchestrator.nlu.extract.times import find_times
+from orchestrator.nlu.system1.extract.answers import core_of, find_booleans, read_answer
+from orchestrator.nlu.system1.extract.dates import find_dates
+from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
+from orchestrator.nlu.system1.extract.misspelling import mend
+from orchestrator.nlu.system1.extract.names import (
+    find_codes,
+    find_names,
+    find_pairs,
+    find_patterns,
+    find_quotes,
+)
+from orchestrator.nlu.system1.extract.numbers import find_money, find_numbers, find_ranges
+from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from tests.unit.nlu.flights import TODAY, system1
 

@@ -9,9 +9,9 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.classifier import Features, LinearModel, add_up, pick_best
-from orchestrator.nlu.linear import Examples, fit
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.system1.classifier import Features, LinearModel, add_up, pick_best
+from orchestrator.nlu.system1.linear import Examples, fit
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand

@@ -18,11 +18,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
-from orchestrator.nlu import linear as trained
-from orchestrator.nlu.classifier import LinearModel
-from orchestrator.nlu.linear import Examples, fit, key_of, pack, train_once
-from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.training.examples import Example
+from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.system1 import linear as trained
+from orchestrator.nlu.system1.classifier import LinearModel
+from orchestrator.nlu.system1.linear import Examples, fit, key_of, pack, train_once
+from orchestrator.nlu.system1.training.examples import Example
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, CHECK, FLOWS, SEARCH, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
@@ -38,8 +38,8 @@ STARTS = """
 import sys
 from pathlib import Path
 from orchestrator.adapters.models.trained_files import TrainedFiles
-from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.linear import fit, train_once
+from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.system1.linear import fit, train_once
 
 train_once(TrainedFiles(Path(sys.argv[1])), sys.argv[2], lambda: sys.exit("there is nothing to take over"))
 print(fit.__name__, "scipy" in sys.modules)

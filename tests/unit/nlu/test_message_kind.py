@@ -4,11 +4,11 @@ from datetime import date
 
 import pytest
 
-from orchestrator.dialogue.ambiguity import Option
+from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.understanding import Digression, FlowScore, MessageKind
-from orchestrator.nlu.classifier import Weighed
-from orchestrator.nlu.message_kind import Evidence
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.system1.classifier import Weighed
+from orchestrator.nlu.system1.message_kind import Evidence
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 from tests.trained import trained
@@ -181,7 +181,7 @@ def test_a_name_that_is_said_once_is_one_value(text: str, said: dict[str, str]) 
         (0.9, "export", 0.05, MessageKind.CONFIRMATION),
         (0.5, "export", 0.4, MessageKind.TASK),
         (0.5, "export", 0.2, MessageKind.UNKNOWN),
-        (0.5, "preview", 0.4, MessageKind.UNKNOWN),
+        (0.5, "describe_table", 0.4, MessageKind.UNKNOWN),
     ],
 )
 def test_an_unsure_yes_is_another_task_or_nothing(
@@ -190,6 +190,6 @@ def test_an_unsure_yes_is_another_task_or_nothing(
     _, system1 = trained("analytics")
     weighed = Weighed("kind:confirmation", share, (FlowScore(Dact(flow), score),))
     evidence = Evidence(tokenize("export that"), [], weighed, 1.0, {})
-    context = NluContext(date(2026, 11, 20), active=system1.flows[Dact("preview")])
+    context = NluContext(date(2026, 11, 20), active=system1.flows[Dact("describe_table")])
 
     assert system1.decider.decide(evidence, context) is kind

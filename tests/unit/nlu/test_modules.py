@@ -1,24 +1,26 @@
-"""Actions, validation, models, votes and second thoughts (NL-2, NL-3, NL-5, NL-6, NL-7)."""
+"""Actions, validation, models and second thoughts (NL-2, NL-5, NL-6, NL-7)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
-from orchestrator.dialogue.ambiguity import Option
+from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.slots import EVERY_TYPE
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.errors import InvalidInput, ModelTimedOut
 from orchestrator.models.calling import CallContext
+from orchestrator.nlu.actions import Action, react
 from orchestrator.nlu.contemplate import FailedRequest, narrow, reroute
+from orchestrator.nlu.module import NLU
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
-from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.readers.system2 import System2
 from orchestrator.nlu.validate import Validation
-from orchestrator.nlu.votes import elect
-from tests.unit.nlu.flights import BOOK, FLOWS, booking, confirming, nothing_open, system1, values
+from tests.unit.nlu.flights import BOOK, FLOWS, FakeTurn, booking, confirming, nothing_open, system1, values
 
 FLOW_MAP = {flow.dact: flow for flow in FLOWS}
 CALL = CallContext(session_id="session_1", turn_id="turn_1")
@@ -33,7 +35,13 @@ class ScriptedModel:
     asked: list[str] = field(default_factory=list)
 
     async def structured(
-        self, prompt_id: str, variables: Mapping, schema: Mapping, call: CallContext
+        self,
+        prompt_id: str,
+        variables: Mapping,
+        schema: Mapping,
+        call: CallContext,
+        *,
+        judged_by: Mapping | None = None,
     ) -> dict:
         self.asked.append(prompt_id)
         if isinstance(self.answer, Exception):
@@ -45,10 +53,10 @@ def answer(dact: str = "book_flight", kind: str = "task", **slots: object) -> di
     return {"kind": kind, "intent": "Book", "flows": [{"dact": dact, "score": 0.9}], "slots": slots}
 
 
-async def ask(text: str, mode: str, *models: ScriptedModel, context: NluContext | None = None) -> Reading:
+async def ask(text: str, model: ScriptedModel, context: NluContext | None = None) -> Reading:
     context = context or nothing_open()
     guess = system1().think(text, context)
-    system2 = System2(models, FLOWS, "A travel assistant", mode, 0.75, (2, 4, 5))
+    system2 = System2(model, FLOWS, system1().opinion, "A travel assistant")
     return await system2.read(Message(text, text, text, CALL, guess), context) or guess
 
 
@@ -157,124 +165,41 @@ def test_slots_must_be_of_the_flow_and_of_their_type() -> None:
 # Models
 
 
-async def test_a_sure_system_1_asks_no_model_under_auto() -> None:
-    model = ScriptedModel(answer("check_booking"))
-    thought = await ask("book a flight from Oslo to Madrid", "auto", model)
-    assert thought.understanding.source is Source.SYSTEM1
-    assert model.asked == []
-
-
-async def test_an_unsure_system_1_asks_the_model_under_auto() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "book a flight from Oslo to Madrid",
+        "gimme wings southward",
+        "can you help me",
+        "thanks a lot",
+        "a question",
+    ],
+)
+async def test_the_model_reads_what_system_1_is_sure_of_too(text: str) -> None:
+    """NL-2: only closed messages do not reach it."""
     model = ScriptedModel(answer(destination="Madrid"))
-    thought = await ask("gimme wings southward", "auto", model)
+    thought = await ask(text, model)
     assert thought.understanding.source is Source.SYSTEM2
     assert values(thought.understanding) == {"destination": "Madrid"}
     assert model.asked == ["nlu_think"]
 
 
-@pytest.mark.parametrize("text", ["never mind the gap", "no more sugar", "yes we can", "what can you do"])
-async def test_what_the_classifier_loudly_took_for_something_else_is_asked_under_auto(text: str) -> None:
-    """It may be the text that was asked for, and may be none."""
-    model = ScriptedModel(answer(note=text))
-    await ask(text, "auto", model, context=booking(asked="note"))
-    assert model.asked == ["nlu_think"]
-
-
-@pytest.mark.parametrize(
-    "text", ["can you help me find a movie", "thanks, I also need an apartment", "how far is the hotel"]
-)
-async def test_what_names_a_thing_that_no_task_knows_is_asked_under_auto(text: str) -> None:
-    """NL-8: it sounds like a call for help, like thanks; each word counts."""
+@pytest.mark.parametrize("text", ["yes please", "no thanks", "👍"])
+async def test_a_plain_answer_asks_no_model(text: str) -> None:
+    """NL-2, PX-18"""
     model = ScriptedModel(answer())
-    await ask(text, "auto", model)
-    assert model.asked == ["nlu_think"]
-
-
-@pytest.mark.parametrize("text", ["can you help me", "thanks a lot", "what is the luggage limit"])
-async def test_what_a_kind_or_an_answer_explains_is_not_asked_under_auto(text: str) -> None:
-    model = ScriptedModel(answer())
-    await ask(text, "auto", model)
+    nlu = NLU(load_domain("travel").domain, cast("Any", model))
+    understood = await nlu.think(text, DialogueState.new("session_1"), cast("Any", FakeTurn()), CALL)
+    assert understood.source is Source.COMMAND
     assert model.asked == []
-
-
-@pytest.mark.parametrize("text", ["call my sister when we land", "thanks to the crew"])
-async def test_a_text_that_was_asked_for_is_no_question_to_a_model_under_auto(text: str) -> None:
-    model = ScriptedModel(answer())
-    thought = await ask(text, "auto", model, context=booking(asked="note"))
-    assert values(thought.understanding) == {"note": text}
-    assert model.asked == []
-
-
-@pytest.mark.parametrize(
-    ("text", "is_asked"),
-    [
-        ("I also need a hotel.", True),
-        ("Thank you, I am done.", True),
-        ("I will fly from Mexico City.", True),
-        ("Blue Harbor", False),
-        ("the old harbor inn", False),
-    ],
-)
-async def test_a_sentence_is_no_sure_name_under_auto(text: str, is_asked: bool) -> None:
-    venue = replace(BOOK, dact="book_venue", slots={**BOOK.slots, "venue": SlotSpec("venue", "base")})
-    model = ScriptedModel(answer())
-    await ask(text, "auto", model, context=booking(asked="venue", active=venue))
-    assert bool(model.asked) is is_asked
 
 
 @pytest.mark.parametrize("model", [ScriptedModel({}, available=False), ScriptedModel(ModelTimedOut("late"))])
 async def test_a_model_that_is_down_leaves_system_1_alone_and_says_so(model: ScriptedModel) -> None:
-    thought = await ask("book a flight to Madrid", "system2", model)
+    thought = await ask("book a flight to Madrid", model)
     assert thought.understanding.source is Source.SYSTEM1
     assert thought.understanding.flows[0].dact == "book_flight"
     assert thought.understanding.degraded
-
-
-async def vote(*answers: object):
-    heard: list[int] = []
-
-    def voter(index: int, said: object):
-        async def speak() -> Understanding:
-            heard.append(index)
-            if isinstance(said, Exception):
-                raise said
-            return task(FlowScore(str(said), 0.8), destination="OSL")
-
-        return speak
-
-    return await elect([voter(index, said) for index, said in enumerate(answers)]), heard
-
-
-async def test_two_that_agree_end_the_vote() -> None:
-    (winner, held), heard = await vote("a", "a", "b", "b", "b")
-    assert winner is not None
-    assert winner.flows[0].dact == "a"
-    assert (sorted(heard), held.rounds) == ([0, 1], 1)
-
-
-async def test_rounds_widen_on_disagreement_only() -> None:
-    (winner, held), heard = await vote("a", "b", "b", "b", "a")
-    assert winner is not None
-    assert winner.flows[0].dact == "b"
-    assert (sorted(heard), held.rounds) == ([0, 1, 2, 3], 2)
-
-
-async def test_a_failing_voter_is_left_out() -> None:
-    (winner, held), _heard = await vote(ModelTimedOut("late"), "a", "a", "b", "a")
-    assert winner is not None
-    assert (winner.flows[0].dact, held.failed) == ("a", 1)
-
-
-async def test_no_majority_means_unknown() -> None:
-    (winner, _held), heard = await vote("a", "b", "c", "d", "e")
-    assert winner is None
-    assert len(heard) == 5
-    models = [
-        ScriptedModel(answer(dact))
-        for dact in ("book_flight", "check_booking", "cancel_booking", "search_flights")
-    ]
-    thought = await ask("whatever", "system2", *models)
-    assert thought.understanding.kind is MessageKind.UNKNOWN
 
 
 # Contemplate

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.dialogue.records import Shown
 from orchestrator.domain.model import FieldSpec, RowsSpec
-from orchestrator.nlu.readers.references import Message, find_reference
+from orchestrator.nlu.system1.references import Message, find_reference
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact, Json, ToolId
 
@@ -60,12 +60,12 @@ def test_a_row_is_named(said: str, rows: list[str]) -> None:
 def test_a_comparison_goes_from_the_row_that_is_talked_about() -> None:
     assert refer("cheaper please", "r2") == ["r1"]
     assert refer("later", "r2") == ["r1"]
-    assert refer("is there a cheaper one?", "r3") == "Of those that I showed you, none is cheaper."
+    assert refer("is there a cheaper one?", "r3") == "None of the ones I showed you is cheaper."
 
 
 def test_what_fits_no_row_is_said() -> None:
     assert refer("the fifth one") == "There are only 3 to choose from."
-    assert refer("the one at 6:20") == "None of those that I showed you is at 06:20."
+    assert refer("the one at 6:20") == "None of the ones I showed you is at 06:20."
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.dialogue.ambiguity import Option
+from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.records import History
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Command, Guardrails
@@ -133,6 +133,14 @@ def test_other_languages(text: str) -> None:
 )
 def test_foreign_names_are_no_foreign_language(text: str) -> None:
     assert rejection(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["I only fly Emirates", "I fly till Monday then", "I fly to Oslo i morgen", "can I fly en route"]
+)
+def test_words_of_the_domain_are_no_other_language(text: str) -> None:
+    assert is_supported(text, ("en",), {"fly", "to"})
+    assert not is_supported("jeg vil gerne fly til Oslo i morgen", ("en",), {"fly", "to"})
 
 
 def test_a_supported_language_is_configured() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.nlu.readers.row_questions import (
+from orchestrator.nlu.row_questions import (
     asks_about_all,
     asks_for_another,
     find_asked_fields,
@@ -31,6 +31,11 @@ FIELDS = (
         ("the phone number is wrong", []),
         ("What do you think?", []),
         ("book it", []),
+        ("how much is a bag?", []),
+        ("what does parking cost", []),
+        ("is there a pool?", []),
+        ("how much is it for 3?", []),
+        ("what is the rating of the bar", []),
     ],
 )
 def test_fields_are_found_by_their_words_or_by_what_is_meant(text: str, fields: list[str]) -> None:

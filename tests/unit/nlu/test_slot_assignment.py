@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.classifier import LinearModel
-from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.extract.found import Candidate
-from orchestrator.nlu.extract.which_day import find_named_day
-from orchestrator.nlu.slot_assignment import SlotAssigner, is_negated
+from orchestrator.nlu.system1.classifier import LinearModel
+from orchestrator.nlu.system1.extract.extractor import Extractor
+from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.extract.which_day import find_named_day
+from orchestrator.nlu.system1.slot_assignment import SlotAssigner, is_negated
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import TODAY, booking, understand, values

@@ -8,8 +8,9 @@ from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source
 from orchestrator.errors import InvalidInput
+from orchestrator.nlu.actions import Action
 from orchestrator.nlu.module import NLU
-from orchestrator.nlu.readers.actions import Action
+from orchestrator.nlu.text import tokenize
 from tests.unit.nlu.flights import FakeTurn, values
 
 UNTAUGHT = [
@@ -96,3 +97,10 @@ async def test_second_thoughts_never_return_what_failed() -> None:
 
 async def test_without_a_model_nothing_is_degraded() -> None:
     assert not (await nlu().think("gimme wings", state(), FakeTurn())).degraded
+
+
+@pytest.mark.parametrize(("said", "code"), [("from los angeles", "LAX"), ("to San Francisco please", "SFO")])
+def test_a_name_may_begin_with_a_word_that_is_a_code(said: str, code: str) -> None:
+    """LOS and SAN are airports of their own."""
+    [found] = nlu().system1.extractor.gazetteer.find(tokenize(said))
+    assert found.reading.value == code

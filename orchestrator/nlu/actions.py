@@ -1,0 +1,208 @@
+"""Turning user actions (buttons, selections, approvals, forms) into understandings, without any model (NL-6).
+
+For actions `target` is the ID of the flow that the payload names, or else its dact.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import (
+    Digression,
+    FlowScore,
+    Mention,
+    MessageKind,
+    PlanAction,
+    PlanChange,
+    Source,
+    Understanding,
+)
+from orchestrator.errors import InvalidInput
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.types import Dact, Json, JsonObject
+
+MOST_FIELDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a client sends for a click: a name, and whatever the option carried."""
+
+    name: str
+    payload: JsonObject
+
+
+_Reaction = Callable[[Action, NluContext, Mapping[Dact, FlowSpec]], Understanding]
+
+
+def react(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Understand an action.
+
+    Raises:
+        InvalidInput: the name is unknown, or its payload lacks what the name needs.
+    """
+    reaction = _REACTIONS.get(action.name)
+    if reaction is None:
+        known = ", ".join(sorted(_REACTIONS))
+        raise InvalidInput(
+            f"There is no action {action.name[:60]!r}; there are {known}.", field="action.name"
+        )
+    return reaction(action, context, flows)
+
+
+def _say(
+    kind: MessageKind,
+    action: Action,
+    *,
+    intent: str | None = None,
+    flows: tuple[FlowScore, ...] = (),
+    slots: Mapping[str, Mention] | None = None,
+    digression: Digression | None = None,
+) -> Understanding:
+    target = _text(action, "flow_id") or _text(action, "dact")
+    text = _text(action, "label") or action.name
+    return Understanding(kind, Source.ACTION, text, intent, flows, slots or {}, target, digression)
+
+
+def _confirm(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    return _say(MessageKind.CONFIRMATION, action, slots=_one_slot(action), intent=context.intent)
+
+
+def _fill_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    slots = _one_slot(action)
+    if not slots:
+        raise InvalidInput("The action needs a slot and its value.", field="action.payload")
+    return _fill(slots, action, context)
+
+
+def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Select one of the open question's options by its place (from 0), or a value for the asked slot."""
+    index = action.payload.get("index")
+    if isinstance(index, int) and not isinstance(index, bool):
+        if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
+            raise InvalidInput("There is no option with this index.", field="action.payload.index")
+        if index < len(context.question.options):
+            option = context.question.options[index]
+            return react(Action(option.action_name, option.payload | {"label": option.label}), context, flows)
+        value = context.question.candidates[index]
+    else:
+        value = action.payload.get("value")
+    slot = _text(action, "slot") or context.question.slot
+    if slot is None or value is None:
+        raise InvalidInput("Nothing is open that this option could answer.", field="action.payload")
+    return _fill({slot: Mention(value, str(value))}, action, context)
+
+
+def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Fill several slots at once, of the active flow, or of the flow that `dact` names."""
+    slots = _values(action, "values")
+    if not slots:
+        raise InvalidInput(
+            "The action needs `values`: an object of slot values.", field="action.payload.values"
+        )
+    if _text(action, "dact"):
+        return _choose_flow(action, context, flows, slots)
+    return _fill(slots, action, context)
+
+
+def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> Understanding:
+    changes = any(name in context.values and context.values[name] != m.value for name, m in slots.items())
+    kind = MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
+    return _say(kind, action, slots=slots, intent=context.intent)
+
+
+def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Give a slot up for another value, which is in the payload or still to be asked for."""
+    slot = _text(action, "slot")
+    if slot is None:
+        raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
+    value = action.payload.get("value")
+    slots = {slot: Mention(value, "" if value is None else str(value))}
+    return _say(MessageKind.CORRECTION, action, slots=slots, intent=context.intent)
+
+
+def _choose_flow(
+    action: Action,
+    _context: NluContext,
+    flows: Mapping[Dact, FlowSpec],
+    slots: Mapping[str, Mention] | None = None,
+) -> Understanding:
+    dact = Dact(_text(action, "dact") or "")
+    if dact not in flows:
+        raise InvalidInput(f"There is no flow {dact[:60]!r} to choose.", field="action.payload.dact")
+    given = slots or _values(action, "slots")
+    scores = (FlowScore(dact, 1.0),)
+    return _say(MessageKind.TASK, action, intent=flows[dact].intent, flows=scores, slots=given)
+
+
+def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Cancel a flow; `then` names one to start in its place (FS-12)."""
+    then = Dact(_text(action, "then") or "")
+    scores = (FlowScore(then, 1.0),) if then in flows else ()
+    return _say(MessageKind.CANCELLATION, action, flows=scores, slots=_values(action, "slots"))
+
+
+def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Take what should happen after a correction that came too late (IR-4); `target` names the decision."""
+    return replace(_say(MessageKind.CORRECTION, action), target=action.name)
+
+
+def _change_plan(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Skip a step of the plan, or move it; `step` and `other` are names of steps."""
+    other = _text(action, "other")
+    wanted = PlanAction.BEFORE if other is not None else _PLAN_ACTIONS[action.name]
+    change = PlanChange(wanted, _text(action, "step"), other)
+    return replace(_say(MessageKind.PLAN_CHANGE, action), plan_change=change)
+
+
+_PLAN_ACTIONS = {"skip_step": PlanAction.SKIP, "move_step": PlanAction.FIRST}
+
+_REACTIONS: Mapping[str, _Reaction] = {
+    "skip_step": _change_plan,
+    "move_step": _change_plan,
+    "keep_effect": _decide_effect,
+    "repeat_effect": _decide_effect,
+    "compensate_effect": _decide_effect,
+    "confirm": _confirm,
+    "approve": _confirm,
+    "deny": lambda action, context, _flows: _say(MessageKind.DENIAL, action, intent=context.intent),
+    "fill_slot": _fill_slot,
+    "select_option": _select_option,
+    "fill_form": _fill_form,
+    "change_slot": _change_slot,
+    "choose_flow": _choose_flow,
+    "start_flow": _choose_flow,
+    "cancel_flow": _cancel_flow,
+    "resume_flow": lambda action, _context, _flows: _say(MessageKind.RESUMPTION, action),
+    "help": lambda action, _context, _flows: _say(MessageKind.DIGRESSION, action, digression=Digression.HELP),
+    "person": lambda action, _context, _flows: _say(
+        MessageKind.DIGRESSION, action, digression=Digression.PERSON
+    ),
+    "status": lambda action, _context, _flows: _say(
+        MessageKind.DIGRESSION, action, digression=Digression.STATUS
+    ),
+}
+
+
+def _text(action: Action, name: str) -> str | None:
+    value = action.payload.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _one_slot(action: Action) -> dict[str, Mention]:
+    slot, value = _text(action, "slot"), action.payload.get("value")
+    if slot is None or value is None:
+        return {}
+    return {slot: Mention(value, _text(action, "label") or str(value))}
+
+
+def _values(action: Action, name: str) -> dict[str, Mention]:
+    """Read the slot values of a payload; what is no object, or too large a one, holds none."""
+    values: Json = action.payload.get(name)
+    if not isinstance(values, dict):
+        return {}
+    fields = cast("JsonObject", values)
+    if len(fields) > MOST_FIELDS:
+        return {}
+    return {slot: Mention(value, str(value)) for slot, value in fields.items() if value is not None}

@@ -1,0 +1,173 @@
+"""JSON Schemas that bound what a model may answer to NLU, made from the flows of the domain (NL-2).
+
+Names come from closed sets and every text has a limit. Slots are a list of pairs: a member per slot would cost
+three times the tokens, and strict modes would have a model write all of them.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+import orjson
+
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import Digression, MessageKind
+from orchestrator.models.schemas import bounded_text, closed, list_of, one_of, one_of_or_null
+from orchestrator.types import Json, JsonObject, is_list, is_object
+
+MOST_FLOWS = 3
+MOST_SLOTS = 6
+MOST_WORDS = 5
+LONGEST_VALUE = 80
+LONGEST_FREE_TEXT = 120
+"""Characters of a value, if one of the slots is free text."""
+LONGEST_WORDS = 24
+_KINDS = tuple(kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE)
+_NUMBERS = frozenset({"level", "number"})
+_LISTS = frozenset({"group", "checklist"})
+_AMOUNT = re.compile(r"(-?\d+(?:\.\d+)?)\s*([A-Za-z]{3})?")
+_ENDS = re.compile(r"(-?\d+(?:\.\d+)?)?\s*(?:\.\.|-|to)\s*(-?\d+(?:\.\d+)?)?")
+
+
+def understanding_schema(flows: Sequence[FlowSpec]) -> JsonObject:
+    """Return the schema of an answer about a message. `flows`: those that it may ask for."""
+    intents = sorted({flow.intent for flow in flows})
+    return closed(
+        kind=one_of(_KINDS),
+        intent=one_of_or_null(intents),
+        flows=_scored(flows),
+        slots=slot_pairs(slot_specs(flows), input_names(flows)),
+        target=bounded_text(LONGEST_VALUE),
+        digression=one_of_or_null([kind.value for kind in Digression]),
+        not_understood=list_of(bounded_text(LONGEST_WORDS), MOST_WORDS),
+    )
+
+
+def another_flow_schema(flows: Sequence[FlowSpec]) -> JsonObject:
+    """Return the schema of an answer that chooses among flows after one failed."""
+    return closed(
+        flows=_scored(flows),
+        slots=slot_pairs(slot_specs(flows), input_names(flows)),
+        reason=bounded_text(LONGEST_FREE_TEXT),
+    )
+
+
+def values_schema(slots: Iterable[SlotSpec]) -> JsonObject:
+    """Return the schema of an answer that fills some slots."""
+    return closed(slots=slot_pairs({slot.name: (slot,) for slot in slots}, ()))
+
+
+SLOTS: JsonObject = {
+    "anyOf": [
+        {"type": "object"},
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}},
+                "required": ["name", "value"],
+            },
+        },
+    ]
+}
+SCORED_FLOWS: JsonObject = {
+    "type": "array",
+    "maxItems": 10,
+    "items": {
+        "type": "object",
+        "properties": {"dact": {"type": "string"}, "score": {"type": "number"}},
+        "required": ["dact", "score"],
+    },
+}
+UNDERSTANDING: JsonObject = {
+    "type": "object",
+    "properties": {
+        "kind": {"enum": list(_KINDS)},
+        "intent": {"type": ["string", "null"]},
+        "flows": SCORED_FLOWS,
+        "slots": SLOTS,
+        "target": {"type": ["string", "null"]},
+        "digression": {"enum": [*(kind.value for kind in Digression), None]},
+        "not_understood": {"type": ["array", "null"], "items": {"type": "string"}},
+    },
+    "required": ["kind", "flows", "slots"],
+}
+"""What an answer is judged by: endpoints that enforce no schema write slots as an object and leave members out."""
+ANOTHER_FLOW: JsonObject = {
+    "type": "object",
+    "properties": {"flows": SCORED_FLOWS, "slots": SLOTS},
+    "required": ["flows", "slots"],
+}
+VALUES: JsonObject = {"type": "object", "properties": {"slots": SLOTS}, "required": ["slots"]}
+
+
+def slot_specs(flows: Iterable[FlowSpec]) -> dict[str, tuple[SlotSpec, ...]]:
+    """Return the slots of flows by name; flows may mean different things by one name."""
+    found: dict[str, tuple[SlotSpec, ...]] = {}
+    for flow in flows:
+        for slot in flow.slots.values():
+            found[slot.name] = (*found.get(slot.name, ()), slot)
+    return found
+
+
+def input_names(flows: Iterable[FlowSpec]) -> tuple[str, ...]:
+    """Return the inputs of flows: a displayed row is named by one."""
+    return tuple(dict.fromkeys(name for flow in flows for name in flow.inputs))
+
+
+def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, Json]]:
+    """Return names and values, whichever way they were written. `specs`: of the flow that is meant."""
+    if is_object(slots):
+        yield from slots.items()
+        return
+    for pair in slots if is_list(slots) else ():
+        name, value = str(pair["name"]), pair["value"]
+        spec = specs.get(name)
+        yield name, _read_text(value, spec.type) if isinstance(value, str) and spec is not None else value
+
+
+def _read_text(text: str, kind: str) -> Json:
+    """Read a value that was written as text, for a slot of this type."""
+    said = text.strip()
+    if kind in _LISTS:
+        return [part.strip() for part in said.split(",") if part.strip()]
+    if kind == "dictionary":
+        return _read_dictionary(said) or text
+    if kind in _NUMBERS:
+        return _number(said) if _AMOUNT.fullmatch(said) else text
+    if kind == "money" and (amount := _AMOUNT.fullmatch(said)) is not None:
+        currency = amount[2]
+        return {"amount": _number(amount[1]), "currency": currency.upper()} if currency else _number(said)
+    if kind == "range" and (ends := _ENDS.fullmatch(said)) is not None:
+        return [None if end is None else _number(end) for end in ends.groups()]
+    return text
+
+
+def _read_dictionary(text: str) -> JsonObject:
+    """Read an object, or names and values as people write them: ``name: Volvo, doors: 4``."""
+    with suppress(orjson.JSONDecodeError):
+        found = orjson.loads(text)
+        return found if is_object(found) else {}
+    pairs = [part.partition(":") for part in text.split(",")]
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon and name.strip()}
+
+
+def _number(text: str) -> Json:
+    found = _AMOUNT.match(text)
+    assert found is not None, "what is no number is not read as one"
+    return float(found[1]) if "." in found[1] else int(found[1])
+
+
+def _scored(flows: Iterable[FlowSpec]) -> JsonObject:
+    dact = one_of(flow.dact for flow in flows)
+    return list_of(closed(dact=dact, score={"type": "number"}), MOST_FLOWS)
+
+
+def slot_pairs(slots: dict[str, tuple[SlotSpec, ...]], inputs: Collection[str]) -> JsonObject:
+    """Return the schema of names and values of slots, as `slot_specs` and `input_names` name them."""
+    names = list(dict.fromkeys((*slots, *inputs)))
+    if not names:
+        return list_of(closed(name={"type": "string"}), 0)
+    free = any(slot.type == "free_text" for specs in slots.values() for slot in specs)
+    value = bounded_text(LONGEST_FREE_TEXT if free else LONGEST_VALUE)
+    return list_of(closed(name=one_of(names), value=value), MOST_SLOTS)

@@ -1,0 +1,201 @@
+"""Finds the parts of a message that request nothing: what is forbidden, excluded, past, reported or supposed (NL-8).
+
+A cue opens a scope, which runs to the end of its clause. The rule looks at tokens and never at whole sentences.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from enum import StrEnum
+
+from orchestrator.nlu.text import word_set
+
+
+class Mood(StrEnum):
+    """Why a part of a message is not a request."""
+
+    FORBIDDEN = "forbidden"
+    EXCLUDED = "excluded"
+    """What the user leaves out: “anything but economy”, “not in the evening”."""
+    PAST = "past"
+    REPORTED = "reported"
+    SUPPOSED = "supposed"
+
+
+_SENTENCE_ENDS = word_set(". ! ? ;")
+_BEGINNING = word_set("please so can could")
+_ENDS = word_set(". ! ? ; but because then")
+_AFTER_NOT = word_set("more less later earlier before after over under only just sure yet until bad much")
+"""Behind these, “not” bounds or hedges a value and excludes none: “not more than 300”."""
+_DEGREES = word_set("that so too very quite")
+_NEGATED_VERBS = word_set(
+    "don't dont doesn't doesnt didn't didnt never won't wont wouldn't wouldnt shouldn't shouldnt mustn't mustnt "
+    "needn't neednt haven't havent hasn't hasnt"
+)
+_AUXILIARIES = word_set("do does did will would should must shall have has had need could may might")
+_REMINDING = word_set("forget hesitate fail mind")
+"""“Don't forget to” asks for what follows."""
+_ENDING = word_set("stop quit avoid cease refrain")
+_SAYING = word_set(
+    "says said say tells told tell asks asked ask wonders wondered thinks thought think claims claimed heard hears "
+    "suggests suggested recommends recommended mentioned mentions writes wrote insists believes promised"
+)
+_KNOWING = (("wants", "to", "know"), ("want", "to", "know"), ("would", "like", "to", "know"))
+_OTHERS = word_set("he she they somebody someone everybody everyone people nobody who")
+_POSSESSIVES = word_set("my our his her their your the a an one")
+_OWN_SAYING = word_set("told heard dreamed dreamt promised read thought said")
+"""What the user says of their own talk with others: “I told my wife …”. “I told you” repeats a request."""
+_FIRST = word_set("i we i've we've i'd we'd")
+_HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
+_IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")
+_SUPPOSING = word_set("if whether suppose supposing imagine assuming unless")
+_EXCLUDING = (
+    ("except",), ("excluding",), ("without",), ("besides",), ("anything", "but"), ("everything", "but"), ("any", "but"),
+    ("all", "but"), ("anywhere", "but"), ("other", "than"), ("instead", "of"), ("rather", "than"), ("apart", "from"),
+    ("neither",), ("nor",),
+)  # fmt: skip
+_ALL = word_set("any every all anything everything anywhere anyone everyone")
+_EXCLUSION_ENDS = _ENDS | word_set(", and just only please instead if")
+_NO_NEED = (("no", "need"), ("no", "reason"), ("not", "necessary"), ("not", "going"), ("decided", "not"),
+            ("decided", "against"), ("rather", "not"), ("better", "not"), ("prefer", "not"), ("not", "to"),
+            ("by", "no", "means"), ("under", "no", "circumstances"))  # fmt: skip
+
+_NEGATIONS = _NEGATED_VERBS | _ENDING | word_set("not but") | {cue[0] for cue in (*_EXCLUDING, *_NO_NEED)}
+EXCLUDING_WORDS = _NEGATIONS | {word.replace("'", "’") for word in _NEGATIONS}
+"""Without one of these tokens nothing is forbidden or excluded."""
+_CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | _FIRST
+"""Without one of these tokens a message has no scope."""
+
+
+def find_moods(words: Sequence[str], verbs: Collection[str]) -> dict[int, Mood]:
+    """Return the mood of each token that requests nothing. `verbs`: with which requests of the domain begin."""
+    moods: dict[int, Mood] = {}
+    plain = [word.replace("’", "'") for word in words]
+    if _CUES.isdisjoint(plain):
+        return moods
+    for mood, first, last in _scopes(plain, verbs):
+        for place in range(first, last):
+            moods.setdefault(place, mood)
+    return moods
+
+
+def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood, int, int]]:
+    for place in range(len(words)):
+        if (length := _forbids(words, place)) > 0:
+            yield Mood.FORBIDDEN, place, _end(words, place + length, verbs)
+        elif _leaves_out(words, place):
+            yield Mood.EXCLUDED, place, _end_of_exclusion(words, place + 1)
+        elif (length := _starts(words, place, _EXCLUDING)) > 0 or _excludes(words, place):
+            yield Mood.EXCLUDED, place, _end_of_exclusion(words, place + max(length, 1))
+        elif _reports(words, place):
+            yield Mood.REPORTED, place, _end_of_report(words, place, verbs)
+        elif _is_past(words, place, verbs):
+            yield Mood.PAST, place, _end(words, place + 1, ())
+        elif words[place] in _SUPPOSING:
+            yield Mood.SUPPOSED, place, _end(words, place + 1, ())
+
+
+def _forbids(words: Sequence[str], place: int) -> int:
+    """Return how many tokens from here forbid what follows, or 0."""
+    word, following = words[place], words[place + 1 : place + 3]
+    before = words[place - 1] if place else ""
+    if word in _NEGATED_VERBS:
+        is_offer = before == "why" or (following[:1] == ["you"] and word != "never")
+        return 0 if is_offer or not _REMINDING.isdisjoint(following[:1]) else 1
+    if word in _AUXILIARIES and following[:1] == ["not"]:
+        return 0 if before == "why" or not _REMINDING.isdisjoint(following[1:2]) else 2
+    if word in _ENDING and following and following[0].endswith("ing"):
+        return 1
+    if word in {"without", "instead"} and any(one.endswith("ing") for one in following):
+        return 1
+    return _starts(words, place, _NO_NEED)
+
+
+def _excludes(words: Sequence[str], place: int) -> bool:
+    if words[place] != "not" or (place and words[place - 1] in {"why", "or", "if"}):
+        return False
+    place += 1
+    while place < len(words) and words[place] in _DEGREES:
+        place += 1
+    return place < len(words) and words[place] not in _AFTER_NOT | _ENDS | {","}
+
+
+def _leaves_out(words: Sequence[str], place: int) -> bool:
+    """Return whether a “but” excludes what follows it: “any day but Thursday”."""
+    return words[place] == "but" and not _ALL.isdisjoint(words[max(0, place - 2) : place])
+
+
+def _reports(words: Sequence[str], place: int) -> bool:
+    """Return whether somebody else's words begin here: “my colleague says”, “they want to know”, “I was told”."""
+    for length in (1, 2, 3):
+        subject, rest = words[place : place + length], words[place + length :]
+        if not _is_other(subject):
+            continue
+        if rest[:1] and rest[0] in _SAYING:
+            return True
+        if any(tuple(rest[: len(know)]) == know for know in _KNOWING):
+            return True
+    own = words[place] in _FIRST and words[place + 1 : place + 2]
+    if not own:
+        return False
+    verb, following = words[place + 1], words[place + 2 : place + 3]
+    if verb == "was" and following == ["told"]:
+        return True
+    return verb in _OWN_SAYING and following != ["you"]
+
+
+def _is_other(subject: Sequence[str]) -> bool:
+    if len(subject) == 1:
+        return subject[0] in _OTHERS
+    return subject[0] in _POSSESSIVES and all(word.isalpha() for word in subject)
+
+
+def _is_past(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
+    """Return whether the user tells here what they have done: subject, auxiliaries, past form of a request's verb.
+
+    With the auxiliary before the subject it is a question: "what have I changed".
+    """
+    if place > 0 and words[place - 1] in _AUXILIARIES:
+        return False
+    if not (words[place] in _FIRST or _is_other(words[place : place + 1])):
+        if not _is_other(words[place : place + 2]):
+            return False
+        place += 1
+    at = place + 1
+    while at < len(words) and words[at] in _HAVING:
+        at += 1
+    return at < len(words) and _is_past_form(words[at], verbs)
+
+
+def _is_past_form(word: str, verbs: Collection[str]) -> bool:
+    if word in _IRREGULAR:
+        return True
+    if not word.endswith("ed"):
+        return False
+    stems = {word[:-1], word[:-2], word[:-3], f"{word[:-3]}y"}
+    return not stems.isdisjoint(verbs)
+
+
+def _starts(words: Sequence[str], place: int, cues: Collection[tuple[str, ...]]) -> int:
+    return max((len(cue) for cue in cues if tuple(words[place : place + len(cue)]) == cue), default=0)
+
+
+def _end(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
+    """Return where a clause ends: at a comma only if a verb came before it (“don't, ever, cancel it”)."""
+    has_verb = not verbs
+    for at in range(place, len(words)):
+        if words[at] in _ENDS or (words[at] == "," and has_verb):
+            return at
+        has_verb = has_verb or words[at] in verbs
+    return len(words)
+
+
+def _end_of_exclusion(words: Sequence[str], place: int) -> int:
+    return next((at for at in range(place, len(words)) if words[at] in _EXCLUSION_ENDS), len(words))
+
+
+def _end_of_report(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
+    """Return where a report ends: with its sentence, or at a comma behind which a request begins."""
+    for at in range(place, len(words)):
+        begins = words[at + 1] if at + 1 < len(words) else ""
+        if words[at] in _SENTENCE_ENDS or (words[at] == "," and (begins in verbs or begins in _BEGINNING)):
+            return at
+    return len(words)

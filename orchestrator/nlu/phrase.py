@@ -1,0 +1,195 @@
+"""One message with the values that were found in it, while its words are accounted for (IR-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
+from orchestrator.nlu.system1.extract.found import NAME, NUMBER, QUOTE, RANGE, Candidate
+from orchestrator.nlu.system1.extract.misspelling import is_slip
+from orchestrator.nlu.system1.rivals import is_apart
+from orchestrator.nlu.system1.slot_assignment import is_negated
+from orchestrator.nlu.text import NARROWING, Utterance, tokenize, word_set
+from orchestrator.types import Json, is_list
+
+GENERIC = word_set("to for in at on of with as and or from")
+"""Prepositions that say little: any value may stand behind them."""
+ARTICLES = word_set("a an the my our your this that these those")
+_LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
+"""Kinds of values that are found where there are none."""
+SAYING_LITTLE = word_set(
+    "please thanks thank hi hello hey ok okay sorry oops actually well oh hmm um yes yeah no not nope "
+    "i i'm i'd i'll i've we we're we'd we'll we've you you're it's that's let's lets don't can't one ones like want "
+    "wants need needs prefer rather instead make made take get give go going do does did use set put say said see "
+    "know think guess mean meant be is are was were being 's s t really quite still again now then so too also both "
+    "anything something nothing everything if possible better best good fine nice great perfect lovely suit suits "
+    "much many works work try would should may might must"
+) | (STOP_WORDS - NARROWING - word_set("only most more"))
+_BEFORE_QUOTED = NARROWING | GENERIC | word_set("one no")
+_MOST_BETWEEN = 3
+"""Little words between two unused ones that are quoted with them."""
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """One message with its interpretation, while its words are accounted for."""
+
+    utterance: Utterance
+    candidates: Sequence[Candidate]
+    slots: Mapping[str, Mention]
+
+    @cached_property
+    def places(self) -> dict[str, list[range]]:
+        """The places of each value's words."""
+        return {name: self._places_of(mention) for name, mention in self.slots.items()}
+
+    def _places_of(self, mention: Mention) -> list[range]:
+        held = mention.value
+        values: list[Json] = [*held] if is_list(held) else [held, *mention.candidates]
+        told = [
+            range(one.first, one.last)
+            for one in self.candidates
+            if any(
+                reading.value in values or _shares(reading.candidates, values)
+                for reading in one.readings.values()
+            )
+            and (mention.value is not None or mention.candidates)
+        ]
+        texts = [mention.text, *(str(value) for value in values if isinstance(value, str))]
+        if told:
+            return told
+        for text in texts:
+            if found := self._find(text):
+                return found
+        return []
+
+    def find_used(self, slots: Iterable[str]) -> set[int]:
+        return {at for name in slots for places in self.places[name] for at in places}
+
+    def find_left(
+        self, slots: Iterable[str], half_used: Iterable[range], known: frozenset[str] | None
+    ) -> list[int]:
+        """Return the places of the words that neither `slots` nor the `known` words account for.
+
+        With None only values are looked for.
+        """
+        used, words = self.find_used(slots), self.utterance.words
+        dropped = {at for one in half_used for at in one}
+        if known is None:
+            values = [one for one in self.candidates if one.kind not in _LOOSE]
+            left = {at for one in values for at in range(one.first, one.last)} - used
+        else:
+            left = {at for at in range(len(words)) if at in dropped or is_telling(words[at], known)} - used
+        for one in self.candidates:
+            place = range(one.first, one.last)
+            if used and is_negated(self.utterance, one):
+                left.difference_update(place)  # the value that another one replaces: “Rome is wrong, …”
+            elif left.intersection(place) and used.isdisjoint(place):
+                left.update(place)
+        return sorted(left)
+
+    def is_lost(self, place: range, known: frozenset[str]) -> bool:
+        """Return whether a name stands among so many unknown words that it may be an ordinary word."""
+        own = next((one for one in self.candidates if one.first == place.start), None)
+        if own is None or not own.kind.startswith("entity:"):
+            return False
+        valued = {at for one in self.candidates for at in range(one.first, one.last)}
+        others = {word for at, word in enumerate(self.utterance.words) if at not in valued}
+        strange = [word for word in others if is_telling(word, known) and not is_slip(word, known)]
+        return len(strange) > len(place)
+
+    def find_excluded(self, told: str) -> Iterable[int]:
+        """Find what is excluded without naming a value, “not for us”, unless it was `told` already."""
+        words = self.utterance.words
+        if EXCLUDING_WORDS.isdisjoint(words):
+            return
+        moods = find_moods(words, ())
+        valued = {at for one in self.candidates for at in range(one.first, one.last)}
+        run: list[int] = []
+        for at in range(len(words) + 1):
+            if moods.get(at) is Mood.EXCLUDED:
+                run.append(at)
+            elif run:
+                if valued.isdisjoint(run) and self.utterance.surface(run[0], run[-1] + 1) not in told:
+                    yield from run
+                run = []
+
+    def is_mostly(self, left: Sequence[int], *, count_values: bool = True) -> bool:
+        """Return whether more of the telling words are left than used; `count_values`: values are used."""
+        valued = [one for one in self.candidates if count_values and one.kind not in _LOOSE]
+        inside = {at for one in valued for at in range(one.first, one.last)}
+        telling = {at for at, word in enumerate(self.utterance.words) if is_telling(word, SAYING_LITTLE)}
+        return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
+
+    def quote(self, left: Sequence[int], slots: Iterable[str]) -> Iterable[str]:
+        """Join unused words to phrases, with the little words between them and a preposition before them."""
+        words, used = self.utterance.words, self.find_used(slots)
+        groups: list[list[int]] = []
+        for at in left:
+            if groups and self._are_joined(groups[-1][-1], at, used):
+                groups[-1].append(at)
+            else:
+                groups.append([at])
+        for group in groups:
+            first = group[0]
+            while first > 0 and first - 1 not in used and words[first - 1] in _BEFORE_QUOTED:
+                first -= 1
+            yield self.utterance.surface(first, group[-1] + 1)
+
+    def _are_joined(self, one: int, other: int, used: Collection[int]) -> bool:
+        if self.utterance.text[self.utterance.ends[one] : self.utterance.starts[other]].find(" ") < 0:
+            return True  # “7:45”
+        between = range(one + 1, other)
+        return len(between) <= _MOST_BETWEEN and not any(
+            at in used or not self.utterance.words[at][0].isalnum() for at in between
+        )
+
+    def _find(self, text: str) -> list[range]:
+        words, said = self.utterance.words, tokenize(text.replace("_", " ")).words
+        if not said:
+            return []
+        starts = range(len(words) - len(said) + 1)
+        return [range(at, at + len(said)) for at in starts if words[at : at + len(said)] == said][:1]
+
+
+def _shares(candidates: Iterable[Json], values: Sequence[Json]) -> bool:
+    return any(one in values for one in candidates)
+
+
+def is_telling(word: str, known: Collection[str]) -> bool:
+    if not (word.isdecimal() or (len(word) > 1 and word[0].isalpha())):
+        return False
+    forms = (word, word.removesuffix("s"), f"{word}s")
+    return not any(form in known for form in forms)
+
+
+def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> int:
+    """Return where a number's phrase ends: the thing that it counts is part of it."""
+    words = phrase.utterance.words
+    is_number = any(one.kind == NUMBER and one.first == place.start for one in phrase.candidates)
+    behind = words[place.stop] if place.stop < len(words) else ""
+    return place.stop + 1 if is_number and is_telling(behind, known) else place.stop
+
+
+def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
+    """Return where another value for the same slot stands: “business for me, economy for my boss”."""
+    own = next((one for one in phrase.candidates if one.first == place.start), None)
+    if own is None or own.kind in _LOOSE:
+        return None
+    values = [value for one in phrase.slots.values() for value in (one.value, *one.candidates)]
+    words = phrase.utterance.words
+    for one in phrase.candidates:
+        shared = own.readings.keys() & one.readings.keys() - _LOOSE
+        is_other = (
+            one is not own
+            and not is_apart(phrase.utterance, one, own)
+            and any(one.readings[kind].value not in values for kind in shared)
+        )
+        is_old = one.first > 0 and one.last <= place.start and words[one.first - 1] == "from"
+        if is_other and not is_old and not is_negated(phrase.utterance, one):
+            return one.first, one.last
+    return None

@@ -1,0 +1,112 @@
+"""Reads the closed messages: plain yeses and noes (PX-18), and the small talk that every assistant answers (NL-2)."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.plain_yes import NO_OFFER, Offer, PlainAnswers
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.system1.extract.extractor import is_free_text
+from orchestrator.nlu.text import key_of
+from orchestrator.types import Json
+
+_DEFAULT = "en"
+_PARTS = re.compile(r"[,.!?;…]+\s*|\s+-+\s+")
+_LONGEST = 120
+"""Characters. Longer messages say more."""
+
+
+class PlainReader:
+    """Reads a message that is a plain answer to a yes-or-no question, or to none."""
+
+    def __init__(self, answers: PlainAnswers, setup: ReaderSetup) -> None:
+        self._answers = answers
+        self._lexicon = setup.lexicon
+        self._find = setup.find_slots
+
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        question = context.question
+        if question.slot is not None and not question.confirming:
+            return None
+        kind: MessageKind | None = None
+        if self._answers.refuses(message.text):
+            kind = MessageKind.DENIAL
+        elif self._answers.agrees(message.text, self._offer(message, context), message.english):
+            kind = MessageKind.CONFIRMATION
+        if kind is None:
+            return None
+        plain = kind is MessageKind.CONFIRMATION
+        return Reading(Understanding(kind, Source.COMMAND, message.text, context.intent, plain=plain))
+
+    def _offer(self, message: Message, context: NluContext) -> Offer:
+        """Return what the message may repeat: the offered call, and those of its values that the message names."""
+        active, question = context.active, context.question
+        if active is None or not question.confirming:
+            return NO_OFFER
+        said: Mapping[str, Mention] = self._find(message.english, active, context)
+        if any(context.values.get(name) != one.value for name, one in said.items()):
+            return NO_OFFER
+        texts = [*(one.text for one in said.values()), *map(_as_text, context.values.values())]
+        return Offer.of(self._lexicon.to_english(question.words), active.dact, texts)
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def make(setup: ReaderSetup) -> Reader:
+    domain = setup.domain
+    language = domain.config.language
+    codes = dict.fromkeys((language.default, *language.supported))
+    files = [file for code in codes for file in domain.lexicons.get(code, ()) if file.agree]
+    english = domain.lexicons.get(_DEFAULT, ())
+    answers = PlainAnswers(files or english, english)
+    return PlainReader(answers, setup).read
+
+
+@dataclass(frozen=True, slots=True)
+class SmallTalk:
+    """Small talk by its folded words, and courtesies, which may stand around it and are nothing."""
+
+    known: Mapping[str, str | None]
+
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        """Read a message of nothing but small talk; the part that weighs most counts."""
+        if len(message.text) > _LONGEST or _takes_any_words(context):
+            return None
+        parts = [self._shorten(key_of(part)) for part in _PARTS.split(message.text) if part.strip()]
+        if not parts or not all(map(self.known.__contains__, parts)):
+            return None
+        said = [name for part in parts if (name := self.known[part]) is not None]
+        if not said:
+            return None
+        name = min(said, key=_WEIGHTS.index)
+        kind = MessageKind.DIGRESSION if name in _ASIDE else MessageKind.CHITCHAT
+        return Reading(Understanding(kind, Source.COMMAND, message.text, target=name))
+
+    def _shorten(self, part: str) -> str:
+        """Leave out what stands before the words that count: “ugh” of “ugh this is annoying”."""
+        first, _, rest = part.partition(" ")
+        return self._shorten(rest) if part not in self.known and first in self.known and rest else part
+
+
+_WEIGHTS = ("complaint", "repeat", "certainty", "who_are_you", "how_are_you", "goodbye", "thanks")
+_ASIDE = frozenset({"repeat", "certainty"})
+
+
+def _takes_any_words(context: NluContext) -> bool:
+    slot = None if context.active is None else context.active.slots.get(context.question.slot or "")
+    return slot is not None and is_free_text(slot)
+
+
+def make_talk(setup: ReaderSetup) -> Reader:
+    language = setup.domain.config.language
+    codes = dict.fromkeys((language.default, *language.supported))
+    files = [file for code in codes for file in setup.domain.lexicons.get(code, ())]
+    known: dict[str, str | None] = {key_of(one): None for file in files for one in file.courtesies}
+    for file in files:
+        for name, lines in file.talk.items():
+            known |= {key_of(one): name for line in lines for one in line.split("|")}
+    return SmallTalk(known).read

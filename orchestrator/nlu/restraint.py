@@ -1,0 +1,176 @@
+"""Holds back a task that the words of a message forbid, report, suppose or tell of the past (NL-8).
+
+What was understood instead is said. The reading may be a model's or System 1's; the words decide.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
+from orchestrator.nlu.clauses import Mood, find_moods
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.system1.leftovers import name_untaken, request_verbs
+from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.types import Dact
+
+_WISHING = word_set("want need like wish please can could")
+_FIRST = word_set("i we i've we've i'd we'd")
+_CLOSED = frozenset({Source.COMMAND, Source.ACTION})
+_VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION})
+_BESIDES = frozenset({MessageKind.CORRECTION, MessageKind.TASK})
+_LONGEST_READ = 400
+"""Tokens. Longer messages are not looked through."""
+
+
+class Restraint:
+    """Judges understandings of one domain's messages by the moods of their clauses."""
+
+    def __init__(self, flows: Mapping[Dact, FlowSpec]) -> None:
+        self._flows = flows
+        self._verbs = frozenset(request_verbs(flows.values()))
+        self._own = {dact: _deeds_of(flow) for dact, flow in flows.items()}
+
+    def judge(
+        self,
+        understood: Understanding,
+        text: str,
+        context: NluContext,
+        read: Callable[[str], Understanding],
+    ) -> Understanding:
+        """Return the understanding, or what it becomes without the task that the words do not ask for.
+
+        `text`: in English as far as it is known. `read`: reads what is left of a message.
+        """
+        if understood.source in _CLOSED or understood.plain or understood.is_click:
+            return understood
+        utterance = tokenize(text)
+        if len(utterance.words) > _LONGEST_READ:
+            return understood
+        moods = find_moods(utterance.words, self._verbs)
+        if not moods:
+            return understood
+        dact = understood.flows[0].dact if understood.flows else None
+        if understood.kind is not MessageKind.TASK or dact is None or dact not in self._own:
+            return self._refuse(understood, utterance, moods, context)
+        mood = self._find_mood(dact, utterance.words, moods)
+        if mood is None:
+            is_other = context.active is not None and context.active.dact != dact
+            understood = self._refuse(understood, utterance, moods, context) if is_other else understood
+            return self._name_exclusions(understood, utterance, moods)
+        rest, words = _without(utterance, moods), utterance.words
+        if self._verbs.intersection(tokenize(rest).words):
+            other = read(rest)
+            if other.kind is MessageKind.TASK and other.flows and other.flows[0].dact != dact:
+                return replace(other, assumed=(self._tell(mood, dact, words), *other.assumed))
+        return self._hold(understood, mood, dact, context, words)
+
+    def _find_mood(self, dact: Dact, words: Sequence[str], moods: Mapping[int, Mood]) -> Mood | None:
+        """Return why no word asks for a task, or None if one does."""
+        own = [place for place, word in enumerate(words) if _stems(word) & self._own[dact]]
+        if not own:
+            own = [place for place, word in enumerate(words) if _stems(word) & self._verbs]
+        if not own:
+            own = [place for place, word in enumerate(words) if word in dact.split("_")]
+        telling = [moods.get(place) for place in own]
+        if not telling or None in telling or Mood.EXCLUDED in telling:
+            return None
+        mood = telling[0]
+        outside = {word for place, word in enumerate(words) if place not in moods}
+        is_asked = not outside.isdisjoint(self._verbs | _WISHING)
+        if mood in {Mood.PAST, Mood.REPORTED} and is_asked:
+            return None
+        if mood is Mood.SUPPOSED:
+            inside = {words[place] for place, one in moods.items() if one is Mood.SUPPOSED}
+            return None if inside.isdisjoint(_FIRST) else mood
+        return mood
+
+    def _hold(
+        self, understood: Understanding, mood: Mood, dact: Dact, context: NluContext, words: Collection[str]
+    ) -> Understanding:
+        is_open = any(flow.dact == dact for flow in context.tasks)
+        plain = Understanding(MessageKind.UNKNOWN, understood.source, understood.text)
+        if mood is Mood.FORBIDDEN and is_open:
+            is_offered = context.active is not None and context.active.dact == dact
+            if is_offered and context.question.confirming:
+                return replace(plain, kind=MessageKind.DENIAL, intent=context.intent)
+            return replace(plain, kind=MessageKind.CANCELLATION, target=dact)
+        return replace(plain, assumed=(self._tell(mood, dact, words),))
+
+    def _refuse(
+        self,
+        understood: Understanding,
+        utterance: Utterance,
+        moods: Mapping[int, Mood],
+        context: NluContext,
+    ) -> Understanding:
+        """Read “don't book it” as a no to the offered call, whatever it was taken for or asks for besides."""
+        active = context.active
+        if active is None or not context.question.confirming:
+            return understood
+        own = self._own.get(active.dact, frozenset[str]())
+        forbidden = {utterance.words[place] for place, mood in moods.items() if mood is Mood.FORBIDDEN}
+        if not any(_stems(word) & own for word in forbidden):
+            return understood
+        if understood.kind not in _VAGUE:
+            said = {word for one in understood.slots.values() for word in tokenize(one.text).words}
+            return replace(understood, declines=understood.kind in _BESIDES and said.isdisjoint(forbidden))
+        return Understanding(MessageKind.DENIAL, understood.source, understood.text, context.intent)
+
+    def _name_exclusions(
+        self, understood: Understanding, utterance: Utterance, moods: Mapping[int, Mood]
+    ) -> Understanding:
+        """Tell what a request leaves out or depends on: neither is carried out."""
+        untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
+        if not understood.declines:
+            untaken.add(Mood.FORBIDDEN)
+        phrases = list(_phrases(utterance, moods, untaken))
+        if not phrases:
+            return understood
+        return replace(understood, assumed=(*understood.assumed, name_untaken(phrases)))
+
+    def _tell(self, mood: Mood, dact: Dact, words: Collection[str]) -> str:
+        title = self._flows[dact].description or dact.replace("_", " ")
+        is_named = any(_stems(word) & self._own[dact] for word in words)
+        what = f"{title[:1].lower()}{title[1:]}"
+        match mood:
+            case Mood.FORBIDDEN:
+                return f"OK, I won't {what if is_named else 'do that'}."
+            case Mood.PAST:
+                return f"I took that as something already done. Say “{what}” if you want me to do it."
+            case Mood.REPORTED:
+                return f"I took that as something someone else said. Say “{what}” if you want me to do it."
+            case _:
+                return f"I took that as a question, not a request. Say “{what}” if you want me to do it."
+
+
+def _deeds_of(flow: FlowSpec) -> frozenset[str]:
+    return frozenset({*request_verbs((flow,)), flow.dact.split("_")[0]})
+
+
+def _stems(word: str) -> set[str]:
+    """Return a verb's likely base forms: “cancelled”, “cancelling”, “planned”."""
+    forms = {word, word.removesuffix("s")}
+    for ending in ("ed", "ing"):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            stem = word.removesuffix(ending)
+            forms |= {stem, f"{stem}e", stem[:-1] if stem[-1:] == stem[-2:-1] else stem}
+    return forms
+
+
+def _without(utterance: Utterance, moods: Mapping[int, Mood]) -> str:
+    kept = [utterance.surface(at, at + 1) for at in range(len(utterance.words)) if at not in moods]
+    return " ".join(kept).strip(" ,.;!")
+
+
+def _phrases(utterance: Utterance, moods: Mapping[int, Mood], wanted: Iterable[Mood]) -> Iterable[str]:
+    """Cut out each run of tokens in one of some moods."""
+    wanted = set(wanted)
+    first = None
+    for place in range(len(utterance.words) + 1):
+        is_in = moods.get(place) in wanted
+        if is_in and first is None:
+            first = place
+        elif not is_in and first is not None:
+            yield utterance.surface(first, place)
+            first = None

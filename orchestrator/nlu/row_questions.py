@@ -1,0 +1,145 @@
+"""Reads what is asked about displayed rows: for another ("anything else?"), or for a field ("what is the address?").
+
+Fields are known by their own words and by the common ones for what they hold. The rows themselves are no matter here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.text import tokenize, word_set
+
+_ANOTHER = re.compile(
+    r"\b(?:any|some|what|who|anything|anyone|any ?one|something|someone|is there|are there|got|have|see|hear|show)\b"
+    r"[^.?!]*\b(?:else|others?|another|different|more)\b"
+    r"|\b(?:another|other|more|different|alternative) (?:ones?|options?|choices?|suggestions?|results?)\b"
+    r"|\balternatives?\b|\bnext (?:one|option)\b|\b(?:the )?only (?:\w+ )?(?:one|ones|option|options)\b"
+    r"|\bonly \w+ (?:that )?you (?:could|can|did) (?:find|found|see)\b"
+)
+_AS_BEFORE = re.compile(
+    r"(?<!\bis )(?<!\bare )\bthere\b(?! (?:is|are|was|any|an?)\b)|\bnear ?by\b|\bsame\b|\b(?:in|around) the area\b"
+    r"|\bthat (?:area|city|town|place|way|day|date|address|number)\b"
+)
+_NOT_ROWS = re.compile(
+    r"\b(?:anything|nothing|something) else (?:i|you|we) (?:need|should|can|could)\b|\bhelp\b"
+    r"|\bmore (?:about|details?|info(?:rmation)?)\b"
+    r"|\b(?:not|no longer|never|\w+n['’]?t)\b[^.?!]*\b(?:any ?more|any longer)\b"
+)
+_ASKS = re.compile(
+    r"\?|\b(?:tell|give|get|send|show) me\b|\bfind out\b|(?:^|[.,!] *|\band )(?:what|which|where|when|who|whose|how)\b"
+    r"|^(?:is|are|does|do|did|can|could|may)\b"
+)
+_ASKS_FOR_WAY = re.compile(r"\bhow (?:do|can|could|would|should|may|must|to)\b(?! (?:it|they|that|this)\b)")
+"""“How do I get a refund” asks for a way, and for no field."""
+_LANDING = word_set("land lands landing arrive arrives arrival")
+_LEAVING = word_set("depart departs leave leaves takeoff departure")
+PRICES = word_set("price fare cost rent rate total sum")
+_MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
+    (
+        PRICES,
+        word_set("cost costs price prices charge expensive pay rate fare fares rent much"),
+    ),
+    (word_set("address location station street"), word_set("where located address street location")),
+    (word_set("phone contact"), word_set("phone number telephone contact call reach")),
+    (word_set("arrives"), _LANDING),
+    (word_set("departs departure leaving"), _LEAVING),
+    (word_set("minutes duration"), word_set("long duration")),
+    (
+        word_set("time departs arrives leaving departure arrival"),
+        word_set("when time times start starts"),
+    ),
+    (word_set("rating aggregate"), word_set("rating rated stars score")),
+    (word_set("wifi internet"), word_set("wifi wi-fi internet")),
+    (word_set("starring actors"), word_set("stars starring actors actor acts cast")),
+    (word_set("director"), word_set("directs directed director")),
+)
+"""Words in the names of fields, and the words by which people ask for them."""
+_EMPTY = word_set("of the a an is has are per name in on at to from number for and")
+_AUXILIARIES = word_set("do does did")
+_CLAUSES = re.compile(r"(?<=[.!?;,])")
+_SAYING_LITTLE = STOP_WORDS | word_set(
+    "ok okay yes yeah sure great good perfect well thanks thank please tell give send show find see know like need "
+    "want exactly exact again take takes last lasts 's 'd 'm i'd it's what's where's when's who's that's got one"
+)
+_FORMS = re.compile(r"(?:ing|ed|es|s)$")
+_EACH = re.compile(r"\b(?:they|them|these|those|all|each|every)\b")
+_NOUNS = re.compile(r"\b(?:what|which)(?: are| were)?(?: the| your| their)?(?: [a-z]+){0,2} ([a-z]{3,})s\W*$")
+"""What ends a question about several things: "what are the outbound fares", "which airlines"."""
+_NO_NOUNS = word_set("cost leave land arrive depart take start begin doe i thi include")
+
+
+def asks_about_all(text: str) -> bool:
+    """Say whether a message asks about all rows by a noun in the plural: "which airlines"."""
+    found = _NOUNS.search(text.casefold())
+    return found is not None and found[1] not in _NO_NOUNS
+
+
+def may_mean_all(text: str) -> bool:
+    """Say whether a message asks about several rows, or about people: "how much are they?"."""
+    return asks_about_all(text) or _EACH.search(text.casefold()) is not None
+
+
+def asks_for_another(text: str) -> bool:
+    """Say whether a message asks for other rows than those that were talked about."""
+    said = text.casefold()
+    return _ANOTHER.search(said) is not None and _NOT_ROWS.search(said) is None
+
+
+def refers_to_before(text: str) -> bool:
+    """Say whether a message leaves something to what was said before: "a hotel there", "on the same day"."""
+    return _AS_BEFORE.search(text.casefold()) is not None
+
+
+def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] = ()) -> list[str]:
+    """Find the fields that a message asks for: by all of their words, or else those nearest to what it means.
+
+    "What is the phone number?" asks for `phone_number` and not for the `number_of_rooms`. A question that names
+    something else asks for none: "how much is a bag?" (IR-7). `nouns`: what the rows may be called.
+    """
+    said = text.casefold().replace("’", "'")
+    if _ASKS.search(said) is None or _ASKS_FOR_WAY.search(said) is not None:
+        return []
+    words = {*tokenize(said).words}
+    words |= {form for word in words for form in (_FORMS.sub("", word), word.removesuffix("s"))}
+    parts = {name: [part for part in name.casefold().split("_") if part not in _EMPTY] for name in fields}
+    asked = {name for name, own in parts.items() if own and all(_is_said(part, words) for part in own)}
+    for held, meant in _MEANT_BY:
+        if "time" in held and not words.isdisjoint(_LANDING | _LEAVING):
+            continue  # "when does it land" asks for no other time
+        near = {name: own for name, own in parts.items() if not held.isdisjoint(own)}
+        if held is PRICES and not meant.isdisjoint(words):
+            asked |= near.keys()  # the price of one and the sum
+        elif not meant.isdisjoint(words) and near and asked.isdisjoint(near):
+            shares = {
+                name: sum(_is_said(part, words) for part in own) / len(own) for name, own in near.items()
+            }
+            asked |= {name for name, share in shares.items() if share == max(shares.values())}
+    if len(asked) > 1 and "number" not in words:  # "how long is the flight" asks for no flight number
+        asked = {name for name in asked if not name.endswith("_number")}
+    own = {part for name in asked for part in parts[name]}
+    near = [meant for held, meant in _MEANT_BY if not held.isdisjoint(own)]
+    known = _SAYING_LITTLE.union(own, nouns, *near)
+    return [] if _names_something_else(said, known) else [name for name in parts if name in asked]
+
+
+def _names_something_else(said: str, known: Collection[str]) -> bool:
+    """Return whether a question has a word that no field explains, and that is not part of a field's name."""
+    for clause in filter(_ASKS.search, _CLAUSES.split(said)):
+        words = tokenize(clause).words
+        known_at = [not word.isalnum() or _is_known(word, known) for word in words]
+        for place in (at for at, is_known in enumerate(known_at) if not is_known):
+            behind = words[place + 1] if place + 1 < len(words) else ""
+            names_field = behind.isalnum() and known_at[place + 1] and behind not in _SAYING_LITTLE
+            if not names_field or not _AUXILIARIES.isdisjoint(words[:place]):
+                return True  # “user rating” is a rating, and “what does lunch cost” asks about lunch
+    return False
+
+
+def _is_known(word: str, known: Collection[str]) -> bool:
+    return bool({word, word.removesuffix("s"), _FORMS.sub("", word)}.intersection(known))
+
+
+def _is_said(part: str, words: set[str]) -> bool:
+    return part in words or _FORMS.sub("", part) in words

@@ -1,0 +1,101 @@
+"""Reads answers to a choice among shown candidates: "the second one", "2", or the name of one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import Source, Understanding
+from orchestrator.nlu.actions import Action, react
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.text import Utterance, key_of, word_set
+from orchestrator.types import Dact
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_NUMBERS = ("one", "two", "three", "four", "five")
+_PLACES = {
+    **{word: place for place, word in enumerate(_ORDINALS)},
+    **{word: place for place, word in enumerate(_NUMBERS)},
+    "former": 0,
+    "latter": -1,
+    "last": -1,
+}
+_AROUND = word_set(
+    "the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
+)
+_FEW_WORDS = 10
+
+
+def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding | None:
+    """Read a message as one of the open question's options; None when it names none, or several."""
+    names = context.question.choices
+    if not names or len(utterance.words) > _FEW_WORDS:
+        return None
+    index = _by_place(utterance.words, len(names))
+    if index is None:
+        index = _by_name(utterance, names)
+    if index is None:
+        index = _by_deed(utterance.words, [option.action_name for option in context.question.options])
+    if index is None or ("?" in utterance.words and _names_deed(context, index)):
+        return None
+    chosen = react(Action("select_option", {"index": index}), context, flows)
+    return replace(chosen, source=Source.SYSTEM1, text=utterance.text)
+
+
+def _names_deed(context: NluContext, index: int) -> bool:
+    """Say whether an option decides about what was done: who asks "undo it?" has not decided."""
+    return index < len(context.question.options) and context.question.options[index].action_name in _DEEDS
+
+
+def _by_place(words: list[str], count: int) -> int | None:
+    telling = [word for word in words if word.isalnum() and word not in _AROUND]
+    if not telling and "one" in words and len(words) == 1:
+        return 0
+    if len(telling) != 1:
+        return None
+    word = telling[0]
+    place = _PLACES.get(word)
+    if place is None and word.isdecimal() and len(word) < 3:
+        place = int(word) - 1
+        return place if 0 <= place < count else None
+    if place is None:
+        return None
+    place = count - 1 if place == -1 else place
+    return place if place < count else None
+
+
+def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | None:
+    """Find the one option whose label or value the message names, or a word that only it has."""
+    said = " " + " ".join(utterance.words) + " "
+    keys = [[key_of(name) for name in pair if name] for pair in names]
+    labels = [set(" ".join(pair).split(" ")) for pair in keys]
+    words = {word for word in utterance.words if word.isalnum() and word not in _AROUND}
+    whole = [index for index, pair in enumerate(keys) if any(f" {key} " in said for key in pair)]
+    part = [
+        index for index, label in enumerate(labels) if any(_only(w, index, labels) for w in words & label)
+    ]
+    hits = whole if len(whole) == 1 else part
+    return hits[0] if len(hits) == 1 and words <= labels[hits[0]] | _AROUND else None
+
+
+def _by_deed(words: list[str], deeds: Sequence[str]) -> int | None:
+    """Find the one option whose deed the words ask for: "keep it", "undo that", "both"; None when any says more."""
+    telling = {word for word in words if word.isalpha() and word not in _AROUND and word not in _BETWEEN}
+    asked = [
+        index for index, deed in enumerate(deeds) if telling and telling <= _DEEDS.get(deed, frozenset())
+    ]
+    return asked[0] if asked else None
+
+
+_DEEDS: Mapping[str, frozenset[str]] = {
+    "keep_effect": word_set("keep leave stays stay nothing neither never mind nevermind forget no old first"),
+    "compensate_effect": word_set("undo redo rebook change replace switch swap move correct instead new"),
+    "repeat_effect": word_set("both keep also too additionally besides second another extra more add"),
+}
+"""What is said for deciding about something that was done (RT-12), by the action of its option."""
+_BETWEEN = word_set(
+    "it a an my this your do then now thanks was booking booked flight one so just all right as"
+)
+
+
+def _only(word: str, index: int, labels: list[set[str]]) -> bool:
+    return not any(word in label for other, label in enumerate(labels) if other != index)

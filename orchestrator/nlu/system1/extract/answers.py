@@ -1,0 +1,213 @@
+"""Reading a message as the answer to the open question, and wishes for or against what a slot asks.
+
+Whole answers are read when no extractor found a value; wishes are "with wifi", "no smoking".
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import date
+
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.system1.extract.dates import read_loosely
+from orchestrator.nlu.system1.extract.extractor import (
+    LISTS,
+    accepts_names,
+    is_boolean,
+    is_free_text,
+    kinds_of,
+    type_name,
+)
+from orchestrator.nlu.system1.extract.found import DATE, MONEY, NAME, NUMBER, TIME
+from orchestrator.nlu.system1.extract.gazetteer import Gazetteer, reading_of
+from orchestrator.nlu.system1.extract.numbers import find_numbers
+from orchestrator.nlu.system1.extract.times import bare_hour, in_part_of_day
+from orchestrator.nlu.text import Utterance, key_of, tokenize, word_set
+from orchestrator.types import Json
+
+_FILLER = re.compile(
+    r"^(?:(?:um+|uh+|well|so|oh|ok(?:ay)?|yes|yeah|sure|hmm+|please|just|the name is|it['’]s|its?|it is"
+    r"|that['’]?s|that is|this is"
+    r"|i(?:['’]d| would)? (?:like|want|prefer|choose|need)|i(?:['’]ll| will) (?:take|have)|let['’]?s (?:say|go with|do)"
+    r"|make it|i am|i['’]m|my name is|call (?:it|him|her|them)"
+    r"|under(?: the name)?|for|to|from|in|at|on|by|with)\b[\s,:]*)+",
+    re.IGNORECASE,
+)
+# As it is written, and as it is mistyped: it is no part of a name that was asked for.
+_PLEASE = "please|pls|plz|plase|pleas|plese|pleae|pleaes|pleese|plaese|pelase|pleasee|pleaze"
+_TAIL = re.compile(
+    rf"[\s,]*(?:{_PLEASE}|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$",
+    re.IGNORECASE,
+)
+_FEW_WORDS = 8
+_REFUSALS = frozenset({"any", "anything", "whatever", "none", "nothing"})
+
+
+def core_of(text: str) -> str:
+    """Take away the words around an answer: "it's Anna, please" → "Anna"."""
+    return _TAIL.sub("", _FILLER.sub("", text)).strip(" .,!?")
+
+
+def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, today: date) -> Mention | None:
+    """Read a message as the value of the asked slot; None when it cannot be one."""
+    if is_free_text(slot):
+        return Mention(utterance.text, utterance.text) if utterance.words else None
+    if is_boolean(slot):
+        wanted = polarity(utterance.words)
+        return None if wanted is None else Mention(boolean_value(slot, wanted), utterance.text)
+    core = core_of(utterance.text)
+    if not core or len(core) > 200 or not any(char.isalnum() for char in core):
+        return None
+    mention = _read_typed(core, slot, today) or _read_listed(core, slot, gazetteer)
+    if mention is not None and type_name(slot) in LISTS and not isinstance(mention.value, list):
+        return Mention([mention.value], mention.text, mention.candidates, mention.invalid)
+    return mention
+
+
+def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
+    kinds = kinds_of(slot)
+    numbers = find_numbers(tokenize(core))
+    if DATE in kinds:
+        if core.isdigit() or len(core.split()) > _FEW_WORDS:
+            return None
+        value = read_loosely(core.lower(), today)
+        return Mention(value, core) if value else None
+    if not numbers or len(core.split()) > _FEW_WORDS:
+        return None
+    number, text = numbers[0].reading.value, core[numbers[0].start : numbers[0].end]
+    if TIME in kinds:
+        hour = bare_hour(number)
+        if hour is None:
+            return Mention(None, text, invalid=f"{text} is not a time of day.")
+        return Mention(in_part_of_day(hour, text, slot.part_of_day), text)
+    if MONEY in kinds and len(slot.values) == 1:
+        return Mention({"amount": number, "currency": slot.values[0]}, text)
+    return Mention(number, text) if MONEY in kinds or NUMBER in kinds else None
+
+
+def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | None:
+    """Read as a name: of the list (perhaps misspelt), or any where the vocabulary is open."""
+    kinds = kinds_of(slot)
+    for kind in kinds:
+        values = gazetteer.lookup(kind, core)
+        reading = reading_of(values) if values else None
+        if reading is None and not slot.open:
+            reading = gazetteer.repair(kind, core)
+        if reading is not None:
+            return Mention(reading.value, core, reading.candidates)
+    is_sentence = slot.entity is not None and not _OF_SENTENCES.isdisjoint(core.lower().split())
+    if accepts_names(slot) and len(core.split()) <= _FEW_WORDS and not (_asks(core) or is_sentence):
+        return Mention(core, core)
+    return None
+
+
+def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
+    """Return a short answer as an invalid value, or None if it was hardly meant as one.
+
+    That is a long one, a question, and words such as “me”, which stand in sentences and in no name.
+    """
+    core = core_of(text)
+    if not core or len(core.split()) > 4 or NAME in kinds_of(slot) or core.lower() in _REFUSALS:
+        return None
+    if _asks(core) or not _OF_SENTENCES.isdisjoint(core.lower().split()):
+        return None
+    what = slot.entity or slot.name.replace("_", " ")
+    return Mention(
+        None, core, invalid=f"There is no {what.replace('_', ' ')} called {core[:80]!r} that I know of."
+    )
+
+
+def _asks(core: str) -> bool:
+    return core.lower().split()[0] in _ASKING
+
+
+_ASKING = word_set("who whose what what's when where why which how")
+_OF_SENTENCES = word_set(
+    "i i'm i'd i've me my mine you your we us our he him his she her they them it its this that these those am is are "
+    "was were be been do does did have has had can could will would should may might must"
+)
+_YES = word_set(
+    "yes yeah yep yup y sure ok okay correct right exactly absolutely definitely please fine true affirmative"
+)
+_NO = word_set("no nope nah n not don't doesn't never false negative without")
+_PREFIXES = ("has_", "is_", "with_", "have_", "needs_", "wants_", "add_", "include_", "includes_")
+_REACH = 4
+_SENTENCE_ENDS = frozenset({".", "!", "?", ",", ";", "and", "but"})
+_QUESTION_WORDS = word_set("is are does do did has was will what which how")
+
+
+def polarity(words: list[str]) -> bool | None:
+    """Tell whether an answer says yes or no: the first word that does decides; None when none does."""
+    for word in words[:8]:
+        if word in _NO:
+            return False
+        if word in _YES:
+            return True
+    return None
+
+
+def cue_phrases(slot: SlotSpec) -> list[list[str]]:
+    """List what people call the thing: the slot's name without its verb, and its synonyms."""
+    name = slot.name
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    phrases = [name.replace("_", " "), *slot.synonyms]
+    return [key_of(phrase).split(" ") for phrase in phrases if phrase]
+
+
+def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
+    """Find which of some yes-or-no slots are mentioned, and whether the thing is wanted."""
+    found: dict[str, Mention] = {}
+    for slot in slots.values():
+        for phrase in cue_phrases(slot):
+            place = _place(utterance.words, phrase)
+            if place is not None and not _is_asked_about(utterance.words, place):
+                value = boolean_value(slot, _wanted(utterance, slot, phrase, place))
+                found[slot.name] = Mention(value, utterance.surface(place, place + len(phrase)))
+                break
+    return found
+
+
+def _wanted(utterance: Utterance, slot: SlotSpec, phrase: list[str], place: int) -> bool:
+    meant = slot.synonyms.get(" ".join(phrase), "true").lower() != "false"
+    before = utterance.words[max(0, place - _REACH) : place]
+    return meant != any(word in _NO for word in before)
+
+
+def _is_asked_about(words: list[str], place: int) -> bool:
+    """Tell whether the sentence around is a question about the thing, not a wish: "is it furnished?"."""
+    start = place
+    while start > 0 and words[start - 1] not in _SENTENCE_ENDS:
+        start -= 1
+    return words[start] in _QUESTION_WORDS
+
+
+def _place(words: list[str], phrase: list[str]) -> int | None:
+    first, count = phrase[0], len(phrase)
+    if first not in words:
+        return None
+    for index, word in enumerate(words):
+        if word == first and words[index : index + count] == phrase:
+            return index
+    return None
+
+
+def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
+    """Give the value in the spelling of the slot's own list, when it has one."""
+    return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
+
+
+_NEW_TEXT = re.compile(
+    r"(?:(?:no|sorry|actually|wait|oh|please)\b[ ,.]*)*"
+    r"(?:(?:change|set|correct) the (?P<slot>[\w ]+?) to|(?:re)?write"
+    r"|(?:make it|make that|it should (?:say|read)|put):)[ :]+(?P<new>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def read_new_text(text: str, flow: FlowSpec, values: Mapping[str, Json]) -> dict[str, Mention]:
+    """Read other words for a text that the flow holds; nothing where several are held and none is named."""
+    found = _NEW_TEXT.fullmatch(text)
+    held = [name for name, slot in flow.slots.items() if found and name in values and is_free_text(slot)]
+    meant = [name for name in held if found and found["slot"] in {None, "text", name.replace("_", " ")}]
+    return {meant[0]: Mention(found["new"], found["new"])} if found and len(meant) == 1 else {}

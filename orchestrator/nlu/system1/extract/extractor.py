@@ -1,0 +1,299 @@
+"""Finding values in a message: which kinds of span a slot takes, and which of overlapping finds to believe.
+
+An extractor is made once from the domain; it runs only what finds kinds that some slot takes.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from functools import lru_cache
+
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.domain.model import Entity
+from orchestrator.nlu.system1.extract.days import find_days
+from orchestrator.nlu.system1.extract.found import (
+    CODE,
+    DATE,
+    MONEY,
+    NAME,
+    NUMBER,
+    PAIRS,
+    QUOTE,
+    RANGE,
+    TIME,
+    Candidate,
+    Found,
+)
+from orchestrator.nlu.system1.extract.gazetteer import LISTED, Gazetteer, add_entities, entity_kind
+from orchestrator.nlu.system1.extract.names import (
+    find_codes,
+    find_names,
+    find_pairs,
+    find_patterns,
+    find_quotes,
+)
+from orchestrator.nlu.system1.extract.numbers import UNITS, find_money, find_numbers, find_ranges
+from orchestrator.nlu.system1.extract.times import find_times
+from orchestrator.nlu.text import Utterance
+
+_BY_TYPE: dict[str, tuple[str, ...]] = {
+    "date": (DATE,),
+    "time": (TIME,),
+    "datetime": (DATE, TIME),
+    "money": (MONEY,),
+    "number": (NUMBER,),
+    "integer": (NUMBER,),
+    "level": (NUMBER,),
+    "range": (RANGE,),
+    "dictionary": (PAIRS,),
+    "boolean": (),
+}
+_OPEN = (QUOTE, NAME)
+LISTS = frozenset({"group", "checklist"})
+_OPEN_TYPES = frozenset({"base", "group", "source", "target", "removal", "category", "checklist"})
+_BOOLEANS = frozenset({"true", "false"})
+
+
+def type_name(slot: SlotSpec) -> str:
+    """Give the slot's type in one spelling ("free text" and "free_text" are the same)."""
+    return slot.type.replace(" ", "_").lower()
+
+
+def value_kind(slot: str) -> str:
+    """Name the kind of span that names one of a slot's own allowed values."""
+    return f"{LISTED}{slot}"
+
+
+def is_listed(kind: str) -> bool:
+    """Recognise a kind that one slot's own values have."""
+    return kind.startswith(LISTED)
+
+
+CODES = "pattern:"
+"""Prefix of the kinds of a domain's own forms."""
+
+
+def pattern_kind(type_or_slot: str) -> str:
+    """Name the kind of span that has the form of a domain's own slot type, or of one exact slot."""
+    return f"{CODES}{type_or_slot}"
+
+
+def is_boolean(slot: SlotSpec) -> bool:
+    """Recognise a yes-or-no slot: of that type, or with no allowed values but true and false."""
+    return type_name(slot) == "boolean" or (
+        bool(slot.values) and all(value.lower() in _BOOLEANS for value in slot.values)
+    )
+
+
+def is_free_text(slot: SlotSpec) -> bool:
+    return type_name(slot) == "free_text"
+
+
+def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
+    """List the kinds that may fill a slot, the most telling first. An exact form admits nothing else."""
+    if slot.pattern and type_name(slot) == "exact":
+        return (pattern_kind(slot.name),)
+    kinds = _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
+    return (*kinds, *_OPEN) if slot.open else kinds
+
+
+@lru_cache(maxsize=4096)
+def _kinds(
+    type_: str, name: str, entity: str | None, values: tuple[str, ...], synonyms: bool
+) -> tuple[str, ...]:
+    if entity:
+        return (entity_kind(entity),)
+    if type_ in _BY_TYPE:
+        return (value_kind(name), *_BY_TYPE[type_]) if synonyms or values else _BY_TYPE[type_]
+    if values:
+        return (value_kind(name),)
+    if type_ == "exact":
+        return (pattern_kind(name), CODE)
+    if type_ == "free_text":
+        return (QUOTE,)
+    if type_ in _OPEN_TYPES:
+        return (value_kind(name), *_OPEN)
+    return (value_kind(name), pattern_kind(type_), *_OPEN)
+
+
+def accepts_names(slot: SlotSpec) -> bool:
+    """Tell whether a name that no list knows may be this slot's value."""
+    return NAME in kinds_of(slot)
+
+
+def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
+    """List the kinds that may fill each of a flow's slots."""
+    return {name: kinds_of(slot) for name, slot in slots.items()}
+
+
+def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
+    """Pick the yes-or-no slots of a flow."""
+    return {name: slot for name, slot in slots.items() if is_boolean(slot)}
+
+
+# How telling a kind is; smaller is more.
+_RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
+_LISTED_RANK = 5
+"""Kinds that no extractor shares: entities, values, patterns."""
+_OWN_KINDS = frozenset({"value", "pattern"})
+"""Kinds that slots have of their own, so that a find may be of several."""
+Find = Callable[[Utterance], list[Found]]
+_UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
+"""What ends a name, as dates do."""
+_FORMS: tuple[tuple[str, Find], ...] = (
+    (RANGE, find_ranges),
+    (CODE, find_codes),
+    (PAIRS, find_pairs),
+    (NUMBER, find_numbers),
+)
+_NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
+
+
+class Extractor:
+    """Finds the candidates of a message for the slots of a domain."""
+
+    def __init__(
+        self,
+        flows: Iterable[FlowSpec],
+        entities: Mapping[str, Entity],
+        common: frozenset[str],
+        patterns: Mapping[str, re.Pattern[str]] | None = None,
+        find_more_names: Find | None = None,
+    ) -> None:
+        """`common`: words written in small letters in the examples; they do not begin names.
+
+        `patterns`: the forms of the domain's own slot types, by type. `find_more_names`: besides those with capitals.
+        """
+        slots = [slot for flow in flows for slot in flow.slots.values()]
+        kinds = {kind for slot in slots for kind in kinds_of(slot)}
+        self.gazetteer = Gazetteer()
+        self._patterns = {pattern_kind(name): pattern for name, pattern in (patterns or {}).items()}
+        self._patterns |= {
+            pattern_kind(slot.name): re.compile(slot.pattern) for slot in slots if slot.pattern
+        }
+        self.common = common
+        self._open = any(accepts_names(slot) for slot in slots)
+        self._dates = DATE in kinds
+        self._units = [find for kind, find in _UNITS if kind in kinds]
+        self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
+        self._find_more_names = find_more_names
+        self._latest: tuple[str, date, list[Candidate]] = ("", date.min, [])
+        add_entities(self.gazetteer, entities.values())
+        for slot in slots:
+            _add_values(self.gazetteer, slot)
+
+    def find(self, utterance: Utterance, today: date) -> list[Candidate]:
+        """Find candidates in the order of the text; they do not overlap.
+
+        Several readers look at the same message one after the other: what was found last is remembered.
+        """
+        text, day, candidates = self._latest
+        if text != utterance.text or day != today:
+            candidates = self._search(utterance, today)
+            self._latest = (utterance.text, today, candidates)
+        return list(candidates)
+
+    def _search(self, utterance: Utterance, today: date) -> list[Candidate]:
+        typed = find_days(utterance, today, self.common) if self._dates else []
+        for find in self._units:
+            typed += find(utterance)
+        found = self.gazetteer.find(utterance) + self.gazetteer.find_misspelt(utterance, self.common) + typed
+        for find in self._forms:
+            found += find(utterance)
+        if find_times not in self._units:  # "after 6 pm" counts nothing, although no slot takes the time
+            clock = [(one.start, one.end) for one in find_times(utterance)]
+            found = [
+                one
+                for one in found
+                if one.kind != NUMBER or not any(one.start < end and start < one.end for start, end in clock)
+            ]
+        found += find_patterns(utterance, self._patterns, self.common)
+        found += self._find_names(utterance, typed)
+        if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
+            found += find_quotes(utterance)
+        return self._resolve(utterance, found)
+
+    def _find_names(self, utterance: Utterance, typed: list[Found]) -> list[Found]:
+        capitals = find_names(utterance, self.common, typed)
+        if self._find_more_names is None:
+            return capitals
+        names = self._find_more_names(utterance)
+        return names + [
+            one for one in capitals if all(one.end <= name.start or name.end <= one.start for name in names)
+        ]
+
+    def _resolve(self, utterance: Utterance, found: list[Found]) -> list[Candidate]:
+        """Keep the longest of overlapping finds; finds of the same tokens become readings of one."""
+        spans: dict[tuple[int, int], Candidate] = {}
+        for item in found:
+            if item.kind == PAIRS and any(
+                one.start < item.end < one.end for one in found if one.kind == DATE
+            ):
+                continue  # "another day: 1 December" is a day, and no value of "day" that is 1
+            span = utterance.token_span(item.start, item.end)
+            candidate = spans.get(span)
+            if candidate is None:
+                text = utterance.text[item.start : item.end]
+                candidate = spans[span] = Candidate(*span, item.kind, text)
+            elif _RANK.get(item.kind, _LISTED_RANK) < _RANK.get(candidate.kind, _LISTED_RANK):
+                candidate.kind = item.kind
+            candidate.readings.setdefault(item.kind, item.reading)
+        for candidate in spans.values():
+            candidate.kind = _chief_kind(candidate)
+        if len(spans) > 1:
+            return self._without_overlaps(_without_chains(list(spans.values())))
+        return list(spans.values())
+
+    def _without_overlaps(self, candidates: list[Candidate]) -> list[Candidate]:
+        candidates.sort(key=self._belief)
+        taken: set[int] = set()
+        kept: list[Candidate] = []
+        for candidate in candidates:
+            tokens = range(candidate.first, candidate.last)
+            if taken.isdisjoint(tokens):
+                taken.update(tokens)
+                kept.append(candidate)
+        kept.sort(key=lambda candidate: candidate.first)
+        return kept
+
+    def _belief(self, candidate: Candidate) -> tuple[int, int, int]:
+        unlisted = candidate.kind == NAME and not self._open
+        return int(unlisted), candidate.first - candidate.last, _RANK.get(candidate.kind, _LISTED_RANK)
+
+
+def _chief_kind(candidate: Candidate) -> str:
+    """Name the kind of a find. Of several lists, or of several forms, none tells more than the others: all count."""
+    form, colon, _name = candidate.kind.partition(":")
+    if form not in _OWN_KINDS:
+        return candidate.kind
+    names = (kind.removeprefix(form + colon) for kind in candidate.readings if kind.startswith(form + colon))
+    return form + colon + "|".join(sorted(names))
+
+
+def _without_chains(candidates: list[Candidate]) -> list[Candidate]:
+    """Drop names that are only known ones side by side: "Oslo Barcelona" is no place."""
+    known = {
+        place
+        for candidate in candidates
+        if candidate.kind.startswith("entity:")
+        for place in range(candidate.first, candidate.last)
+    }
+    if not known:
+        return candidates
+    return [
+        candidate
+        for candidate in candidates
+        if candidate.kind != NAME or not known.issuperset(range(candidate.first, candidate.last))
+    ]
+
+
+def _add_values(gazetteer: Gazetteer, slot: SlotSpec) -> None:
+    kind = value_kind(slot.name)
+    if not is_boolean(slot):
+        for value in slot.values:
+            gazetteer.add(kind, value, value)
+            gazetteer.add(kind, value.replace("_", " "), value)
+            if value in _NUMBER_WORDS:
+                gazetteer.add(kind, _NUMBER_WORDS[value], value)
+    for said, meant in slot.synonyms.items():
+        gazetteer.add(kind, said, meant)

@@ -1,0 +1,200 @@
+"""Known values: the names of entities, categories and their synonyms, found by longest match.
+
+One dictionary for the whole domain, made once. Fuzzy search is separate and slow, and asked for
+only where a name is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+
+from rapidfuzz import fuzz, process
+
+from orchestrator.domain.model import Entity, EntityValue
+from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.system1.extract.found import Found, Reading
+from orchestrator.nlu.system1.extract.misspelling import SHORTEST_MISSPELT, spell
+from orchestrator.nlu.text import Utterance, key_of
+from orchestrator.types import Json
+
+Hits = dict[str, tuple[Json, ...]]
+"""Kind → canonical values that go by a name."""
+FUZZY_LIMIT = 86
+FUZZY_LIMIT_MAIN = 82
+"""Of the values that people most often mean, where a domain marks them."""
+FUZZY_SURE = 90
+"""From here on other values are taken without asking, too."""
+LONGEST_CODE = 4
+LISTED = "value:"
+"""Begins the kinds that name one of a slot's own values."""
+
+
+class Gazetteer:
+    """Names → values, by kind. `add` first, then find."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, Hits] = {}
+        self._longest: dict[str, int] = {}
+        self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
+        self._canonical: dict[str, set[Json]] = {}
+        self._codes: set[str] = set()
+        self._listed: dict[str, Hits] = {}
+        self._main: dict[str, dict[str, tuple[Json, ...]]] = {}
+        self._nearest = lru_cache(maxsize=2048)(self._search)
+
+    def add(self, kind: str, name: str, *values: Json) -> None:
+        """Let `name` stand for values of a kind; several values make it ambiguous."""
+        key = key_of(name)
+        if key:
+            self.add_key(kind, key, *values)
+
+    def add_key(self, kind: str, key: str, *values: Json) -> None:
+        """Do the same for a name that is already in the form of `key_of`."""
+        known = self._by_kind.setdefault(kind, {})
+        merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
+        known[key] = merged
+        self._canonical.setdefault(kind, set()).update(values)
+        self._names.setdefault(key, {})[kind] = merged
+        if kind.startswith(LISTED) and len(key) >= SHORTEST_MISSPELT and key.isalpha():
+            self._listed.setdefault(key, {})[kind] = merged
+        if len(key) <= LONGEST_CODE and all(is_code(value) and key == value.lower() for value in merged):
+            self._codes.add(key)
+        else:
+            self._codes.discard(key)
+        first, count = key.partition(" ")[0], key.count(" ") + 1
+        self._longest[first] = max(self._longest.get(first, 0), count)
+
+    def find(self, utterance: Utterance) -> list[Found]:
+        """Find the longest known names, left to right; one Found for each kind that knows the name."""
+        words = utterance.words
+        names, found, until = self._names, list[Found](), 0
+        for index, reach in enumerate(map(self._longest.get, words)):
+            if reach is None or index < until:
+                continue
+            for last in range(min(index + reach, len(words)), index, -1):
+                hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
+                if hits is not None:
+                    start, end = utterance.starts[index], utterance.ends[last - 1]
+                    is_short = last == index + 1 and words[index] in self._codes
+                    if is_short and not utterance.text[start:end].isupper():
+                        break  # "let" and "yes" are words; LET and YES are airports
+                    found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
+                    until = last
+                    break
+        return found
+
+    def find_misspelt(self, utterance: Utterance, known: Collection[str]) -> list[Found]:
+        """Find words that are nearly one of a slot's own values, as "bussiness" is. `known`: words spelt as meant."""
+        found, was_strange = list[Found](), False
+        for place, word in enumerate(utterance.words):
+            after_strange, was_strange = was_strange, False
+            if not word.isalpha() or word in known or word in self._longest or word in STOP_WORDS:
+                continue
+            was_strange, start, end = True, utterance.starts[place], utterance.ends[place]
+            if after_strange or len(word) < SHORTEST_MISSPELT or not utterance.text[start].islower():
+                continue  # a name may be spelt as it likes: "anna morling"
+            near = spell(word, self._listed)
+            if len(near) == 1:
+                hits = self._listed[near[0]]
+                found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
+        return found
+
+    def lookup(self, kind: str, text: str) -> tuple[Json, ...]:
+        """List the values that go exactly by this name."""
+        return self._by_kind.get(kind, {}).get(key_of(text), ())
+
+    def mark_main(self, kind: str, key: str, *values: Json) -> None:
+        """Note that people most often mean these values, when they misspell a name like this one."""
+        self._main.setdefault(kind, {})[key] = values
+
+    def repair(self, kind: str, text: str) -> Reading | None:
+        """Find what a misspelt name means; None when no name is near enough.
+
+        Where a domain marks its main values, others have to be very near to be taken without
+        asking: "Atlantis" is more likely no place at all than the little-known Atlantic.
+        """
+        key = key_of(text)
+        if len(key) < 4:
+            return None
+        values, sure = self._nearest(kind, key)
+        if not values:
+            return None
+        return reading_of(values) if sure else Reading(candidates=values)
+
+    def has_word(self, word: str) -> bool:
+        """Tell whether a folded word is a name, or the first of one."""
+        return word in self._longest
+
+    def is_main_name(self, word: str) -> bool:
+        """Tell whether a folded word is a name that people most often mean, where a domain marks those."""
+        return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
+
+    def is_little_known(self, kind: str, value: Json) -> bool:
+        """Tell whether a domain marks its main values, and this is none of them."""
+        main = self._main.get(kind)
+        return main is not None and (value,) not in main.values()
+
+    def is_value(self, kind: str, value: Json) -> bool:
+        """Tell whether this is a value itself, not only a name of one."""
+        return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
+
+    def is_entity(self, entity: str, value: Json) -> bool:
+        return self.is_value(entity_kind(entity), value)
+
+    def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
+        """List every folded name of a kind with its values."""
+        return self._by_kind.get(kind, {})
+
+    def _search(self, kind: str, key: str) -> tuple[tuple[Json, ...], bool]:
+        """Find the values of the nearest name, and whether they may be taken without asking."""
+        known, main = self._by_kind.get(kind), self._main.get(kind)
+        if not known or len(key) > 80:
+            return (), False
+        if main:
+            best = process.extractOne(key, main.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT_MAIN)
+            if best:
+                return main[best[0]], True
+        best = process.extractOne(key, known.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
+        return (known[best[0]], not main or best[1] >= FUZZY_SURE) if best else ((), False)
+
+
+def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
+    """Find the one of several folded names that is nearest to a misspelt one; None when none is near enough."""
+    best = process.extractOne(key, list(keys), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
+    return None if best is None else best[0]
+
+
+def is_code(value: Json) -> bool:
+    """Recognise a short code in capitals, such as an airport's; in a text only capitals mean it."""
+    return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
+
+
+def reading_of(values: tuple[Json, ...]) -> Reading:
+    """One value is a value; several are candidates."""
+    return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
+
+
+def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
+    """Add the domain's gazetteers: canonical forms, names and aliases, the main one of each name first.
+
+    When several values share a name and exactly one of them is marked `main` in its metadata, the
+    name means that one.
+    """
+    for entity in entities:
+        kind = entity_kind(entity.name)
+        shared: dict[str, list[EntityValue]] = {}
+        for value in entity.values:
+            for key in {key_of(name) for name in (value.canonical, value.name, *value.aliases)}:
+                shared.setdefault(key, []).append(value)
+        shared.pop("", None)
+        for key, values in shared.items():
+            mains = {value.canonical for value in values if value.metadata.get("main")}
+            chosen = mains if len(mains) == 1 else {value.canonical for value in values}
+            gazetteer.add_key(kind, key, *sorted(chosen))
+            if len(mains) == 1:
+                gazetteer.mark_main(kind, key, *mains)
+
+
+def entity_kind(entity: str) -> str:
+    return f"entity:{entity}"

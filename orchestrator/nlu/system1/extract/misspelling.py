@@ -1,0 +1,65 @@
+"""Mends words with two letters swapped, or one too many or too few of a pair: "plna a tirp to rmoe", "pariss".
+
+No other slip is mended: a letter more or less makes other words ("plane", "plan"), and what is meant is asked then.
+Long names of days and of a slot's own values are known by more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from rapidfuzz.distance import OSA
+
+_WORD = re.compile(r"(?<![\w'’\"“-])[a-z]{4,}(?![\w'’\"”-])")
+"""In small letters: a capital begins a name, which may be spelt as it likes."""
+
+
+SHORTEST_MISSPELT = 6
+"""Letters of a name that what is nearly spelt like it is taken for."""
+_LONG = 8
+"""From so many letters on, a name may be misspelt in two places."""
+
+
+def spell(word: str, names: Collection[str]) -> tuple[str, ...]:
+    """List the nearest of some names that a word may be misspelt for; none for one that is spelt well."""
+    if word in names or word.removesuffix("s") in names:
+        return ()
+    most = 2 if len(word) >= _LONG else 1
+    near = {name: OSA.distance(word, name, score_cutoff=most) for name in sorted(names)}
+    least = min(near.values(), default=most + 1)
+    return tuple(name for name, distance in near.items() if distance == least <= most)
+
+
+def is_slip(word: str, known: Collection[str]) -> bool:
+    """Return whether a word is a known one with a slip of the pen."""
+    if any(one in known for one in _spellings(word)):
+        return True
+    return len(word) >= SHORTEST_MISSPELT and bool(spell(word, known))
+
+
+def mend(text: str, is_known: Callable[[str], bool], is_meant: Callable[[str], bool]) -> str:
+    """Put what is meant for each misspelt word of a text; as it was where nothing, or several things, may be.
+
+    `is_known`: of words that are right as they are. `is_meant`: of those that they may be mended to.
+    """
+
+    def mend_word(found: re.Match[str]) -> str:
+        word = found[0]
+        if is_known(word):
+            return word
+        meant = {one for one in _spellings(word) if is_meant(one)}
+        return meant.pop() if len(meant) == 1 else word
+
+    return _WORD.sub(mend_word, text)
+
+
+def _spellings(word: str) -> Iterator[str]:
+    for place in range(len(word) - 1):
+        one, two = word[place], word[place + 1]
+        if one == two:
+            yield word[:place] + word[place + 1 :]
+        else:
+            yield word[:place] + two + one + word[place + 2 :]
+    for place, letter in enumerate(word):
+        yield word[:place] + letter + word[place:]

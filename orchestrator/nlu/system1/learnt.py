@@ -1,0 +1,25 @@
+"""What System 1 knows of a domain, as its parts see it."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.domain.model import Answer, RowsSpec
+from orchestrator.nlu.system1.classifier import Classifier
+from orchestrator.nlu.system1.extract.extractor import Extractor
+from orchestrator.nlu.system1.message_kind import Decider
+from orchestrator.nlu.system1.slot_assignment import SlotAssigner
+from orchestrator.types import Dact, ToolId
+
+
+class Learnt(Protocol):
+    """What System 1 knows of a domain."""
+
+    flows: Mapping[Dact, FlowSpec]
+    extractor: Extractor
+    classifier: Classifier
+    slots: SlotAssigner
+    answers: Mapping[str, Answer]
+    likely: float
+    decider: Decider
+    rows: Mapping[ToolId, RowsSpec]

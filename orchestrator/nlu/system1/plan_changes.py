@@ -1,0 +1,172 @@
+"""Reads what users say about a plan in progress: skip a step, another order, its status, drop it (PL-2, PL-4).
+
+Only words that name a step of the plan, or the plan, count; everything else is left to the usual understanding.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.records import PlanStep
+from orchestrator.dialogue.understanding import (
+    Digression,
+    Mention,
+    MessageKind,
+    PlanAction,
+    PlanChange,
+    Source,
+    Understanding,
+)
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.rivals import slots_named
+from orchestrator.nlu.system1.slot_assignment import fits
+from orchestrator.nlu.text import Utterance
+
+LONGEST_READ = 160
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset({"a", "an", "the", "my", "your", "our", "of", "for", "to", "and", "step", "part"})
+
+_POLITE = r"^(?:ok(?:ay)?,? |no,? |actually,? |please |could you |can you |let's |let us )*"
+_END = r"(?:,? please)?[.!?]*$"
+_SKIP = re.compile(
+    _POLITE
+    + r"(?:skip|leave out|drop|omit|forget(?: about)?|(?:do not|don't) bother with|remove|without|no need for)"
+    r"(?: (?P<step>.+?))?" + _END,
+    re.IGNORECASE,
+)
+_NOT_NEEDED = re.compile(
+    _POLITE + r"(?:I|we) (?:do not|don['’]?t|no longer) (?:need|want)(?: to book)? (?P<step>.+?)"
+    r"(?:,? (?:after all|any ?more|any longer|now))?" + _END,
+    re.IGNORECASE,
+)
+_FIRST = re.compile(_POLITE + r"(?P<step>.+?) first" + _END, re.IGNORECASE)
+_BEFORE = re.compile(_POLITE + r"(?P<step>.+?) before (?P<other>.+?)" + _END, re.IGNORECASE)
+_STATUS = re.compile(
+    _POLITE + r"(?:(?:what is|what's|show(?: me)?|tell me) the plan"
+    r"|how far (?:are you|are we|is it|along)\b.*|what(?: is|'s) (?:left|next)(?: to do)?|where are we)"
+    + _END,
+    re.IGNORECASE,
+)
+_ABANDON = re.compile(
+    _POLITE + r"(?:forget|drop|abandon|cancel|stop|scrap|call off) (?:the |this |my )?(?:whole |entire )?"
+    r"(?P<what>\w+)" + _END,
+    re.IGNORECASE,
+)
+_LONGEST_STEP = 3
+"""Words of what may be a step that there is not; "forget what you know about me" is about something else."""
+_THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "that one", "this part"})
+
+
+async def read_plan_change(message: Message, context: NluContext) -> Reading | None:
+    """Read a message about the plan at work, or how far we are; None when it is about something else."""
+    text, plan = message.english, context.plan
+    if len(text) > LONGEST_READ:
+        return None
+    if plan is None or not plan.steps:
+        idle = context.active is None
+        return Reading(read) if idle and (read := _read_status(text)) is not None else None
+    understood = _read_status(text) or _read_abandon(text, plan) or _read_change(text, plan)
+    return None if understood is None else Reading(understood)
+
+
+def make(_setup: ReaderSetup) -> Reader:
+    return read_plan_change
+
+
+def _read_status(text: str) -> Understanding | None:
+    if _STATUS.match(text) is None:
+        return None
+    return Understanding(MessageKind.DIGRESSION, Source.COMMAND, text, digression=Digression.STATUS)
+
+
+def _read_abandon(text: str, plan: PlanFlow) -> Understanding | None:
+    found = _ABANDON.match(text)
+    if found is None:
+        return None
+    if found["what"].lower() not in find_words(plan.dact) | {"plan"}:
+        return None
+    return Understanding(MessageKind.CANCELLATION, Source.COMMAND, text, target=plan.flow_id)
+
+
+def _read_change(text: str, plan: PlanFlow) -> Understanding | None:
+    if (found := _BEFORE.match(text)) is not None:
+        step, other = find_step(plan, found["step"]), find_step(plan, found["other"])
+        if step is not None and other is not None and step is not other:
+            return _change(text, PlanAction.BEFORE, step, other)
+    if (found := _FIRST.match(text)) is not None and (step := find_step(plan, found["step"])) is not None:
+        return _change(text, PlanAction.FIRST, step)
+    if (found := _NOT_NEEDED.match(text)) is not None and (
+        step := find_step(plan, found["step"])
+    ) is not None:
+        return _change(text, PlanAction.SKIP, step)
+    if (found := _SKIP.match(text)) is not None:
+        said = (found["step"] or "this").lower()
+        step = _present(plan) if said in _THIS else find_step(plan, said)
+        if step is not None or len(said.split()) <= _LONGEST_STEP:
+            return _change(text, PlanAction.SKIP, step)
+    return None
+
+
+def _change(
+    text: str, action: PlanAction, step: PlanStep | None, other: PlanStep | None = None
+) -> Understanding:
+    change = PlanChange(action, step.name if step else None, other.name if other else None)
+    return Understanding(MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change)
+
+
+def _present(plan: PlanFlow) -> PlanStep | None:
+    return next((step for step in plan.steps if not step.is_finished), None)
+
+
+def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
+    """Find the one step still to come that shares the most words with what was said; None: none or several do."""
+    mentioned = find_words(said)
+    waiting = [step for step in plan.steps if not step.is_finished]
+    shared = [
+        (len(mentioned & find_words(f"{step.name} {step.purpose} {step.dact}")), step) for step in waiting
+    ]
+    best = max((count for count, _ in shared), default=0)
+    fitting = [step for count, step in shared if count == best > 0]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def find_words(text: str) -> frozenset[str]:
+    """List the telling words of a text, in lower case."""
+    return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON
+
+
+def read_plan_value(
+    utterance: Utterance,
+    values: Sequence[Candidate],
+    plan: PlanFlow,
+    takes: Mapping[str, tuple[str, ...]],
+    found: Mapping[str, Mention],
+) -> Understanding | None:
+    """Read "leave on Tuesday" as the plan's own day of leaving, whatever step is at work.
+
+    Args:
+        utterance: the message.
+        values: those in it; only one can be told.
+        plan: the one at work, which has steps.
+        takes: the kinds of values that the plan's slots take.
+        found: what the message says for the plan's slots.
+    """
+    if len(values) != 1 or not plan.rounds:
+        return None
+    (said,), slots = values, plan.spec.slots
+    fitting = [slots[name] for name in plan.slots if name in slots and fits(said, slots[name], takes[name])]
+    around = [*utterance.words[: said.first], *utterance.words[said.last :]]
+    named = slots_named(around, fitting) if len(fitting) > 1 else []
+    if not named or len(found) != 1:
+        return None
+    return Understanding(
+        MessageKind.CORRECTION,
+        Source.SYSTEM1,
+        utterance.text,
+        plan.spec.intent,
+        slots=dict.fromkeys(named[:1], next(iter(found.values()))),
+        target=plan.dact,
+        either=tuple(named) if len(named) > 1 else (),
+    )

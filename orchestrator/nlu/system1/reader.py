@@ -1,0 +1,220 @@
+"""System 1: reads a message without a model of language: classifier, extractors, slots and context.
+
+Trained from a domain's flows, entities and answers, once for each version of them where what is trained
+is kept; constant afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from re import Pattern
+
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
+from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reading
+from orchestrator.nlu.system1.classifier import Classifier
+from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, Find, kinds_of
+from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
+from orchestrator.nlu.system1.extract.misspelling import mend
+from orchestrator.nlu.system1.leftovers import SURE_OF_VALUES
+from orchestrator.nlu.system1.linear import TrainedModels, key_of, train_once
+from orchestrator.nlu.system1.message_kind import Decider
+from orchestrator.nlu.system1.readings import Case, read
+from orchestrator.nlu.system1.slot_assignment import SlotAssigner
+from orchestrator.nlu.system1.training.examples import (
+    Example,
+    answer_label,
+    flow_examples,
+    flow_label,
+    kind_examples,
+    kind_texts,
+    lower_words,
+    typical_values,
+    without_spans,
+)
+from orchestrator.nlu.system1.training.learning import learn_labels, learn_slots
+from orchestrator.nlu.text import Lexicon
+from orchestrator.types import Dact, ToolId
+
+LIKELY = 0.35
+
+
+class System1:
+    """Understands messages for one domain."""
+
+    def __init__(
+        self,
+        flows: Mapping[Dact, FlowSpec],
+        extractor: Extractor,
+        classifier: Classifier,
+        slots: SlotAssigner,
+        answers: Mapping[str, Answer],
+        likely: float = LIKELY,
+        rows: Mapping[ToolId, RowsSpec] | None = None,
+        lexicon: Lexicon | None = None,
+    ) -> None:
+        """`rows`: by tool, the rows that people refer to. `lexicon`: of their language."""
+        self.flows = flows
+        self.extractor = extractor
+        self.classifier = classifier
+        self.slots = slots
+        self.answers = answers
+        self.likely = likely
+        self.decider = Decider(extractor, likely, _codes_by_flow(flows.values()))
+        self.rows = rows or {}
+        self.lexicon = lexicon or Lexicon()
+
+    @classmethod
+    def train(
+        cls,
+        flows: Iterable[FlowSpec],
+        entities: Mapping[str, Entity],
+        answers: Iterable[Answer] = (),
+        *,
+        patterns: Mapping[str, Pattern[str]] | None = None,
+        extra: Sequence[Example] = (),
+        likely: float = LIKELY,
+        kept: TrainedModels | None = None,
+        rows: Mapping[ToolId, RowsSpec] | None = None,
+        find_more_names: Find | None = None,
+        lexicon: Lexicon | None = None,
+    ) -> System1:
+        """Learn a domain.
+
+        `extra`: annotated messages besides the flows' own examples, and `find_more_names` learnt from them; only
+        evaluations have such.
+
+        `kept`: models that were trained before, and where those go that are trained now; None: nowhere.
+        """
+        specs = {flow.dact: flow for flow in flows}
+        known = {answer.name: answer for answer in answers}
+        texts = [text for flow in specs.values() for text in flow.examples]
+        texts += [text for answer in known.values() for text in answer.examples]
+        texts += [text for _kind, text in kind_texts()]
+        common = lower_words([*texts, *(without_spans(example) for example in extra)])
+        extractor = Extractor(specs.values(), entities, common, patterns, find_more_names)
+        learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
+
+        taught = {
+            answer.name: answer.examples for answer in known.values()
+        }  # what is answered teaches nothing
+        version = key_of(specs, entities, taught, patterns, extra)
+        labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
+        assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
+        return cls(
+            specs,
+            extractor,
+            Classifier(labelling),
+            SlotAssigner(assigning, extractor, specs.values()),
+            known,
+            likely,
+            rows,
+            lexicon,
+        )
+
+    @classmethod
+    def for_domain(
+        cls, domain: Domain, kept: TrainedModels | None = None, examples: int | None = None
+    ) -> System1:
+        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7).
+
+        `examples`: how many of each flow are learnt from, the first ones; None: all.
+        """
+        lexicon = Lexicon(domain.lexicon)
+
+        def more(name: str) -> tuple[str, ...]:
+            return tuple(
+                lexicon.to_english(one) for file in domain.lexicon for one in file.examples.get(name, ())
+            )
+
+        specs = [
+            replace(flow.spec, examples=(*flow.spec.examples, *more(flow.spec.dact))[:examples])
+            for flow in domain.flows.values()
+            if flow.spec.family is not Family.INTERNAL
+        ]
+        return cls.train(
+            specs,
+            domain.entities,
+            [replace(one, examples=(*one.examples, *more(one.name))) for one in domain.answers],
+            lexicon=lexicon,
+            patterns=domain.slot_patterns,
+            likely=domain.config.thresholds.likely,
+            kept=kept,
+            rows={tool_id: tool.rows for tool_id, tool in domain.tools.items() if tool.rows is not None},
+        )
+
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        """Read a message; a model may know better, so this is not final."""
+        case = Case(self, message.english, context)
+        reading = self._or_mended(case, read(case))
+        return reading if message.english == message.text else _in_own_words(reading, message)
+
+    def think(self, text: str, context: NluContext) -> Reading:
+        """Understand a cleaned message."""
+        case = Case(self, text, context)
+        return self._or_mended(case, read(case))
+
+    def _or_mended(self, case: Case, reading: Reading) -> Reading:
+        """Take a message with its slips of the pen mended, where it is understood better so."""
+        if reading.is_final or reading.confidence >= SURE_OF_VALUES or case.asks_text:
+            return reading
+        own = {name for names in case.context.own.values() for name in names}
+        text = case.utterance.text
+        mended = mend(text, lambda word: word in own or self._is_word(word), self._is_meant)
+        if mended == text:
+            return reading
+        other = read(Case(self, mended, case.context))
+        return other if other.confidence > reading.confidence else reading
+
+    def _is_word(self, word: str) -> bool:
+        return word in STOP_WORDS or self.classifier.knows(word) or self.extractor.gazetteer.has_word(word)
+
+    def _is_meant(self, word: str) -> bool:
+        return self.classifier.knows(word) or self.extractor.gazetteer.is_main_name(word)
+
+    def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
+        """Rate how likely each flow is for a cleaned message, among all that a message may be."""
+        shares = Case(self, text, context).probabilities
+        return {dact: shares.get(flow_label(dact), 0.0) for dact in self.flows}
+
+    def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
+        """Find what a cleaned message says for the slots of a given flow."""
+        return Case(self, text, context).find_slots(flow)
+
+
+def _codes_by_flow(flows: Iterable[FlowSpec]) -> dict[Dact, frozenset[str]]:
+    """List the kinds of the domain's own codes that flows look up."""
+    found = {
+        flow.dact: frozenset(
+            kind for slot in flow.slots.values() for kind in kinds_of(slot) if kind.startswith(CODES)
+        )
+        for flow in flows
+        if flow.family is Family.READ
+    }
+    return {dact: kinds for dact, kinds in found.items() if kinds}
+
+
+def _in_own_words(reading: Reading, message: Message) -> Reading:
+    """Give a value that is the whole message as the user has written it."""
+    understood = reading.understanding
+    slots = {
+        name: Mention(message.text, message.text) if one.value == message.english else one
+        for name, one in understood.slots.items()
+    }
+    return replace(reading, understanding=replace(understood, slots=slots))
+
+
+def _examples(
+    flows: Iterable[FlowSpec], answers: Iterable[Answer], extra: Iterable[Example], gazetteer: Gazetteer
+) -> Iterator[Example]:
+    for flow in flows:
+        yield from flow_examples(flow, gazetteer)
+    for answer in answers:
+        yield from (Example(text, answer_label(answer.name)) for text in answer.examples)
+    yield from kind_examples(typical_values(flows, gazetteer))
+    yield from extra

@@ -1,0 +1,58 @@
+"""Reads “the same but …”, “another one for …”: a completed task once more, with what the words change (IR-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.system1.extract.days import count_from
+from orchestrator.nlu.text import Utterance, word_set
+
+REPEATING = word_set("same another")
+_JOINTS = word_set("but for on in with to from again thing one please like as only and at")
+"""What may follow “same” or “another”; “the same day” is one of the values."""
+
+
+def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
+    """Return the completed task that is wanted once more, or None."""
+    if context.active is not None:
+        return None
+    for past in context.completed:
+        if _asks_again(utterance.words, past.spec):
+            return past
+    return None
+
+
+def _asks_again(words: list[str], spec: FlowSpec) -> bool:
+    nouns = {one for word in spec.dact.split("_") for one in (word, f"{word}s")}
+    for place, word in enumerate(words):
+        behind = words[place + 1] if place + 1 < len(words) else ""
+        follows = not behind.isalnum() or behind in _JOINTS or behind in nouns
+        if follows and word == "same":
+            return True
+        if follows and word == "another" and spec.family is not Family.READ and behind:
+            return True
+    return False
+
+
+def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
+    """Return the task with the old values and those that were `said`; those that depend on a change are left out."""
+    spec = past.spec
+    changed = {
+        name: one
+        for name, one in count_from(said, spec, past.values).items()
+        if one.value is None or one.value != past.values.get(name)
+    }
+    if not (changed or spec.confirm):
+        return None
+    kept = {
+        name: Mention(value)
+        for name, value in past.values.items()
+        if name in spec.slots and changed.keys().isdisjoint(spec.slots[name].depends_on)
+    }
+    scores = (FlowScore(spec.dact, 1.0),)
+    text = utterance.text
+    slots = {**kept, **changed}
+    return Understanding(MessageKind.TASK, Source.SYSTEM1, text, spec.intent, scores, slots, copied=True)

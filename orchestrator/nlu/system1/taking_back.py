@@ -1,0 +1,23 @@
+"""Words that put off, give up or forbid what is at hand."""
+
+from collections.abc import Iterable
+
+from orchestrator.nlu.text import tokenize, word_set
+
+_UNDOING = word_set("cancel stop abort quit forget leave drop delete remove undo skip end enough")
+_HEDGING = word_set("think thinking wonder whether maybe perhaps unsure moment minute second wait hold")
+_GIVING_UP = _UNDOING | word_set("not no don't never nevermind mind scrap changed against anymore off")
+_TAKING_BACK = word_set(
+    "cancel stop abort quit forget scrap delete undo not no don't never nevermind anymore"
+)
+
+
+def puts_off(words: Iterable[str]) -> bool:
+    """Say whether words put off rather than give up: "let me think about whether I can afford this"."""
+    said = frozenset(words)
+    return not _HEDGING.isdisjoint(said) and _GIVING_UP.isdisjoint(said)
+
+
+def gives_up(text: str) -> bool:
+    """Say whether a text has a word that takes back what is wanted, or refuses it."""
+    return not _TAKING_BACK.isdisjoint(tokenize(text.casefold().replace("’", "'")).words)

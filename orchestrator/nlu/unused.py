@@ -1,0 +1,278 @@
+"""Finds the words of a message that its interpretation does not use (IR-6).
+
+They are quoted to the user. Beside an offered call each message is looked at, and the offer is put again; else those
+that ask for a task, answer or correct. A value whose phrase has an unused part, such as
+“by way of Frankfurt”, is not taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
+from orchestrator.domain.model import Answer
+from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.phrase import (
+    ARTICLES,
+    GENERIC,
+    SAYING_LITTLE,
+    Phrase,
+    find_end_of_number,
+    find_rival,
+    is_telling,
+)
+from orchestrator.nlu.system1.extract.extractor import Extractor
+from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.leftovers import POLITE_WORDS
+from orchestrator.nlu.system1.repeats import REPEATING
+from orchestrator.nlu.system1.training.examples import kind_texts
+from orchestrator.nlu.text import NARROWING, tokenize, word_set
+from orchestrator.types import Dact
+
+_LONGEST_READ = 400
+"""Tokens. Longer messages are not looked through."""
+_CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.DOCUMENTS})
+_OF_VALUES = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
+_REQUESTS = _OF_VALUES | {MessageKind.TASK}
+_JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
+_MANY = 2
+"""Values that make a request sure, whatever else it says."""
+_PROPOSING = word_set("how what")
+_SURE_CUES = word_set("from to")
+_ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
+_CHANGING = NARROWING | EXCLUDING_WORDS
+_IN_NAMES = word_set("way")
+_SLOT = re.compile(r"([^\W\d_]+) (?:(?:the|a|an) )?\{(\w+)\}")
+
+
+class UnusedWords:
+    """Looks for what interpretations of one domain's messages leave out."""
+
+    def __init__(
+        self, flows: Mapping[Dact, FlowSpec], answers: Mapping[str, Answer], extractor: Extractor
+    ) -> None:
+        self._flows = flows
+        self._answers = answers
+        self._extractor = extractor
+        self._cues: dict[str, set[str]] = {}
+        self._known: dict[tuple[object, ...], frozenset[str]] = {}
+        self._slot_words = frozenset(
+            word for flow in flows.values() for name in flow.slots for word in name.split("_")
+        )
+        for flow in flows.values():
+            for example in flow.examples:
+                for before, name in _SLOT.findall(example.lower()):
+                    self._cues.setdefault(name, set()).add(before)
+            for name, slot in flow.slots.items():
+                if slot.type == "date":
+                    self._cues.setdefault(name, set()).add("by")
+
+    def judge(self, understood: Understanding, text: str, context: NluContext) -> Understanding:
+        """Return the interpretation with its unused words, and without values of half-used phrases.
+
+        `text`: in English as far as it is known.
+        """
+        spec = self._find_spec(understood, context)
+        is_offered = context.active is not None and context.question.confirming
+        is_answer = context.question.is_open and understood.kind is MessageKind.UNKNOWN
+        is_judged = understood.kind in _JUDGED and understood.source is Source.SYSTEM1
+        is_judged = is_judged or is_offered or is_answer
+        may_be_judged = spec is not None or understood.kind is MessageKind.DIGRESSION
+        if not (is_judged and may_be_judged) or _is_closed(understood):
+            return understood
+        utterance = tokenize(text.removesuffix(understood.later))
+        if len(utterance.words) > _LONGEST_READ:
+            return understood
+        kind = understood.kind
+        candidates = self._extractor.find(utterance, context.today)
+        known = self._find_known(understood, spec, is_offered=is_offered)
+        if _is_used_up(utterance.words, candidates, understood.slots, known):
+            return understood
+        phrase = Phrase(utterance, candidates, understood.slots)
+        if kind is MessageKind.DIGRESSION or spec is None:
+            return _judge_question(understood, phrase, known, is_offered=is_offered)
+        half = self._find_half_used(phrase, spec, known, context.question.slot)
+        slots = {name: one for name, one in understood.slots.items() if name not in half}
+        left = phrase.find_left(slots, half.values(), known)
+        if understood.declines:
+            moods = find_moods(utterance.words, ())
+            left = [at for at in left if moods.get(at) is not Mood.FORBIDDEN]
+        if kind in _REQUESTS:
+            left = sorted({*left, *phrase.find_excluded(" ".join(understood.assumed))})
+        if not left:
+            return understood
+        told = " ".join(understood.assumed)
+        words = tuple(one for one in phrase.quote(left, slots) if one not in told)
+        if kind is MessageKind.TASK and not is_offered and len(slots) < _MANY and phrase.is_mostly(left):
+            return replace(understood, kind=MessageKind.UNKNOWN, slots={}, not_understood=words)
+        if half and not slots and (is_offered or kind is not MessageKind.TASK):
+            return Understanding(
+                MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words
+            )
+        return replace(understood, slots=slots, not_understood=words)
+
+    def _find_spec(self, understood: Understanding, context: NluContext) -> FlowSpec | None:
+        """Return the flow, or the plan at work, whose words and values the message may have."""
+        spec, kind = context.active, understood.kind
+        if kind is MessageKind.TASK and understood.flows:
+            spec = self._flows.get(understood.flows[0].dact, spec)
+        elif kind is MessageKind.CORRECTION and understood.target is not None:
+            spec = self._flows.get(Dact(understood.target), spec)
+        if spec is not None and context.plan is not None and not understood.slots.keys() <= spec.slots.keys():
+            return context.plan.spec
+        return spec
+
+    def _find_known(
+        self, understood: Understanding, spec: FlowSpec | None, *, is_offered: bool
+    ) -> frozenset[str]:
+        """Return the vocabulary of an interpretation; it is kept, unless it has words of the message."""
+        kind, target = understood.kind, understood.target
+        key = (kind, id(spec), frozenset(understood.slots), target, understood.copied, is_offered)
+        known = self._known.get(key)
+        if known is None:
+            polite = frozenset[str]() if is_offered else POLITE_WORDS - _IN_NAMES
+            known = self._vocabulary(understood, spec) | polite
+            if not (understood.later or understood.assumed or target) or target in self._answers:
+                self._known[key] = known
+        return known
+
+    def _vocabulary(self, understood: Understanding, spec: FlowSpec | None) -> frozenset[str]:
+        """Return the words that the interpretation accounts for, besides those of its values."""
+        known = {*SAYING_LITTLE, *_words_of_kind(understood.kind)}
+        known.update(*(_words(text) for text in (understood.later, *understood.assumed)))
+        if understood.copied:
+            known |= REPEATING
+        if spec is not None and (understood.kind is MessageKind.TASK or understood.slots):
+            known.update(_words(spec.dact), *(_words(example) for example in spec.examples))
+        if spec is not None and understood.kind is MessageKind.TASK:
+            known.update(_words(spec.description), *(_words_of_slot(slot) for slot in spec.slots.values()))
+        for name in understood.slots:
+            if spec is not None and (slot := spec.slots.get(name)) is not None:
+                known |= _words_of_slot(slot)
+        if (answer := self._answers.get(understood.target or "")) is not None:
+            known.update(*(_words(example) for example in answer.examples))
+        return frozenset(known)
+
+    def _find_half_used(
+        self, phrase: Phrase, spec: FlowSpec, known: frozenset[str], asked: str | None
+    ) -> dict[str, range]:
+        """Return the slots whose values are one part of a phrase with another meaning, and these phrases.
+
+        `asked`: the slot that the user was asked for. A message that begins with its value answers.
+        """
+        found: dict[str, range] = {}
+        for name, places in phrase.places.items():
+            slot = spec.slots.get(name)
+            is_part = (
+                len(phrase.slots[name].text) < len(phrase.utterance.text)
+                and not phrase.slots[name].candidates
+            )
+            for place in places if slot is not None and is_part else ():
+                first = self._begin_of_phrase(phrase, place.start, name, known)
+                last = find_end_of_number(phrase, place, known)
+                rival = find_rival(phrase, place) if self._is_only(slot, spec) else None
+                is_answer = name == asked and SAYING_LITTLE.issuperset(phrase.utterance.words[: place.start])
+                stray = not (is_answer or self._is_cued(phrase, place, name)) and (
+                    phrase.slots[name].invalid is not None or phrase.is_lost(place, known)
+                )
+                if first < place.start or last > place.stop or stray or rival is not None:
+                    ends = (first, last, *(rival or ()))
+                    found[name] = range(min(ends), max(ends))
+        return found
+
+    def _begin_of_phrase(self, phrase: Phrase, start: int, name: str, known: frozenset[str]) -> int:
+        """Return where a value's phrase begins if a word in front of the value changes its meaning."""
+        words, used = phrase.utterance.words, phrase.find_used(phrase.slots)
+        begin = at = start
+        cues = self._cues.get(name, set[str]())
+        if at > 0 and words[at - 1] in self._slot_words - known - GENERIC - ARTICLES - cues:
+            return at - 1  # “return a week later” says nothing of the way there
+        nouns = known.difference(_words_of_kind(MessageKind.DENIAL)) | SAYING_LITTLE
+        is_open = False  # whether a noun needs a preposition in front of it to be part of the phrase
+        while at > 0 and at - 1 not in used:
+            word = words[at - 1]
+            is_proposal = word == "about" and words[max(0, at - 2)] in _PROPOSING
+            if is_proposal or (word in _SURE_CUES and word in cues):
+                break
+            if word in NARROWING and word not in cues:
+                begin, is_open = at - 1, False
+            elif word in GENERIC or word in NARROWING:
+                begin, is_open = (at - 1 if is_open else begin), False
+            elif is_telling(word, nouns) and at < start and not is_open:
+                is_open = True  # “way of”, perhaps behind “by”
+            elif word not in ARTICLES:
+                break
+            at -= 1
+        return begin
+
+    def _is_only(self, slot: SlotSpec | None, spec: FlowSpec) -> bool:
+        return slot is not None and not any(
+            one.name != slot.name and one.takes_what(slot) for one in spec.slots.values()
+        )
+
+    def _is_cued(self, phrase: Phrase, place: range, name: str) -> bool:
+        before = phrase.utterance.words[place.start - 1] if place.start else ""
+        return before == "to" or before in self._cues.get(name, ())
+
+
+def _judge_question(
+    understood: Understanding, phrase: Phrase, known: frozenset[str], *, is_offered: bool
+) -> Understanding:
+    """Return a question as it is, but not with an answer to another one; beside an offer name its values."""
+    if understood.target is not None:
+        left = phrase.find_left((), (), known)
+        if phrase.is_mostly(left, count_values=False):
+            words = tuple(phrase.quote(left, ()))
+            return Understanding(
+                MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words
+            )
+    left = phrase.find_left((), (), None) if is_offered else []
+    return replace(understood, not_understood=tuple(phrase.quote(left, ()))) if left else understood
+
+
+def _is_used_up(
+    words: Sequence[str],
+    candidates: Iterable[Candidate],
+    slots: Mapping[str, Mention],
+    known: frozenset[str],
+) -> bool:
+    """Return whether each word is known or a value's, and none may change what a value means."""
+    texts, inside = [one.text for one in slots.values()], set[int]()
+    if not _CHANGING.isdisjoint(words):
+        return False
+    for one in candidates:
+        if one.text not in texts:
+            return False
+        inside.update(range(one.first, one.last))
+    for at, word in enumerate(words):
+        if at not in inside and word not in known and (word.isdecimal() or word[0].isalpha()):
+            return False
+    return True
+
+
+def _is_closed(understood: Understanding) -> bool:
+    if understood.source in _CLOSED or understood.rejection is not None:
+        return True
+    return understood.digression in _ANSWERED or understood.kind is MessageKind.PLAN_CHANGE
+
+
+@lru_cache(maxsize=2048)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W_]+", text.lower()))
+
+
+def _words_of_slot(slot: SlotSpec) -> frozenset[str]:
+    texts = (slot.name, slot.description, slot.entity or "")
+    people = "people persons passengers travellers travelers us we" if slot.counts else ""
+    return frozenset[str]().union(word_set(people), *map(_words, texts))
+
+
+@cache
+def _words_of_kind(kind: MessageKind) -> frozenset[str]:
+    own = {kind.value, "correction", "denial"} if kind in _OF_VALUES else {kind.value}
+    return frozenset[str]().union(*(_words(text) for name, text in kind_texts() if name in own))
