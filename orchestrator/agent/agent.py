@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from orchestrator.agent.interjections import weigh
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.results import take_up_result
 from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps import STEPS
 from orchestrator.agent.steps.load import load
@@ -30,6 +31,7 @@ from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import Phases, note_failure
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.repair import REPAIR
+from orchestrator.turns.scheduled import RESULT
 from orchestrator.turns.turn import TurnKind
 
 ENDED_FROM_OUTSIDE = (TurnCancelled, LaneLost, DeadlineExceeded)
@@ -70,7 +72,7 @@ class Agent:
                 return keep_for_person(turn, modules)
             journal.at_work = self._hear, turn
             try:
-                steps = await take_up_findings(turn, modules) if action == CONTEXT_READY else STEPS
+                steps = await _TAKING_UP[action](turn, modules) if action in _TAKING_UP else STEPS
                 if isinstance(steps, TurnCommit):
                     return steps
                 await _take_steps(steps, turn, modules)
@@ -79,8 +81,12 @@ class Agent:
             finally:
                 journal.at_work = None  # else the turn is a ring of objects that only the collector frees
 
-    async def _hear(self, turn: RunningTurn, said: Work) -> Meaning | TurnCommit:
+    async def _hear(self, turn: RunningTurn, said: Work) -> Meaning:
         return await weigh(turn, said, self._modules)
+
+
+_TAKING_UP = {CONTEXT_READY: take_up_findings, RESULT: take_up_result}
+"""Handlers of system turns that bring something a flow waits for, by action."""
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:
@@ -96,7 +102,7 @@ async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules
                 raise
             note_failure(type(error).__name__)
             _log.exception(
-                "A step of a turn broke.",
+                "A step of a turn failed.",
                 step=step.__name__,
                 turn=turn.work.turn_id,
                 session=turn.lease.session_id,

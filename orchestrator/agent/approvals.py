@@ -4,12 +4,13 @@ from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
-from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.consent import grant
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
+from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Understanding
-from orchestrator.pex.calls.consent import grant, put_to_user
+from orchestrator.pex.calls.consent import bind, put_to_user
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision, from_unix
 from orchestrator.types import is_object
@@ -23,7 +24,7 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
     approval = _find_approval(turn, understood.target, named)
     if approval is not None:  # what was not understood meanwhile is not asked about any more
         turn.changes.state.ambiguity.resolve(level=Level.GENERAL)
-    plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(turn, understood)
+    plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(understood)
     if approval is not None and (not plain or _may_mean_something_else(turn, understood, approval)):
         put_to_user(turn.context, approval)
         return True
@@ -100,7 +101,7 @@ def _act(
         return
     if status is ApprovalStatus.GRANTED:
         turn.changes.state.stack.approve(flow, turn.context.now, reason="an approval was granted")
-        grant(flow, approval)
+        grant(flow, approval.approval_id, bind(approval))
         turn.carry_on = True
         return
     reason = record.reason if record is not None else None

@@ -8,12 +8,9 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.models.config import read_voters
 from orchestrator.models.engineer import PromptEngineer
-from orchestrator.models.voter import Voter
 from orchestrator.nlu.module import NLU
-from orchestrator.nlu.protocol import Asker
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.pex.documents import AnswerFromDocuments
 from orchestrator.pex.frames import FrameWriter
 from orchestrator.pex.policy import PEX, BasePolicy
@@ -58,7 +55,7 @@ def build_agent(
         ConfigurationError: a schema or a template cannot be compiled.
     """
     registry = Registry(domain.entities)
-    nlu = NLU(domain, make_askers(domain, engineer), system1=system1)
+    nlu = NLU(domain, engineer, system1=system1)
     planner = Planner(Advisor(engineer, nlu.ground))
     carried_out = make_policies(domain, policies, planner, engineer)
     tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
@@ -110,11 +107,3 @@ def make_policy(own: type | None, flow: type[BaseFlow], planner: Planner) -> Bas
     if isinstance(policy, PlanPolicy):
         policy.planner = planner
     return policy
-
-
-def make_askers(domain: Domain, engineer: PromptEngineer | None) -> tuple[Asker, ...]:
-    """Who understands messages besides System 1: the domain's voters, else its one model, or nobody."""
-    if engineer is None:
-        return ()
-    voters = read_voters(domain.config)
-    return tuple(Voter(engineer, choice) for choice in voters) or (engineer,)

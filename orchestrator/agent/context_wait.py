@@ -6,18 +6,17 @@ A turn waits a little itself; after that it ends, the flow is parked, and a syst
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, WAITING
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
 from orchestrator.memory.notes import LONGEST, Note, NoteKind
-from orchestrator.pex.execution import Failed, Rung
-from orchestrator.pex.steps.recover import GATHERED
+from orchestrator.pex.execution import Failed, Recovery
 from orchestrator.ports.memory.context import HAND_OVER_CONTEXT, ContextGathering, ContextQuestion, Findings
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.lease import OutboxEntry
-from orchestrator.types import JsonObject, copy_json, is_list, is_object
+from orchestrator.types import JsonObject, copy_json, is_list
 
 SHARE_OF_TURN = 0.5
 """Of the time that a turn has left, which it may spend on waiting."""
@@ -62,15 +61,8 @@ def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
 
 def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until: float) -> None:
     """Let the flow wait beyond this turn; that it is told is committed along with it."""
-    flow.notes[WAITING] = {
-        "run_id": run_id,
-        "until": until,
-        "failure": {
-            "category": failure.category.value,
-            "message": failure.message,
-            "evidence": failure.evidence,
-        },
-    }
+    why = {"category": failure.category.value, "message": failure.message, "evidence": failure.evidence}
+    flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
     turn.changes.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
     turn.changes.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)
     parameters: JsonObject = {"flow_id": flow.flow_id, "run_id": run_id}
@@ -94,13 +86,13 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
         await context.recall.notes.write(
             flow, Note(text, flow.dact, context.changes.state.turn, finding.labels, NoteKind.RESULT)
         )
-    flow.notes[GATHERED] = copy_json(flow.values())
+    flow.progress.note_gathered(flow.values())
     filled = sorted(set(labels) - refused)
     context.log.signal(
         "agent",
         SignalType.RECOVERY,
         flow.flow_id,
-        rung=Rung.GATHERED,
+        rung=Recovery.GATHERED,
         found=len(findings.found),
         filled=filled,
     )
@@ -115,19 +107,21 @@ async def end_waiting(
 
     `late`: take nothing for an answer when looking has not ended. None: the flow goes on waiting.
     """
-    waiting: JsonObject = flow.notes[WAITING]
+    waiting = flow.progress.waits_for
+    assert waiting is not None
     findings = await gathering.wait(turn.context.ids.tenant_id, waiting["run_id"], 0.0)
     if findings is None and not late and turn.context.now < waiting["until"]:
         return None
     found = await take_findings(turn, flow, findings or Findings())
-    flow.notes.pop(WAITING)
+    flow.progress.wait_for(None)
     turn.changes.state.stack.unpark(flow, turn.context.now)
     return found
 
 
 def why_it_waited(flow: BaseFlow) -> Failed:
     """The failure that sent a parked flow for context."""
-    failure = flow.notes[WAITING]["failure"]
+    assert flow.progress.waits_for is not None
+    failure = flow.progress.waits_for["failure"]
     return Failed(
         FailureCategory(failure["category"]), failure["message"], uncertain=True, evidence=failure["evidence"]
     )
@@ -141,4 +135,4 @@ async def look_after_waiting(turn: RunningTurn, gathering: ContextGathering) -> 
 
 def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
     flows = turn.changes.state.stack.flows
-    return [flow for flow in flows if flow.status == AWAITING_CONTEXT and is_object(flow.notes.get(WAITING))]
+    return [flow for flow in flows if flow.status == AWAITING_CONTEXT and flow.progress.waits_for is not None]

@@ -2,16 +2,16 @@
 
 from orchestrator.agent.context_wait import gather
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.open_question import OPEN
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.questions import LeftOpen, TryAgain
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
+from orchestrator.dialogue.understanding import Mention
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.execution import Failed, Recover, Recovery, Rung
+from orchestrator.pex.execution import Failed, Recover, Recovery
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact
 
@@ -24,10 +24,10 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         _tell(turn, failure, None)
         return False
     if isinstance(ending, Recover) and ending.recovery is Recovery.RETRY:
-        _signal(turn, flow, Rung.RETRY, failure)
+        _signal(turn, flow, Recovery.RETRY, failure)
         return True
     if isinstance(ending, Recover) and ending.recovery is Recovery.GATHER:
-        _signal(turn, flow, Rung.GATHER, failure)
+        _signal(turn, flow, Recovery.GATHER, failure)
         found = await gather(turn, modules, flow, failure)
         if found is not False:
             return found is True
@@ -36,14 +36,14 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
     if _skip(turn, flow, failure):
-        _signal(turn, flow, Rung.SKIP, failure)
+        _signal(turn, flow, Recovery.SKIP, failure)
         return False
-    _signal(turn, flow, Rung.ESCALATE, failure)
+    _signal(turn, flow, Recovery.ESCALATE, failure)
     if failure.uncertain:
         _put_open_question(turn, flow, failure)
         return False
     _tell(turn, failure, flow)
-    if failure.category in WORTH_ANOTHER_TRY and failure.check is None:
+    if failure.category in WORTH_ANOTHER_TRY and failure.check is None and not failure.final:
         _offer_another_try(turn, flow)
     else:
         turn.changes.state.stack.invalidate(flow, FAILED)
@@ -59,26 +59,32 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
     """Fall back to the flow that the policy knows, or that NLU finds; bounded per turn."""
     if turn.reroutes >= turn.context.world.domain.config.resilience.max_recovery_attempts:
         return False
-    target = ending.target
+    target, slots = ending.target, dict[str, Mention]()
     if ending.recovery is Recovery.REROUTE:
-        target = await _contemplate(turn, modules, flow, ending.failure)
+        target, slots = await _contemplate(turn, modules, flow, ending.failure)
     if ending.recovery is Recovery.ESCALATE or target is None or target == flow.dact:
         return False
     if flow.plan_id is not None and not _may_stand_in(turn, flow, target):
         return False
     turn.reroutes += 1
-    _signal(turn, flow, Rung(ending.recovery.value), ending.failure, target=target)
+    _signal(turn, flow, ending.recovery, ending.failure, target=target)
     turn.changes.remark(
         RemarkKind.FAILED, message=ending.failure.message, category=ending.failure.category.value
     )
     fresh = turn.changes.state.stack.fall_back(turn.context.world.domain.flows[target], turn.context.now)
     take_inputs(turn.changes.state, fresh)
+    said = {name: mention for name, mention in slots.items() if name not in fresh.slots}
+    for problem in fresh.fill_slots_by_label(said, turn_id=turn.work.turn_id):
+        turn.context.log.failed_check("agent", "reroute_value", problem.why, fresh.flow_id)
     turn.changes.state.note_origin(natural=False)
     turn.context.log.event("flow_pushed", dact=fresh.dact, flow_id=fresh.flow_id)
     return True
 
 
-async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> Dact | None:
+async def _contemplate(
+    turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed
+) -> tuple[Dact | None, dict[str, Mention]]:
+    """Find another flow, and the values that NLU read for it."""
     understood = await modules.nlu.contemplate(
         turn.changes.state,
         turn.context,
@@ -88,7 +94,9 @@ async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, fail
         call=turn.context.call,
     )
     known = (score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows)
-    return next((dact for dact in known if _may_replace(turn, flow, dact, failure)), None)
+    target = next((dact for dact in known if _may_replace(turn, flow, dact, failure)), None)
+    is_best = target is not None and target == understood.flows[0].dact
+    return target, dict(understood.slots) if is_best else {}
 
 
 def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
@@ -138,20 +146,14 @@ def _tell(turn: RunningTurn, failure: Failed, flow: BaseFlow | None) -> None:
 
 
 def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
-    turn.changes.state.ambiguity.declare(
-        Level.CONFIRMATION, flow_id=flow.flow_id, turn_id=turn.work.turn_id, metadata={"about": "retry"}
-    )
+    turn.changes.state.ambiguity.declare(TryAgain(flow_id=flow.flow_id), turn.work.turn_id)
 
 
 def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
     """What a skill could not settle, the user is asked; whatever they answer, the flow goes on with it."""
     turn.changes.state.note_issues()
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=flow.flow_id,
-        turn_id=turn.work.turn_id,
-        metadata={"about": OPEN, "question": failure.message},
-    )
+    question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
+    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
 
 
 def show_part(turn: RunningTurn) -> None:
@@ -162,6 +164,6 @@ def show_part(turn: RunningTurn) -> None:
         _offer_another_try(turn, flow)
 
 
-def _signal(turn: RunningTurn, flow: BaseFlow, rung: Rung, failure: Failed, **more: str) -> None:
+def _signal(turn: RunningTurn, flow: BaseFlow, rung: Recovery, failure: Failed, **more: str) -> None:
     more = {"dact": flow.dact, "category": failure.category.value, **more}
     turn.context.log.signal("agent", SignalType.RECOVERY, flow.flow_id, rung=rung, **more)

@@ -1,9 +1,12 @@
-"""Hand a conversation over to a person: an approval that only operators decide, whose reason is the answer (AM-5).
+"""Human handoff: the request in the operators' queue, and its answer (AM-5). Taking over is in `takeover`.
 
-The assistant stays at the user's service meanwhile; what the person says is told in the session.
+A request is an approval that only operators decide. An operator answers it once, with the reason of the decision,
+or takes over: from then on the assistant passes the user's messages on, until the operator hands back. Until an
+operator takes over, the assistant goes on serving the user.
 """
 
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.takeover import waits_for_person
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import record_of
@@ -22,7 +25,7 @@ MOST_TOLD = 6
 def hand_over(turn: RunningTurn, cause: str) -> None:
     """Ask for a person and tell the user so; once, until somebody has answered."""
     context, state = turn.context, turn.changes.state
-    waits = _is_handed_over(turn)
+    waits = waits_for_person(state)
     if not waits:
         flow = state.stack.active
         told = [f"{one.role}: {one.text}" for one in state.history.messages[-MOST_TOLD:]]
@@ -48,12 +51,8 @@ def hand_over_when_helpless(turn: RunningTurn) -> None:
     """Ask for a person when neither the question nor other ways have led anywhere."""
     entry = turn.changes.state.ambiguity.current
     rounds = turn.context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
-    if entry is not None and entry.asked >= rounds and not _is_handed_over(turn):
+    if entry is not None and entry.asked >= rounds and not waits_for_person(turn.changes.state):
         hand_over(turn, f"The same question was asked {entry.asked} times.")
-
-
-def _is_handed_over(turn: RunningTurn) -> bool:
-    return any(approval.tool_id == PERSON for approval in turn.changes.state.approvals)
 
 
 def tell_answer(turn: RunningTurn, status: ApprovalStatus, record: ApprovalRecord | None) -> None:

@@ -1,4 +1,4 @@
-"""What a message means for the turn at work, by System 1 alone, and the answer to a question beside it (RT-5)."""
+"""What a message means for the running turn, as System 1 reads it (RT-5)."""
 
 import re
 from dataclasses import replace
@@ -7,16 +7,13 @@ from orchestrator.agent.messages.cancellation import find_meant
 from orchestrator.agent.messages.correction import find_corrected
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.steps.dispatch import dispatch
-from orchestrator.agent.steps.load import load
-from orchestrator.agent.steps.record import record
 from orchestrator.agent.steps.understand import read_action
 from orchestrator.context import TurnLog
 from orchestrator.dialogue.understanding import Digression, MessageKind, Understanding
 from orchestrator.errors import InvalidInput
-from orchestrator.runtime.journal import Journal, Meaning
+from orchestrator.runtime.journal import Meaning
 from orchestrator.telemetry import drop_signal
-from orchestrator.turns.lease import TurnCommit, Work
+from orchestrator.turns.lease import Work
 from orchestrator.turns.turn import TurnKind
 
 _ADDS = re.compile(
@@ -27,8 +24,8 @@ _ADDS = re.compile(
 """What asks for one more with another value, and does not put it in the first one's place."""
 
 
-async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning | TurnCommit:
-    """Read a message against what a turn is doing; that turn is left as it is. A commit answers a question."""
+async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
+    """Read a message against what a turn is doing; that turn is left as it is."""
     state, given = turn.changes.state, said.input
     context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))
     try:
@@ -42,7 +39,7 @@ async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning | Tu
         case _ if understood.rejection is not None:
             return Meaning.WAITS
         case MessageKind.DIGRESSION if understood.digression is not Digression.PERSON:
-            return await _answer(turn, said, understood, modules)
+            return Meaning.NOTHING
         case MessageKind.CHITCHAT:
             return Meaning.NOTHING
         case MessageKind.DENIAL if _was_agreed_to(turn):
@@ -83,16 +80,3 @@ def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
             return True
         case _:
             return False
-
-
-async def _answer(turn: RunningTurn, said: Work, understood: Understanding, modules: Modules) -> TurnCommit:
-    """Answer a question from a copy of the state as the turn has it now; no tool and no model is asked."""
-    lease = replace(turn.lease, epoch=turn.lease.epoch + 1, state=turn.changes.state.peek(), work=said)
-    journal = Journal(turn.context.journal.lane, lease, said)
-    journal.stopped = True
-    beside = load(lease, said, journal, modules, turn.phases)
-    beside.understanding = understood
-    await dispatch(beside, modules)
-    beside.answer = await modules.res.respond(beside.context)
-    commit = record(beside, modules)
-    return replace(commit, result={**commit.result, "epoch": turn.lease.epoch})

@@ -1,15 +1,10 @@
 """Keep, close or leave the open question when a message does not answer it."""
 
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.nlu.nlu_context import find_last_said
-from orchestrator.nlu.plain_yes import is_plain_yes
-
-OPEN = "open"
-"""About a question that a skill left open; any words answer it."""
-
+from orchestrator.domain.model import Domain
 
 _LANGUAGES = {
     "en": "English",
@@ -33,7 +28,7 @@ def reject(turn: RunningTurn, why: str) -> None:
 
 def is_asked_by_skill(turn: RunningTurn) -> bool:
     entry = turn.changes.state.ambiguity.current
-    asked = entry is not None and entry.metadata.get("about") == OPEN
+    asked = entry is not None and entry.about.takes_any_words
     return asked and turn.changes.state.stack.active is not None
 
 
@@ -63,18 +58,20 @@ def find_answer(turn: RunningTurn, name: str | None) -> str | None:
     return next((answer.text for answer in turn.context.world.domain.answers if answer.name == name), None)
 
 
-def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
-    """Say whether a yes does nothing but agree: whoever understood it so, words may hedge, ask or add (PX-18)."""
-    domain = turn.context.world.domain
-    is_known = domain.config.language.default == "en" or domain.lexicon
-    if understood.is_click or not is_known:
-        return True
-    return says_yes(turn, understood)
+def is_plain(understood: Understanding) -> bool:
+    """Return whether a yes is a click or a plain yes: longer agreement confirms nothing (PX-18)."""
+    return understood.is_click or understood.plain
 
 
-def says_yes(turn: RunningTurn, understood: Understanding) -> bool:
-    """Say whether words that nobody took for a yes are a plain one to what was asked last; English ones only."""
-    return is_plain_yes(understood.text, find_last_said(turn.changes.state, "agent"))
+def ask_for_plain_yes(turn: RunningTurn) -> None:
+    """Put the question again with the word that will do: the message may have been a yes, or not."""
+    turn.changes.remark(RemarkKind.SAY_YES, yes=_find_yes(turn.context.world.domain))
+    turn.carry_on = False
+
+
+def _find_yes(domain: Domain) -> str:
+    files = (*domain.lexicons.get(domain.config.language.default, ()), *domain.lexicons.get("en", ()))
+    return next((word for file in files for word in file.agree), "yes")
 
 
 def nothing_open(turn: RunningTurn) -> None:

@@ -1,6 +1,6 @@
 """What an operator's repairs do to a session: the same in a preview and in the turn that commits them.
 
-Nothing here calls a tool. Repairs are made at the epoch that was looked at, and break nothing that has to hold (RT-29).
+Nothing here calls a tool. Repairs are made at the epoch that was looked at, and break nothing that has to hold (RT-35).
 """
 
 from __future__ import annotations
@@ -9,30 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.changes.correction import correct
-from orchestrator.dialogue.changes.repair import repair
+from orchestrator.agent import takeover
+from orchestrator.dialogue.consent import drop_candidate, fingerprint, propose, read_candidate, take_grant
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, AWAITING_CONTEXT, WAITING
+from orchestrator.dialogue.lifecycle import AWAITING_RESULT
+from orchestrator.dialogue.questions import CallQuestion, Level, PendingCall, TryAgain
 from orchestrator.dialogue.records import EffectStatus
-from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
-from orchestrator.errors import Refused
-from orchestrator.pex.calls.consent import (
-    CANDIDATE,
-    GRANT,
-    drop_candidate,
-    fingerprint,
-    read_candidate,
-    write_candidate,
-)
+from orchestrator.errors import FailureCategory, Refused
 from orchestrator.res.wording import name_doing
-from orchestrator.tools.toolbox import ToolData, check_result, write_envelope
-from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
+from orchestrator.tools.toolbox import ToolData, ToolError, check_result, write_envelope
+from orchestrator.turns.approval import ApprovalStatus, ClosedApproval
 from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
-from orchestrator.turns.repair import Change, Drop, Fill, HandBack, Mark, Mend, Resume, Say, TakeOver
-from orchestrator.types import Epoch, Json, JsonObject, SessionId
+from orchestrator.turns.repair import Change, Drop, HandBack, Mark, Say, TakeOver
+from orchestrator.types import Epoch, JsonObject, SessionId
 
 GO_ON = "Shall I go on?"
 
@@ -76,7 +67,10 @@ def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
     outcome = Outcome(load_state(place, place.before))
     wrong = find_faults(outcome.after)
     for change in changes:
-        _KINDS[type(change)](place, outcome, change)
+        try:
+            _KINDS[type(change)](place, outcome, change)
+        except Refused as error:
+            outcome.refused.append(str(error))
     outcome.refused += [fault for fault in find_faults(outcome.after) if fault not in wrong]
     if outcome.told:
         _tell(outcome)
@@ -124,7 +118,7 @@ def find_faults(state: DialogueState) -> list[str]:
 
 
 def _find(outcome: Outcome, named: str) -> BaseFlow | None:
-    """Find a flow that has not ended, by its identifier or its dact."""
+    """Find a flow that has not ended, by its ID or its dact."""
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
@@ -133,59 +127,21 @@ def _find(outcome: Outcome, named: str) -> BaseFlow | None:
     return flow
 
 
-def _fill(place: Place, outcome: Outcome, change: Fill) -> None:
-    flow = _find(outcome, change.flow)
-    if flow is None:
-        return
-    value = _name_known(place, outcome, flow, change)
-    corrected = correct(flow, {change.slot: value}, source=SlotSource.OPERATOR)
-    outcome.refused += [problem.why for problem in corrected.problems]
-    if not corrected.changed and not corrected.problems:
-        outcome.refused.append(f"The {change.slot} of {flow.dact} is {value} already.")
-    _take_back_consent(outcome, flow)
-    if flow.status == AWAITING_APPROVAL:
-        outcome.after.stack.unpark(flow, place.now)
-    for entry in [one for one in outcome.after.ambiguity.open if one.flow_id == flow.flow_id]:
-        if entry.slot in {None, change.slot}:
-            outcome.after.ambiguity.resolve(entry)
-    cleared = f" Emptied: {', '.join(corrected.cleared)}." if corrected.cleared else ""
-    outcome.done.append(f"The {change.slot} of {flow.dact} becomes {flow.value(change.slot)}.{cleared}")
-    named = change.slot.replace("_", " ")
-    outcome.told.append(f"The {named} for {name_doing(flow)} is {change.value} now.")
-    _ask_to_go_on(outcome, flow)
-
-
 def _ask_to_go_on(outcome: Outcome, flow: BaseFlow) -> None:
     """Ask for a yes after which the flow is carried out, and itself asks before it does anything that lasts."""
     state = outcome.after
     if state.person is None and state.stack.active is flow:
-        entry = state.ambiguity.declare(Level.CONFIRMATION, flow_id=flow.flow_id, metadata={"about": "retry"})
+        entry = state.ambiguity.declare(TryAgain(flow_id=flow.flow_id))
         entry.put(GO_ON)
         outcome.told.append(GO_ON)
-
-
-def _name_known(place: Place, outcome: Outcome, flow: BaseFlow, change: Fill) -> Json:
-    """Name a value as the slot holds it, where its entity lists what there is."""
-    spec = flow.spec.slots.get(change.slot)
-    entity = place.domain.entities.get(spec.entity) if spec is not None and spec.entity else None
-    if spec is None or entity is None or not isinstance(change.value, str):
-        return change.value
-    said = change.value.casefold()
-    for known in entity.values:
-        if said in {name.casefold() for name in (known.canonical, known.name, *known.aliases)}:
-            return known.canonical
-    own = outcome.after.intake.entities.get(entity.name, {})
-    if not spec.open and change.value not in own:
-        outcome.refused.append(f"There is no {entity.name} {change.value}.")
-    return change.value
 
 
 def _take_back_consent(outcome: Outcome, flow: BaseFlow) -> None:
     """What was agreed to is no longer the call to be made: the candidate, the grant, the approval (PX-17)."""
     drop_candidate(flow)
-    granted = flow.notes.pop(GRANT, None)
+    granted = take_grant(flow)
     void = [approval.approval_id for approval in outcome.after.void_approvals(flow.flow_id)]
-    for approval_id in [*void, *([granted["approval_id"]] if granted else [])]:
+    for approval_id in [*void, *([granted.approval_id] if granted else [])]:
         outcome.closed.append(ClosedApproval(approval_id, ApprovalStatus.VOID))
 
 
@@ -199,43 +155,9 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
         state.forget_later(gone.flow_id)
     outcome.left += state.archive(state.stack.pop_finished(place.now))
     outcome.done.append(f"{flow.dact} is given up.")
-    outcome.told.append(f"I have stopped {name_doing(flow)}.")
+    outcome.told.append(f"I've stopped {name_doing(flow)}.")
     if state.stack.active is not None:
         _ask_to_go_on(outcome, state.stack.active)
-
-
-def _resume(place: Place, outcome: Outcome, change: Resume) -> None:
-    flow = _find(outcome, change.flow)
-    if flow is None:
-        return
-    if flow.status == AWAITING_APPROVAL:
-        outcome.refused.append(f"{flow.dact} waits for an approval: grant or deny that.")
-        return
-    top = outcome.after.stack.resume(flow, place.now, reason="an operator has resumed another task")
-    if top.status == AWAITING_CONTEXT:
-        top.notes.pop(WAITING, None)
-        outcome.after.stack.unpark(top, place.now)
-    outcome.done.append(f"{top.dact} comes to the top.")
-    outcome.told.append(f"Back to {name_doing(top)}.")
-    _ask_to_go_on(outcome, top)
-
-
-def _mend(place: Place, outcome: Outcome, _change: Mend) -> None:
-    """Put the stored state right; the flows keep what the changes before this one have given them."""
-    mended, wrong = repair(outcome.after.serialize()) if place.before else ({}, [])
-    there = {"", *(flow["flow_id"] for flow in mended.get("stack", ()))}
-    asked = outcome.after.ambiguity.open
-    loose = [entry for entry in asked if (entry.flow_id or "") not in there]
-    if not wrong and not loose:
-        outcome.refused.append("There is nothing in the stored state that has to be mended.")
-        return
-    kept = {approval["approval_id"] for approval in mended["approvals"]}
-    gone = [one.approval_id for one in outcome.after.approvals if one.approval_id not in kept]
-    outcome.closed += [ClosedApproval(approval_id, ApprovalStatus.VOID) for approval_id in gone]
-    outcome.after = load_state(place, mended)
-    for entry in loose:
-        outcome.after.ambiguity.resolve(flow_id=entry.flow_id)
-    outcome.done += [*wrong, *(f"A question of {entry.flow_id} is closed." for entry in loose)]
 
 
 def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
@@ -255,8 +177,9 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     _settle_note(outcome, change, entry)
     outcome.done.append(f"{entry.tool_id} of {entry.flow_id} is marked as {status}.")
     name = spec.name if spec is not None else entry.tool_id
-    outcome.told.append(f"It has been looked into: “{name}” {_FOUND[status]}.")
-    _offer_anew(outcome, entry)
+    outcome.told.append(f"We've looked into it: “{name}” {_FOUND[status]}.")
+    if not _answer_awaited(place, outcome, change, entry):
+        _offer_anew(outcome, entry)
 
 
 _FOUND = {
@@ -283,6 +206,23 @@ def _settle_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
             outcome.after.note_effect(replace(note, status=known))
 
 
+def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerEntry) -> bool:
+    """Use the mark as the result of the call that a flow waits for (RT-32): it continues with the next message."""
+    state = outcome.after
+    flow = state.stack.get(entry.flow_id)
+    awaited = flow.progress.awaits if flow is not None else None
+    if flow is None or awaited is None or awaited.call != entry.idempotency_key:
+        return False
+    message = "An operator has found out that it was not done."
+    failed = ToolError(FailureCategory.SERVER_ERROR, message)
+    answer = write_envelope(ToolData(change.result) if change.done else failed)
+    flow.progress.await_result(replace(awaited, answer=answer))
+    state.ambiguity.resolve(flow_id=flow.flow_id)
+    if flow.status == AWAITING_RESULT:
+        state.stack.unpark(flow, place.now)
+    return True
+
+
 def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
     """Ask for a plain yes where it was asked whether to do it again: the ledger answers what was done (RT-10)."""
     state = outcome.after
@@ -291,12 +231,16 @@ def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
     if flow is None or candidate is None or candidate.tool_id != entry.tool_id:
         return
     named = fingerprint(state, flow, candidate.tool_id, candidate.arguments)
-    candidate = replace(candidate, fingerprint=named, again=False, confirmed=False)
-    write_candidate(flow, candidate)
+    candidate = replace(candidate, fingerprint=named, again=False, agreed=False)
+    propose(flow, candidate)
     asked = state.ambiguity.find(level=Level.CONFIRMATION, flow_id=flow.flow_id, slot=None)
-    known = asked.metadata if asked is not None else {}
-    metadata = {**known, "about": CANDIDATE, CANDIDATE: candidate.fingerprint}
-    entry_of_yes = state.ambiguity.declare(Level.CONFIRMATION, flow_id=flow.flow_id, metadata=metadata)
+    question = PendingCall(
+        flow_id=flow.flow_id,
+        candidate=candidate.fingerprint,
+        shown=asked.about.shown if asked is not None and isinstance(asked.about, CallQuestion) else {},
+        arguments=candidate.arguments,
+    )
+    entry_of_yes = state.ambiguity.declare(question)
     entry_of_yes.put(GO_ON)
     outcome.offered.add(flow.flow_id)
     if flow is state.stack.active:
@@ -304,40 +248,25 @@ def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
 
 
 def _take_over(place: Place, outcome: Outcome, _change: TakeOver) -> None:
-    state = outcome.after
-    if state.person is not None:
-        outcome.refused.append(f"{state.person} has taken over already.")
-        return
-    state.leave_to(place.by)
-    for approval in [one for one in state.approvals if one.tool_id == PERSON]:
-        state.close_approval(approval)
-        outcome.closed.append(ClosedApproval(approval.approval_id, ApprovalStatus.VOID))
+    outcome.closed += takeover.take_over(outcome.after, place.by)
     outcome.done.append(f"{place.by} answers in place of the assistant.")
-    outcome.told.append("A person has joined and answers you here from now on.")
+    outcome.told.append("A person has joined and will answer you here from now on.")
 
 
 def _say(place: Place, outcome: Outcome, change: Say) -> None:
-    if outcome.after.person != place.by:
-        outcome.refused.append("Only who has taken over speaks to the user.")
-        return
+    takeover.require_taken_over(outcome.after, place.by)
     outcome.done.append("The user is told what the person says.")
     outcome.told.append(change.text)
 
 
 def _hand_back(_place: Place, outcome: Outcome, _change: HandBack) -> None:
-    if outcome.after.person is None:
-        outcome.refused.append("Nobody has taken over.")
-        return
-    outcome.done.append(f"The assistant answers in place of {outcome.after.person} again.")
-    outcome.after.leave_to(None)
-    outcome.told.append("You are talking to the assistant again. How can I help?")
+    operator = takeover.hand_back(outcome.after)
+    outcome.done.append(f"The assistant answers in place of {operator} again.")
+    outcome.told.append("You're talking to the assistant again. How can I help?")
 
 
 _KINDS: Mapping[type, Callable[[Place, Outcome, Any], None]] = {
-    Fill: _fill,
     Drop: _drop,
-    Resume: _resume,
-    Mend: _mend,
     Mark: _mark,
     TakeOver: _take_over,
     Say: _say,

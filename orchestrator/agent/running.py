@@ -29,11 +29,8 @@ class RunningTurn:
     reroutes: int = 0
     refreshed: set[str] = field(default_factory=set[str])
     answer: Answer | None = None
-
-    @property
-    def accepted_at(self) -> float:
-        """When the message came, in unix seconds."""
-        return self.context.now - self.work.waited_s
+    accepted_at: float = 0.0
+    """When the message came, in unix seconds by this machine's clock, as questions are noted."""
 
 
 Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]

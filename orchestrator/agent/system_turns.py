@@ -1,5 +1,5 @@
 """Turns that take a shorter way: proposals of Internal flows (IF-12), context that a task waited for (PX-16), repairs
-of operators, and what users say while a person answers (RT-29).
+of operators, and what users say while a person answers (RT-35).
 
 What was decided is the turn's result.
 """
@@ -24,7 +24,6 @@ from orchestrator.agent.steps.load import decode
 from orchestrator.agent.steps.record import keep_plan
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.lifecycle import WAITING
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
@@ -41,7 +40,7 @@ from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
 """The action of a system turn that brings one."""
-PASSED_ON = "A person answers you here; your message has been passed on."
+PASSED_ON = "A person is answering you here. I've passed your message on."
 
 
 class Decision(StrEnum):
@@ -84,14 +83,13 @@ async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, .
         await end_waiting(turn, gathering, flow, late=True)
         what = "noted; another task is at work"
     turn.changes.state.take_back_turn()
-    return _commit(
-        turn.lease,
-        modules,
-        turn.changes.state,
-        turn.context.world.prior_state,
-        {"context": what},
-        events=tuple(turn.context.log.events),
-    )
+    return commit_quietly(turn, modules, {"context": what})
+
+
+def commit_quietly(turn: RunningTurn, modules: Modules, result: JsonObject) -> TurnCommit:
+    """Commit a turn that tells the user nothing."""
+    state, before = turn.changes.state, turn.context.world.prior_state
+    return _commit(turn.lease, modules, state, before, result, events=tuple(turn.context.log.events))
 
 
 def _commit(
@@ -139,8 +137,8 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
-    ledger = {one.fingerprint: one for name in named if (one := await _find_line(lease, journal, name))}
-    now = modules.ports.clock()
+    ledger = {one.fingerprint: one for name in named if (one := await find_line(lease, journal, name))}
+    now = work.accepted_at
     place = Place(lease.session_id, modules.domain, before, lease.epoch, ledger, order.by, now)
     made = make_repairs(place, order.repairs)
     refused = made.refused if order.epoch == lease.epoch else [GONE_ON]
@@ -172,7 +170,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     )
 
 
-async def _find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
+async def find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
     """Find a line of the session's own ledger: a tool without a name is no other branch's."""
     own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
     return await journal.lane.find_effect(lease, own)
@@ -193,7 +191,7 @@ def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     given: JsonObject = payload if is_object(payload) else {}
     state, before = decode(lease, modules)
     fresh = given.get("epoch") == lease.epoch
-    verdict = _judge(state, given, fresh=fresh, now=modules.ports.clock(), before=before)
+    verdict = _judge(state, given, fresh=fresh, now=work.accepted_at, before=before)
     if verdict.mended is not None:
         state = DialogueState.from_dict(verdict.mended, modules.domain.flows)
     told: JsonObject = {name: given.get(name) for name in ("flow", "run_id", "kind", "epoch")}
@@ -278,4 +276,5 @@ def _find(turn: RunningTurn) -> BaseFlow | None:
     given = payload if is_object(payload) else {}
     wanted = (given.get("flow_id"), given.get("run_id"))
     waiting = find_waiting(turn)
-    return next((flow for flow in waiting if (flow.flow_id, flow.notes[WAITING]["run_id"]) == wanted), None)
+    runs = {flow.flow_id: (flow.progress.waits_for or {}).get("run_id") for flow in waiting}
+    return next((flow for flow in waiting if (flow.flow_id, runs[flow.flow_id]) == wanted), None)

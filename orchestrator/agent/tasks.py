@@ -6,17 +6,18 @@ from collections.abc import Mapping
 
 from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.base_flow import Labels, ProblemKind, SlotProblem
-from orchestrator.dialogue.changes.correction import Correction
 from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.lifecycle import PARKED
+from orchestrator.dialogue.lifecycle import PARKED, FlowState, Reason
+from orchestrator.dialogue.questions import AskSlot, ChangeWhat, ChooseValue, Option, WhichSlot
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Mention, Understanding
-from orchestrator.nlu.readers.row_questions import refers_to_before
+from orchestrator.nlu.row_questions import refers_to_before
 from orchestrator.pex.calls.consent import drop_consent
+from orchestrator.res.module import clear_stack
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
 from orchestrator.types import FlowId, Json, JsonObject
 
@@ -30,7 +31,12 @@ def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
     for one in gone:
         state.ambiguity.resolve(flow_id=one.flow_id)
     if told:
-        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id, done=done_by(turn, flow))
+        turn.changes.remark(
+            RemarkKind.CANCELLED,
+            flow_id=flow.flow_id,
+            done=done_by(turn, flow),
+            awaited=[_name_call(turn, one) for one in gone if one.progress.awaits is not None],
+        )
     turn.carry_on = False
 
 
@@ -45,6 +51,19 @@ def put_off(turn: RunningTurn, *requests: str) -> None:
     active = turn.changes.state.stack.active
     first = FlowId("") if active is None else turn.changes.state.stack.root(active).flow_id
     turn.changes.state.put_off(first, *requests)
+
+
+def tell_awaited(turn: RunningTurn, flow: BaseFlow) -> None:
+    """Explain that a call of the flow is under way, and cannot be changed before its result is there."""
+    what = _name_call(turn, flow)
+    turn.changes.remark(RemarkKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
+
+
+def _name_call(turn: RunningTurn, flow: BaseFlow) -> str:
+    """Return the name of the call whose result the flow waits for."""
+    awaited = flow.progress.awaits
+    spec = None if awaited is None else turn.context.world.domain.tools.get(awaited.tool_id)
+    return flow.title if spec is None else spec.name
 
 
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
@@ -115,16 +134,10 @@ def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) ->
     first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
     if first is None:
         return False
-    several = first.kind is ProblemKind.SEVERAL
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL if several else Level.SPECIFIC,
-        flow_id=flow.flow_id,
-        slot=first.slot,
-        candidates=first.candidates,
-        options=[_value_option(turn, flow, first.slot, value) for value in first.candidates],
-        turn_id=turn.work.turn_id,
-        metadata={"about": "value"},
-    )
+    kind = ChooseValue if first.kind is ProblemKind.SEVERAL else AskSlot
+    options = tuple(_value_option(turn, flow, first.slot, value) for value in first.candidates)
+    question = kind(flow_id=flow.flow_id, slot=first.slot, options=options)
+    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
     hand_over_when_helpless(turn)
     return True
 
@@ -154,22 +167,18 @@ def _value_option(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> 
     return Option(row or str(shown(turn, flow, slot, value)), "fill_slot", payload)
 
 
-def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, declined: bool = False) -> None:
-    """Offer the slots of a flow, and to stop it. `declined`: the user has said no to it as it is."""
-    options = [
+def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, after_no: bool = False) -> None:
+    """Offer the slots of a flow, and to stop it. `after_no`: the user has declined it as it is."""
+    options = tuple(
         Option(
             f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
         )
         for name in flow.spec.slots
         if name in flow.slots and flow.spec.slots[name].description
-    ]
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=flow.flow_id,
-        options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
-        turn_id=turn.work.turn_id,
-        metadata={"about": "change", "declined": declined},
     )
+    stop = Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})
+    question = ChangeWhat(flow_id=flow.flow_id, options=(*options, stop), after_no=after_no)
+    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
     turn.carry_on = False
 
 
@@ -178,47 +187,36 @@ def ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding)
     value = next(iter(understood.slots.values())).value
     own = flow is turn.changes.state.stack.top
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
-    options = [
+    options = tuple(
         Option(
             f"Change the {name_slot_of(flow, name)} to {shown(turn, flow, name, value)}",
             "change_slot",
             {**meant, "slot": name, "value": value},
         )
         for name in understood.either
-    ]
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=flow.flow_id if own else None,
-        options=options,
-        turn_id=turn.work.turn_id,
-        metadata={"about": "change"},
     )
+    question = WhichSlot(flow_id=flow.flow_id if own else None, options=options)
+    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
     turn.carry_on = False
 
 
 def ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
     """The user wants another value and has not said which: the old one stays until there is a new one."""
     turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-    turn.changes.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=flow.flow_id, slot=slot, turn_id=turn.work.turn_id
-    )
+    turn.changes.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot), turn.work.turn_id)
     turn.carry_on = False
 
 
-def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
-    listed = turn.changes.state.shown
-    chosen = None if listed is None else listed.key  # another row is told by what is offered now
-    changes = [
-        {
-            "name": name_slot_of(flow, change.slot),
-            "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
-            "new": shown(turn, flow, change.slot, change.after),
-        }
-        for change in result.changed
-        if change.slot != chosen
-    ]
-    if changes:
-        turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
-    cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
-    if cleared:
-        turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
+def settle_stack(context: TurnContext) -> bool:
+    """Have RES clear the stack. Returns whether a flow that waited has become Active, and runs now."""
+    state = context.changes.state
+    waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
+    clear_stack(context)
+    active = state.stack.active
+    before = waiting.get(active.flow_id) if active is not None else None
+    going = before is not None and before.state is FlowState.PENDING
+    state.keep_going(going=going)
+    if active is not None and before is not None and before.reason is Reason.INTERRUPTED:
+        context.changes.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
+        context.changes.asks_again = True
+    return going

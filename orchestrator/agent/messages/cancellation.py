@@ -2,7 +2,7 @@
 
 import re
 
-from orchestrator.agent.messages.correction import decide
+from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.resumption import find_words, match_words
 from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import leave_open
@@ -11,7 +11,6 @@ from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.plans.edits import ABOUT_DONE, KEEP
 
 _EVERYTHING = re.compile(
     r"\b(everything|(all|both) of (it|them|this)|all tasks|(all|both)(?=\W*$))\b", re.IGNORECASE
@@ -23,15 +22,12 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
     stack = turn.changes.state.stack
     live = stack.live()
     question = turn.changes.state.ambiguity.current
-    if not live and question is not None and question.metadata.get("about") == ABOUT_DONE:
-        decide(turn, KEEP)  # "forget it": the correction is not wanted after all
+    instead = None if question is None or (live and understood.target) else question.about.stop()
+    if question is not None and instead is not None:
+        act(turn, question, instead)
         return
     if not live:
         turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
-        leave_open(turn)
-        return
-    if question is not None and question.metadata.get("about") == "limit" and not understood.target:
-        turn.changes.state.ambiguity.resolve(question)  # "never mind": the new task is not wanted after all
         leave_open(turn)
         return
     everything = _EVERYTHING.search(understood.text) is not None
@@ -45,7 +41,7 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
-    """Find the live flow that the words describe, or that has this identifier; else the whole task on top."""
+    """Find the live flow that the words describe, or that has this ID; else the whole task on top."""
     stack = turn.changes.state.stack
     live = stack.live()
     if target is None:

@@ -1,11 +1,14 @@
 """Answer small talk."""
 
 import re
+from typing import get_args
 
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
+from orchestrator.domain.schema import SmallTalkName
+from orchestrator.nlu.nlu_context import find_last_said
 
 _ASKING = re.compile(
     r"(?:hi|hello|ok(?:ay)?|and|now|then|also|please|kindly|just|(?:can|could|would|will) you|[,. ])*"
@@ -16,8 +19,22 @@ _ASKING = re.compile(
 """How something is asked for; whoever asks for what there is not wants to hear that, and no small talk."""
 
 
+SMALL_TALK = frozenset(get_args(SmallTalkName))
+
+
+def tell_small_talk(turn: RunningTurn, about: str) -> None:
+    """Answer small talk. A request to repeat gets the open question, or the last reply."""
+    said = find_last_said(turn.changes.state, "agent")
+    if about != "repeat" or turn.changes.state.ambiguity.current is None:
+        turn.changes.remark(RemarkKind.SMALL_TALK, about=about, said=said)
+
+
 def chat(turn: RunningTurn, understood: Understanding) -> None:
     answer = find_answer(turn, understood.target)
+    if answer is None and understood.target is not None and understood.target in SMALL_TALK:
+        tell_small_talk(turn, understood.target)
+        leave_open(turn)
+        return
     first = turn.changes.state.turn <= 1
     if answer is None and first:
         turn.changes.remark(RemarkKind.GREETING)

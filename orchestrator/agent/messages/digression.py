@@ -3,6 +3,7 @@
 import re
 
 from orchestrator.agent.handover import hand_over
+from orchestrator.agent.messages.chitchat import SMALL_TALK, tell_small_talk
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
@@ -39,6 +40,8 @@ def digress(turn: RunningTurn, understood: Understanding) -> None:
     answer = find_answer(turn, understood.target)
     if answer is not None:
         turn.changes.remark(RemarkKind.ANSWER, text=answer)
+    elif understood.target is not None and understood.target in SMALL_TALK:
+        tell_small_talk(turn, understood.target)
     elif not _is_about_rows(kind, understood.text) or not talk_about_rows(turn, understood.text):
         _DIGRESSIONS[kind](turn)
     leave_open(turn)

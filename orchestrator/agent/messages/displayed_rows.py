@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.consent import read_candidate
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.questions import NextTask, Option
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.nlu.nlu_context import find_rows_at_hand
-from orchestrator.nlu.readers.row_questions import (
+from orchestrator.nlu.row_questions import (
+    PRICES,
     asks_about_all,
     asks_for_another,
     find_asked_fields,
     may_mean_all,
 )
 from orchestrator.nlu.text import key_of, tokenize, word_set
-from orchestrator.pex.calls.consent import read_candidate
-from orchestrator.res.wording import name_slot, name_task
-from orchestrator.types import JsonObject
+from orchestrator.res.wording import name_slot, name_task, show_money
+from orchestrator.types import Json, JsonObject
 
 _OF_WHOLE = word_set("altogether together total both trip")
 
@@ -47,10 +48,18 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
 
 def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
     """Tell the fields of the current row, or of all, that a message asks for; False when it asks for none."""
-    listed = _find_rows_at_hand(turn)
-    current = _find_offered(turn) if listed is None else listed.current
+    listed, offered = _find_rows_at_hand(turn), _find_offered(turn)
+    current = offered if listed is None else listed.current
+    if listed is not None and current.get(listed.key) == offered.get(listed.key):
+        current = current | offered
     row = {name: value for name, value in current.items() if value is not None}
-    asked = [] if _is_about_other_step(turn, text) else find_asked_fields(text, row)
+    flow = turn.changes.state.stack.active or turn.changes.state.find_completed()
+    nouns = (
+        ()
+        if flow is None
+        else {one for word in flow.dact.split("_") for one in (word, word.removesuffix("s"))}
+    )
+    asked = [] if _is_about_other_step(turn, text) else find_asked_fields(text, row, nouns)
     if asked and listed is not None and _is_about_all(turn, listed, text):
         fields = [
             {
@@ -59,11 +68,11 @@ def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
             }
             for row in listed.rows
         ]
-        turn.changes.remark(RemarkKind.ROW_FIELDS, row="", fields=fields)
+        turn.changes.remark(RemarkKind.ROW_FIELDS, row="", fields=fields, each=True)
     elif asked:
-        fields = _tell({name: row[name] for name in asked})
+        fields = _tell({name: row[name] for name in asked}, currency=str(row.get("currency", "")))
         name = "" if listed is None else _name(listed, row)
-        turn.changes.remark(RemarkKind.ROW_FIELDS, row=name, fields=fields)
+        turn.changes.remark(RemarkKind.ROW_FIELDS, row=name, fields=fields, each=False)
     return bool(asked)
 
 
@@ -126,12 +135,8 @@ def choose_row(turn: RunningTurn, text: str) -> bool:
     place = named.pop() if len(named) == 1 else listed.place
     state.talk_about(place)
     turn.changes.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
-    state.ambiguity.declare(
-        Level.PARTIAL,
-        options=[Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})],
-        turn_id=turn.work.turn_id,
-        metadata={"about": "next"},
-    )
+    option = Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})
+    state.ambiguity.declare(NextTask(options=(option,)), turn.work.turn_id)
     turn.carry_on = False
     return True
 
@@ -140,9 +145,20 @@ def _name(listed: Shown, row: JsonObject) -> str:
     return listed.name(row.get(listed.key)) or ""
 
 
-def _tell(row: JsonObject, *, without: str = "") -> list[JsonObject]:
+def _tell(row: JsonObject, *, without: str = "", currency: str = "") -> list[JsonObject]:
+    """List fields; `counts`: the name is what the value counts, as in “205 minutes”."""
     return [
-        {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}
+        {
+            "name": name_slot(name),
+            "value": _show(name, value, currency),
+            "counts": name.endswith("s") and isinstance(value, int | float) and not isinstance(value, bool),
+        }
         for name, value in row.items()
         if name != without and value is not None
     ]
+
+
+def _show(name: str, value: Json, currency: str) -> Json:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return show_money(value, currency) if currency and not PRICES.isdisjoint(name.split("_")) else value

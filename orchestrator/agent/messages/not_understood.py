@@ -4,7 +4,7 @@ from orchestrator.agent.handover import hand_over_when_helpless
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, leave_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.questions import Level, Option, Unclear
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_task
@@ -24,14 +24,16 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
         leave_open(turn)
         return
     if entry is not None and entry.level is not Level.GENERAL:
-        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
         hand_over_when_helpless(turn)
         return
+    if understood.not_understood:
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
     flows = turn.context.world.domain.flows
-    options = [
+    options = tuple(
         Option(name_task(flows[score.dact]), "start_flow", {"dact": score.dact})
         for score in understood.flows[: turn.context.world.domain.config.ambiguity.max_choices]
         if score.dact in flows and score.score >= WORTH_OFFERING
-    ]
-    state.ambiguity.declare(Level.GENERAL, options=options, turn_id=turn.work.turn_id)
+    )
+    state.ambiguity.declare(Unclear(options=options), turn.work.turn_id)
     hand_over_when_helpless(turn)

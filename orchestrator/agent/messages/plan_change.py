@@ -1,5 +1,6 @@
 """Change a plan as the user asks: skip a step, bring one forward (PL-2)."""
 
+from orchestrator.agent.corrections.plans import set_back
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.changes.plan_steps import drop_step, order_steps
@@ -9,7 +10,6 @@ from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
 from orchestrator.plans.changes import note_revision, stack_plan
-from orchestrator.plans.edits import set_back
 
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:

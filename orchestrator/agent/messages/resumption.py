@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.questions import ChooseTask, Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_doing
@@ -124,13 +124,11 @@ def resume_task(turn: RunningTurn, understood: Understanding) -> None:
         case Resume(flow):
             _resume(turn, flow)
         case Choose(flows):
-            options = [
+            options = tuple(
                 Option(name_doing(flow).capitalize(), "resume_flow", {"flow_id": flow.flow_id})
                 for flow in flows
-            ]
-            state.ambiguity.declare(
-                Level.PARTIAL, options=options, turn_id=turn.work.turn_id, metadata={"about": "task"}
             )
+            state.ambiguity.declare(ChooseTask(options=options), turn.work.turn_id)
             turn.carry_on = False
         case NothingToResume():
             if active is None:

@@ -1,6 +1,6 @@
 """Fill slots of the task at work."""
 
-from orchestrator.agent.messages.correction import changed_slots, correct_flow
+from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import fill, plain_values, stop_waiting

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.agent.messages.correction import changed_slots, correct_flow
+from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, stop_waiting
-from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, stop_waiting, tell_awaited
 from orchestrator.dialogue.base_flow import Labels
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, AWAITING_RESULT, PARKED, PLANNED
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
+from orchestrator.dialogue.questions import ChooseToStop, Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.plans.recipe import BESIDES
 from orchestrator.res.wording import name_doing
 from orchestrator.types import Dact, JsonObject
 
@@ -27,6 +26,10 @@ _CORRECTING = re.compile(
 )
 
 
+_MANY = 2
+"""Values of which one at least would be the plan's own if it were meant."""
+
+
 def take_task(turn: RunningTurn, understood: Understanding) -> None:
     known = [score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows]
     state = turn.changes.state
@@ -35,10 +38,9 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
         for entry in [
             e for e in state.ambiguity.open if waiting is not None and e.flow_id == waiting.flow_id
         ]:
-            if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
+            if entry.about.ends_when_asked_again:  # asked for again, the task is wanted as it is
                 state.ambiguity.resolve(entry)
-        is_one_more = BESIDES.search(understood.text) is not None
-        is_new = waiting is None and bool(state.effects) and not (understood.is_click or is_one_more)
+        is_new = waiting is None and bool(state.effects) and not understood.is_click
         done = _find_done(turn, known[0]) if is_new else None
         if done is not None and _corrects(done, understood):
             correct_flow(turn, done, understood.slots)
@@ -55,7 +57,7 @@ def _changes_the_offer(turn: RunningTurn, dact: Dact, labels: Labels) -> bool:
     """Take a change of "the booking" for one of the booking that is offered, where none that exists is named."""
     flow = turn.changes.state.stack.active if labels and turn.changes.state.ambiguity.open else None
     entry = None if flow is None else turn.changes.state.ambiguity.current
-    if flow is None or entry is None or entry.flow_id != flow.flow_id or "candidate" not in entry.metadata:
+    if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
         return False
     slots = turn.context.world.domain.flows[dact].spec.slots
     made = {name for name, slot in slots.items() if slot.priority is Priority.REQUIRED} & {*flow.spec.outputs}
@@ -102,18 +104,19 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
     if active is not None and not was_active:
         _drop_declined(turn, active)
     match stack.push(
-        flow_type(context.now), context.now, reason=f"the user asked for {dact}", limit=_limit(turn)
+        flow_type(context.now),
+        context.now,
+        reason=f"the user asked for {dact}",
+        limit=_limit(turn),
+        outside_plans=_is_beyond_plan(stack.find(dact), plain_values(labels)),
     ):
         case Pushed(flow, cancelled):
             for other in cancelled:
                 context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id, done=done_by(turn, other))
             enter(turn, flow)
         case Existing(flow) if flow.status in PARKED:
-            if not changed_slots(flow, plain_values(labels)):
-                looking = flow.status == AWAITING_CONTEXT
-                context.changes.remark(
-                    RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
-                )
+            if flow.status == AWAITING_RESULT or not changed_slots(flow, plain_values(labels)):
+                _tell_waiting(turn, flow)
                 return
             stop_waiting(turn, flow)
         case Existing(flow):
@@ -129,10 +132,33 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
     fill(turn, flow, labels)
 
 
+def _tell_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
+    """Explain what a parked flow waits for."""
+    if flow.status == AWAITING_RESULT:
+        tell_awaited(turn, flow)
+        return
+    kind = RemarkKind.LOOKING if flow.status == AWAITING_CONTEXT else RemarkKind.STILL_WAITING
+    turn.changes.remark(kind, flow_id=flow.flow_id)
+
+
+def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
+    """Return whether a request is not about a plan's step (PL-8).
+
+    It names several values, and none of the step's; or the step, which takes none, is not due yet.
+    """
+    if step is None or step.plan_id is None:
+        return False
+    if step.status == PLANNED and not step.spec.slots:
+        return True
+    required = {name for name, slot in step.spec.slots.items() if slot.priority is Priority.REQUIRED}
+    named = required & values.keys() & step.slots.keys()
+    return len(named) >= _MANY and all(step.value(name) != values[name] for name in named)
+
+
 def _drop_declined(turn: RunningTurn, active: BaseFlow) -> None:
     """Give up what the user has said no to and wants nothing else of: it would only be offered again."""
     question = turn.changes.state.ambiguity.current
-    declined = question is not None and question.metadata.get("declined") and active.plan_id is None
+    declined = question is not None and question.about.declined and active.plan_id is None
     if declined and question is not None and question.flow_id == active.flow_id:
         cancel(turn, active)
 
@@ -149,13 +175,11 @@ def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labe
     context, active = turn.context, turn.changes.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}
-        options = [
+        options = tuple(
             Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id, **follow_up})
             for flow in reached.choices
-        ]
-        turn.changes.state.ambiguity.declare(
-            Level.PARTIAL, options=options, turn_id=turn.work.turn_id, metadata={"about": "limit"}
         )
+        turn.changes.state.ambiguity.declare(ChooseToStop(options=options), turn.work.turn_id)
     else:
         flow_id = active.flow_id if active is not None else None
         context.changes.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)

@@ -7,7 +7,7 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.state import DialogueState, StateLimits
 from orchestrator.memory.notes import drop_old_notes
-from orchestrator.nlu.readers.row_questions import asks_for_another
+from orchestrator.nlu.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import JsonObject, is_list, is_object
 
@@ -70,8 +70,11 @@ def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[Json
     return next((place for place, row in enumerate(rows) if row.get(key) != passed), 0)
 
 
+_ENDS_WITH_FLOW = frozenset({"consent", "progress", "notes"})
+
+
 def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
-    """A flow as the lasting archive keeps it: without the notes of its policy, which end with it."""
+    """A flow as the lasting archive keeps it: without what was noted while it was carried out."""
     written = state.written.get(flow.flow_id)
     body = flow.serialize() if written is None else written.body
     return ArchivedFlow(
@@ -79,7 +82,7 @@ def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
         dact=flow.dact,
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
-        body={name: value for name, value in body.items() if name != "notes"},
+        body={name: value for name, value in body.items() if name not in _ENDS_WITH_FLOW},
     )
 
 

@@ -6,20 +6,18 @@ from orchestrator.agent.approvals import DECIDING
 from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.replanning import begin_step, look_after_plan
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import keep_at_hand
 from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import hear
-from orchestrator.agent.tasks import put_off
+from orchestrator.agent.tasks import put_off, settle_stack
+from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
-from orchestrator.nlu.leftovers import name_later, name_next
-from orchestrator.pex.calls.consent import drop_candidate
+from orchestrator.nlu.system1 import name_later, name_next
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
-from orchestrator.plans.edits import ABOUT_DONE
-from orchestrator.plans.replanning import begin_step, look_after_plan
-from orchestrator.res.module import clear_stack
 from orchestrator.telemetry import SignalType
 from orchestrator.telemetry.traces import note_failure
 
@@ -35,8 +33,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         if going:
             state.keep_going(going=False)
             stacked = isinstance(await _execute(turn, modules), Stacked)
-        clear_stack(context)
-        going = state.flags.keep_going or stacked
+        going = settle_stack(context) or stacked
         plan = state.stack.plan
         if plan is not None and await look_after_plan(context, modules.planner, plan):
             going = True
@@ -81,7 +78,7 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
 
 def _must_decide(state: DialogueState) -> bool:
     """Say whether the user is asked what should become of something that was done for good (RT-12)."""
-    return state.ambiguity.current is not None and state.ambiguity.current.metadata.get("about") == ABOUT_DONE
+    return state.ambiguity.current is not None and state.ambiguity.current.about.stops_everything
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> Ending:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 
 from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
+from orchestrator.agent.corrections.settling import decide
 from orchestrator.agent.messages import MESSAGES
-from orchestrator.agent.messages.correction import DECISIONS, PROPOSED, changed_slots, decide
+from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.open_question import leave_open, reject, says_yes
+from orchestrator.agent.open_question import leave_open, reject
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import done_by, put_off
-from orchestrator.dialogue.ambiguity import Ambiguity, Option
-from orchestrator.dialogue.changes.inheritance import REFERRED
+from orchestrator.agent.tasks import cancel, done_by, put_off
+from orchestrator.dialogue.ambiguity import Ambiguity
+from orchestrator.dialogue.questions.deeds import Decision, Deed
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
-from orchestrator.nlu.leftovers import name_meant
-from orchestrator.nlu.plain_yes import agrees_politely, is_plain_yes
-from orchestrator.pex.calls.consent import doubt, read_candidate
-from orchestrator.plans.edits import ABOUT_DONE, KEEP
-from orchestrator.types import JsonObject, is_object
+from orchestrator.types import FlowId, JsonObject, is_object
 
 _HANDLERS = dict(MESSAGES)
-_ANOTHER = re.compile(r"\b(an?|another|new|some)\b", re.IGNORECASE)
-"""What a request for one more begins with: "take a note" is no yes to the note that is offered."""
 
+_CLOSED = frozenset({Source.ACTION, Source.COMMAND})
 CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, MessageKind.UNKNOWN})
 
 
@@ -46,8 +42,8 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     if (decision := _read_decision(understood)) is not None:
         decide(turn, decision)
         return
-    if (option := _find_named_option(turn, understood)) is not None:
-        _propose(turn, option)
+    if (chosen := _find_chosen(turn, understood)) is not None:
+        act(turn, *chosen)
         return
     if _is_over(turn, understood):
         turn.changes.remark(RemarkKind.OVER)
@@ -56,14 +52,29 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     if understood.kind in DECIDING and await take_decision(turn, understood):
         return
     _drop_loose_questions(turn, understood)
+    if understood.declines and (declined := turn.changes.state.stack.active) is not None:
+        cancel(turn, declined)
+    _tell_reading(turn, understood)
+    offered = _find_offered(turn)
+    _HANDLERS[understood.kind](turn, understood)
+    _note_work(turn, understood, offered)
+
+
+def _tell_reading(turn: RunningTurn, understood: Understanding) -> None:
+    """Tell the user what was assumed, and quote the words that were not used (IR-6)."""
     for why in understood.assumed:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
-    kind = MessageKind.CONFIRMATION if _repeats_the_offer(turn, understood) else understood.kind
-    _HANDLERS[kind](turn, understood)
-    _note_work(turn, understood)
+    if understood.not_understood and understood.kind is not MessageKind.UNKNOWN:
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
 
 
-def _note_work(turn: RunningTurn, understood: Understanding) -> None:
+def _find_offered(turn: RunningTurn) -> list[FlowId | None]:
+    """List the flows of which a call waits for the user's yes."""
+    entries = turn.changes.state.ambiguity.open
+    return [entry.flow_id for entry in entries if entry.about.fingerprint is not None]
+
+
+def _note_work(turn: RunningTurn, understood: Understanding, offered: Collection[FlowId | None]) -> None:
     """Note that a message was about a task: for its turns, its consent, and the row that it is about.
 
     What else the message asks for is kept until that is done.
@@ -76,70 +87,26 @@ def _note_work(turn: RunningTurn, understood: Understanding) -> None:
     active.note_turn(turn.work.turn_id)
     if turn.changes.state.shown is not None:
         follow_row(turn, active)
-    if understood.by_model_alone and understood.kind not in CHANGES_NOTHING:
-        doubt(active)
+    is_closed = understood.source in _CLOSED or understood.kind is not MessageKind.TASK
+    may_agree = bool(offered) and not is_closed and active.flow_id not in offered
+    is_doubtful = may_agree or understood.by_model_alone or understood.copied or understood.not_understood
+    if is_doubtful and understood.kind not in CHANGES_NOTHING:
+        active.progress.doubt()
     if understood.refers:
-        active.notes[REFERRED] = True
+        active.progress.refer()
 
 
-def _read_decision(understood: Understanding) -> str | None:
+def _read_decision(understood: Understanding) -> Decision | None:
     """Read what the user chose about what was done; a model that names a choice has not made it."""
     chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
-    return understood.target if chosen and understood.target in DECISIONS else None
+    return Decision(understood.target) if chosen and understood.target in set(Decision) else None
 
 
-def _find_named_option(turn: RunningTurn, understood: Understanding) -> Option | None:
-    """Find what a model takes the user to have decided about what was done, by the words of the option."""
+def _find_chosen(turn: RunningTurn, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
+    """Find the reply that a model takes the user to have chosen, where the question itself decides about it."""
     entry = turn.changes.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
-    if entry is None or entry.metadata.get("about") != ABOUT_DONE:
-        return None
-    return next((option for option in entry.options if option.label == understood.target), None)
-
-
-def _propose(turn: RunningTurn, named: Option) -> None:
-    """Leave it as it is when a model says so; anything else only after a yes of the user's (RT-12)."""
-    entry = turn.changes.state.ambiguity.current
-    if entry is None or named.action_name == KEEP:
-        decide(turn, KEEP)
-        return
-    turn.changes.remark(RemarkKind.ASSUMED, why=name_meant(named.label))
-    turn.changes.state.ambiguity.declare(
-        entry.level,
-        options=entry.options,
-        turn_id=turn.work.turn_id,
-        metadata={**entry.metadata, PROPOSED: named.action_name},
-    )
-
-
-def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
-    """Say whether a request is a plain yes to the candidate that is open: "book the flight to Rome, please".
-
-    It is none to doing once more what may have been done already (RT-9): whoever was stopped just asks again.
-    """
-    state = turn.changes.state
-    entry = state.ambiguity.current
-    flow = None if entry is None or "candidate" not in entry.metadata else state.stack.active
-    if entry is None or flow is None or entry.flow_id != flow.flow_id:
-        return False
-    match understood.kind:
-        case MessageKind.TASK:
-            alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
-        case MessageKind.DENIAL | MessageKind.CANCELLATION:
-            # a model has heard a no, and the words refuse nothing
-            alike = understood.by_model_alone and not understood.slots and agrees_politely(understood.text)
-        case MessageKind.UNKNOWN | MessageKind.CORRECTION:
-            # "make it so", and not "make it" with what was offered
-            alike = not understood.slots and is_plain_yes(understood.text, "")
-        case MessageKind.CHITCHAT:
-            alike = agrees_politely(understood.text)
-        case _:
-            alike = False
-    if not alike or understood.is_click or not says_yes(turn, understood):
-        return False
-    if _ANOTHER.search(understood.text):
-        return False
-    candidate = read_candidate(state, flow)
-    return candidate is not None and not candidate.again
+    deed = entry.about.choose(understood.target or "") if entry is not None else None
+    return None if entry is None or deed is None else (entry, deed)
 
 
 def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
@@ -150,7 +117,7 @@ def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
     state, flow_id = turn.changes.state, given.get("flow_id")
     if understood.kind in DECIDING and "approval_id" not in given:
         return not _answers(state.ambiguity.current, understood.kind, given)
-    if flow_id is None or understood.target in DECISIONS:
+    if flow_id is None or understood.target in set(Decision):
         return False
     match understood.kind:
         case MessageKind.PLAN_CHANGE:
@@ -168,7 +135,7 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
     """Say whether a clicked yes or no names the question that is open; a yes to a candidate has to."""
     if entry is None:
         return "flow_id" not in given
-    candidate = entry.metadata.get("candidate")
+    candidate = entry.about.fingerprint
     named = kind is MessageKind.CONFIRMATION or "candidate" in given
     return given.get("flow_id", entry.flow_id) == entry.flow_id and (
         not named or given.get("candidate") == candidate

@@ -12,12 +12,14 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.base_flow import ValueFinder
+from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.domain.locales import forms_in_use, forms_of
 from orchestrator.errors import Unavailable
 from orchestrator.memory.notes import FlowNotes, SharedNotes
 from orchestrator.memory.quoting import share_of
@@ -25,7 +27,6 @@ from orchestrator.memory.user_memory import UserPreferences, assumable, owner_of
 from orchestrator.models.calling import CallContext
 from orchestrator.models.journal import CallJournal
 from orchestrator.nlu.module import NLU
-from orchestrator.pex.calls.consent import drop_candidate
 from orchestrator.pex.skills.components import search_documents
 from orchestrator.ports.memory.documents import Passage
 from orchestrator.ports.memory.preferences import PreferenceStore
@@ -142,8 +143,10 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
     """Make the running turn. Raises ParleyError for a state that cannot be read."""
     state, prior_state = decode(lease, modules)
     state.begin_turn()
-    ports, began = modules.ports, time.monotonic()
-    now = ports.clock()
+    ports, began, here = modules.ports, time.monotonic(), modules.ports.clock()
+    now, config, user = work.accepted_at, modules.domain.config, work.input
+    locale = user.locale or config.session.locale
+    forms_in_use.set(None if locale is None else forms_of(locale, config.language.default))
     ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id, lease.root)
     changes = TurnChanges(state)
     context = TurnContext(
@@ -153,18 +156,20 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
         ids=ids,
         text=work.input.text or "",
         now=now,
-        local_now=_local_time(now, modules.domain.config.session.timezone),
-        deadline=now + work.deadline_s,
+        local_now=_local_time(now, user.timezone or config.session.timezone),
+        deadline=here + work.deadline_s,
         journal=journal,
         call=_make_call(lease, work, journal, began),
         recall=_recall(ids, state, modules),
         log=TurnLog(ids, ports.record_signal),
         changes=changes,
         live=ports.live,
+        locale=locale,
     )
     keep_for_turn(work.turn_id, context.log.signals)
     context.log.event("started", seq=work.seq)
-    return RunningTurn(lease, work, hear(context, modules, context.text), changes, phases, began)
+    context = hear(context, modules, context.text)
+    return RunningTurn(lease, work, context, changes, phases, began, accepted_at=here - work.waited_s)
 
 
 def _local_time(now: float, zone: str) -> float:
@@ -204,6 +209,7 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
     return CallContext(
         session_id=lease.session_id,
         turn_id=work.turn_id,
+        tenant_id=lease.tenant_id,
         deadline=began + work.deadline_s - kept_back,
         journal=CallJournal(journal),
     )

@@ -12,12 +12,12 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import Answer, TurnContext
-from orchestrator.dialogue.ambiguity import ASKED_AT, Question
+from orchestrator.dialogue.ambiguity import Asked
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, dump, outline_of
-from orchestrator.memory.notes import NOTE, entries_of_turn
+from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.res.steps.display import show_code
@@ -70,10 +70,11 @@ def _show_flow(flow: BaseFlow) -> JsonObject:
     }
 
 
-def _show_question(question: Question | None) -> JsonObject | None:
+def _show_question(question: Asked | None) -> JsonObject | None:
     if question is None:
         return None
-    return {"level": question.level.value, "slot": question.slot, "flow_id": question.flow_id}
+    about = question.about
+    return {"level": about.level.value, "slot": about.slot, "flow_id": about.flow_id}
 
 
 SUMMARIZE_EVERY_TURNS = 20
@@ -90,7 +91,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     state, context = turn.changes.state, turn.context
     reply = answer.message
     for entry in state.ambiguity.open:
-        if ASKED_AT in entry.metadata:
+        if entry.about.must_be_seen:
             entry.note_time(modules.ports.clock())
     state.converse(turn.work.input.text or "", reply, modules.domain.config.memory.max_history_messages)
     after, raw = state.write()
@@ -178,7 +179,7 @@ def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """What the turn noted; accepted with it, and put into the scratchpad from there (RT-14)."""
     state = turn.changes.state
-    flows = [flow for flow in (*turn.changes.finished, *state.stack.flows) if NOTE in flow.notes]
+    flows = [flow for flow in (*turn.changes.finished, *state.stack.flows) if flow.progress.scratchpad]
     entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now) if flows else []
     return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
 

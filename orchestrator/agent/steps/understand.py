@@ -4,6 +4,7 @@ Before that, flows that wait for context go on with what was found for them.
 """
 
 from orchestrator.agent.context_wait import look_after_waiting
+from orchestrator.agent.events import find_started_flow
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill
 from orchestrator.agent.running import RunningTurn
@@ -18,7 +19,7 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.memory.quoting import ABOUT, share_of
-from orchestrator.nlu.readers.actions import Action
+from orchestrator.nlu.actions import Action
 from orchestrator.pex.documents import QUESTION
 from orchestrator.pex.skills.components import search_documents
 from orchestrator.telemetry import SignalType
@@ -32,7 +33,8 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
         await look_after_waiting(turn, modules.ports.gather)
     if given.action is not None:
         try:
-            understood = modules.nlu.react(read_action(given.action), state, context)
+            action = find_started_flow(read_action(given.action), given.kind, modules.domain)
+            understood = modules.nlu.react(action, state, context)
         except InvalidInput as error:
             context.log.failed_check("nlu", "action", str(error))
             context.changes.remark(RemarkKind.BAD_ACTION)

@@ -7,7 +7,7 @@ import gc
 import orjson
 import pytest
 
-from orchestrator.memory.notes import AT_HAND, NOTE
+from orchestrator.memory.notes import AT_HAND
 from orchestrator.simulator import Simulator
 from tests.trained import trained
 
@@ -33,7 +33,7 @@ async def test_the_state_stops_growing(turns: int):
     assert len(state["trace"]) == 20
     assert len(state["completed"]) == 10
     assert {note["flow_id"] for note in state["effects"]} <= {flow["flow_id"] for flow in state["completed"]}
-    assert sum(len(flow.get("notes", {}).get(NOTE, ())) for flow in state["completed"]) == AT_HAND
+    assert sum(len(flow.get("progress", {}).get("scratchpad", ())) for flow in state["completed"]) == AT_HAND
     after_a_hundred = sizes[100 // len(ROUND) :]
     assert max(after_a_hundred) <= 1.02 * min(after_a_hundred)
 

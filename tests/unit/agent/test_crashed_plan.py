@@ -60,6 +60,9 @@ class CrashingSteps:
     crasher: Crasher
     stopped: bool = False
 
+    def idempotency_key(self, key: str) -> str:
+        return self.steps.idempotency_key(key)
+
     async def call(
         self,
         key: str,

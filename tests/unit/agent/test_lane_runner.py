@@ -109,7 +109,7 @@ class RefusingLane(MemoryLane):
 
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         if lease.work.input.text == "poison":
-            raise InvalidInput("The input holds characters that cannot be stored.", field="text")
+            raise InvalidInput("The input contains characters that can't be stored.", field="text")
         return await super().commit(lease, commit)
 
 
@@ -125,7 +125,7 @@ async def test_a_turn_whose_commit_is_refused_is_offered_again_then_set_aside() 
 
     refused = await house.read(poison)
     assert refused.status == TurnStatus.QUARANTINED
-    assert "cannot be stored" in (refused.error or "")
+    assert "can't be stored" in (refused.error or "")
     assert (await house.read(following)).result == {"count": 1}
 
 

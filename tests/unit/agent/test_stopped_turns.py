@@ -18,7 +18,7 @@ from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
+from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.trained import trained
@@ -167,7 +167,7 @@ async def test_a_stopped_turn_does_nothing_twice_and_tells_what_it_did(
         again = await setting.say(ASK)
 
         answer = again.result["reply"] if again.result else ""
-        if "Shall I do it again all the same?" in answer:
+        if "Shall I do it again anyway?" in answer:
             assert "Print a label" in answer, (after_s, reply, answer)
         assert max(setting.done.values()) <= (1 if done and turn.status is not TurnStatus.DONE else 2), (
             after_s,
@@ -191,7 +191,7 @@ class LastToKnow(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool | UnknownOutcome:
+    ) -> bool:
         written = await super().record(lease, turn_id, step, entry, heard)
         if step.status is StepStatus.FINISHED and entry is not None and not self.recorded.is_set():
             self.recorded.set()
@@ -214,7 +214,7 @@ async def test_what_the_ledger_knows_is_not_in_doubt_when_a_turn_is_stopped() ->
 
     assert stopped.result is not None
     assert "Print a label" in stopped.result["reply"]
-    assert "cannot tell" not in stopped.result["reply"]
+    assert "can't tell" not in stopped.result["reply"]
     assert again.result is not None
     assert "send_parcel" in again.result["completed"]
     assert setting.done == {"label": 1, "parcel": 1}
@@ -236,6 +236,6 @@ async def test_a_turn_that_is_set_aside_after_an_effect_tells_what_it_did() -> N
     turn = await setting.read(turn_id)
     assert turn.status is TurnStatus.QUARANTINED
     assert turn.result is not None
-    assert "cannot tell whether it worked" in turn.result["reply"]
+    assert "can't tell whether it worked" in turn.result["reply"]
     assert turn.error == "gave_up: its worker ended"
     assert setting.done == {"label": 1}

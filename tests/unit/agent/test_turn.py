@@ -62,7 +62,7 @@ async def test_an_unexpected_error_leaves_the_state_as_it_was(
     turn = await talk.say("for printer one")
 
     assert turn["status"] == "done"
-    assert "went wrong on my side" in turn["reply"]
+    assert "went wrong on my end" in turn["reply"]
     assert "42" not in turn["reply"]
     after = state_of(talk)
     assert after["stack"] == before["stack"]

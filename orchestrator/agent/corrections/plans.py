@@ -1,0 +1,102 @@
+"""Corrections of a plan: which of its values they concern, and which steps run again (PL-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.changes.plan_steps import add_steps
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.records import EffectNote, PlanStep
+from orchestrator.dialogue.slots import SlotSource, SlotValue
+from orchestrator.pex.calls.consent import drop_consent
+from orchestrator.plans.bindings import read_bindings
+from orchestrator.plans.changes import check_consistency, note_revision, stack_plan
+from orchestrator.plans.recipe import apply_rules
+from orchestrator.types import FlowId, new_id
+
+
+def set_back(context: TurnContext, flow: BaseFlow) -> None:
+    """Make the flow at work a planned step again: its question is closed, nothing is confirmed any more."""
+    context.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+    context.changes.state.void_approvals(flow.flow_id)
+    drop_consent(context, flow)
+    flow.progress.set_back()
+    context.changes.state.stack.hold_active(context.now)
+
+
+def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
+    """Map slots of the plan, or of one of its sub-flows, to the plan's values that they stand for."""
+    if flow is plan:
+        return {slot: slot for slot in slots}
+    step = plan.step_of(flow.flow_id)
+    bindings = read_bindings(step) if step is not None else {}
+    names = {slot: bindings[slot].name for slot in slots if slot in bindings and bindings[slot].step is None}
+    return {slot: name for slot, name in names.items() if name in plan.spec.slots}
+
+
+def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[FlowId] = ()) -> list[PlanStep]:
+    """List finished steps that used one of the plan's values, or what such a step, or one done `again`, found."""
+    users: list[PlanStep] = []
+    for step in plan.steps:
+        uses = read_bindings(step).values()
+        old = any(b.name in names if b.step is None else b.step in {s.name for s in users} for b in uses)
+        if (old or step.flow_id in again) and step.is_done and plan.step_named(step.name) is step:
+            users.append(step)
+    return users
+
+
+def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
+    """List what steps have done for good with just these values of the plan (RT-12).
+
+    What they have done with something that was found by them may still agree: that is looked at when it
+    has been looked up anew.
+    """
+    users = {
+        step.flow_id
+        for step in plan.steps
+        if step.is_done
+        and plan.step_named(step.name) is step
+        and any(b.step is None and b.name in names for b in read_bindings(step).values())
+    }
+    return [note for note in context.changes.state.effects if note.flow_id in users and note.stands]
+
+
+def follow_correction(
+    context: TurnContext, plan: PlanFlow, values: Mapping[str, SlotValue], *, redo: Collection[FlowId] = ()
+) -> bool:
+    """Take corrected values for the plan's: what was looked up with the old ones is looked up anew (PL-7).
+
+    What has had an effect is not repeated, but for the flows in `redo`, about which the user has decided.
+    Returns whether the plan goes on by itself now.
+    """
+    for name, held in values.items():
+        plan.follow(name, held)
+        for dependent in plan.dependents(name):
+            if dependent not in values:
+                plan.clear(dependent)
+    if plan.is_finished or not plan.rounds:
+        return False
+    check_consistency(context, plan)
+    acted = {note.flow_id for note in context.changes.state.effects if note.stands}
+    users = find_users(plan, values, again=redo)
+    stale = [step for step in users if step.flow_id not in acted or step.flow_id in redo]
+    at_work = context.changes.state.stack.active
+    if at_work is not None and at_work.plan_id == plan.flow_id:
+        corrected = bound_names(plan, at_work, at_work.slots.keys())
+        for name, held in [*at_work.slots.items()]:
+            if held.source is SlotSource.INHERITED or corrected.get(name) in values:
+                at_work.clear(name)
+        set_back(context, at_work)
+    fresh = [replace(step.carried_out_by(FlowId(new_id("flow")), step.dact), outputs={}) for step in stale]
+    add_steps(plan, fresh, after=())
+    for change in apply_rules(plan, context):
+        note_revision(context, plan, change.kind.value, change.why)
+    stack_plan(context, plan)
+    if fresh:
+        context.changes.plans.in_doubt = True
+        note_revision(
+            context, plan, "expand", f"{', '.join(sorted(values)) or 'what was done'} was corrected"
+        )
+    return True

@@ -1,0 +1,213 @@
+"""The question what happens to committed calls that a correction or a change of the plan makes wrong (RT-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.agent.corrections.changing import start_change
+from orchestrator.agent.corrections.completed import (
+    effects_made_from,
+    plan_of,
+    reopen_plan,
+    repeat_with_changes,
+)
+from orchestrator.agent.corrections.plans import bound_names, follow_correction
+from orchestrator.agent.open_question import leave_open
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import shown
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.questions import Option, SettleDone
+from orchestrator.dialogue.questions.deeds import Decision
+from orchestrator.dialogue.records import EffectNote, EffectStatus
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.slots import SlotSource, SlotValue
+from orchestrator.plans.bindings import Disagreement, find_outdated, settle
+from orchestrator.plans.recipe import declared_step
+from orchestrator.res.wording import name_doing, name_slot_of, show_slot
+from orchestrator.types import Json, JsonObject
+
+
+def ask_about_done(turn: RunningTurn, flow: BaseFlow, values: JsonObject, effects: list[EffectNote]) -> None:
+    """Ask before anything is changed what should become of what was done with the old values (RT-12).
+
+    A task that changes what was done is started instead, if the domain has one.
+    """
+    if values and plan_of(turn, flow) is None and start_change(turn, flow, values, effects):
+        return
+    wished = " and ".join(str(shown(turn, flow, name, value)) for name, value in values.items())
+    payload: JsonObject = {"flow_id": flow.flow_id, "changes": values}
+    changes = show_changes(turn, flow, values)
+    ask_what_should_happen(
+        turn.context,
+        payload,
+        effects,
+        changes,
+        again=f" and do it again with {wished}",
+        once_more=f" with {wished}" if values else "",
+    )
+    turn.carry_on = False
+
+
+def show_changes(turn: RunningTurn, flow: BaseFlow, values: JsonObject) -> list[JsonObject]:
+    return [
+        {
+            "name": name_slot_of(flow, name),
+            "old": None if flow.value(name) is None else shown(turn, flow, name, flow.value(name)),
+            "new": shown(turn, flow, name, value),
+        }
+        for name, value in values.items()
+    ]
+
+
+def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
+    """Ask what should happen with what steps have done for good and the plan has other values for now (PL-7).
+
+    Nothing is carried out before the user has decided. Returns whether it asks.
+    """
+    state = context.changes.state
+    outdated = find_outdated(plan, state.effects)
+    if state.stack.plan is not plan or plan.is_finished or not outdated:
+        return False
+    effects = [note for note in state.effects if note.flow_id in outdated and note.stands]
+    payload: JsonObject = {"flow_id": plan.flow_id, "steps": list(outdated)}
+    shown: list[JsonObject] = [_show(context, plan, one) for found in outdated.values() for one in found]
+    why = "; ".join(str(one) for found in outdated.values() for one in found)
+    context.log.failed_check("plans", "effects_agree", why, plan.flow_id)
+    again = "" if all("why" in one for one in shown) else " and do it again as the plan is now"
+    ask_what_should_happen(context, payload, effects, shown, again=again, later=True)
+    return True
+
+
+def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObject:
+    """Show the value that was used and the one that the plan has now, or why it would not be done any more."""
+    step = plan.step_named(found.step)
+    assert step is not None
+    spec = context.world.domain.flows[step.dact]
+    if found.slot not in spec.spec.slots:
+        declared = declared_step(plan, found.step)
+        return {"why": declared.otherwise if declared is not None else "it is not called for"}
+
+    def say(value: Json) -> Json:
+        rows = (listed.name(value) for listed in context.changes.state.displayed if listed.key == found.slot)
+        slot = spec.spec.slots.get(found.slot)
+        return next(filter(None, rows), None) or show_slot(
+            value, slot, context.world.registry, context.local_now
+        )
+
+    return {"name": name_slot_of(spec, found.slot), "old": say(found.held), "new": say(found.wanted)}
+
+
+def ask_what_should_happen(
+    context: TurnContext,
+    payload: JsonObject,
+    effects: Sequence[EffectNote],
+    changes: Sequence[JsonObject],
+    *,
+    again: str,
+    once_more: str = "",
+    later: bool = False,
+) -> None:
+    """Tell what was done for good with other values; the user decides what becomes of it (RT-12).
+
+    Args:
+        context: of the turn that asks.
+        payload: what each of the options carries, with the `flow_id` of what is to be carried out anew.
+        effects: what was done.
+        changes: name, old and new value, as they are shown.
+        again: what would be done when it has been undone, in words.
+        once_more: with what it would be done besides, in words.
+        later: it was found out after the change that led to it.
+    """
+    options = [Option("Leave it as it is", Decision.KEEP.value, payload)]
+    if payload.get("changes") == {}:  # nothing is wanted otherwise, so nothing is to be done again
+        options += [option for note in effects if (option := _offer_to_undo(context, note)) is not None]
+    elif all(note.compensation is not None for note in effects):
+        options.append(Option(f"Undo it{again}", Decision.COMPENSATE.value, payload))
+    plan = context.changes.state.stack.plan
+    if plan is not None and plan.flow_id == payload["flow_id"]:
+        options.append(Option(f"Stop {name_doing(plan)}", "cancel_flow", {"flow_id": plan.flow_id}))
+    else:
+        options.append(Option(f"Do it again{once_more}", Decision.REPEAT.value, payload))
+    asked: JsonObject = {
+        "done": [note.summary for note in effects if note.status is not EffectStatus.UNKNOWN],
+        "unknown": [note.summary for note in effects if note.status is EffectStatus.UNKNOWN],
+        "changes": list(changes),
+        "later": later,
+    }
+    context.changes.state.ambiguity.declare(
+        SettleDone(options=tuple(options), shown=asked), context.ids.turn_id
+    )
+
+
+def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
+    """Offer the task that undoes what was done, which asks before it does so."""
+    known = {**note.slots, **note.arguments, **note.result}
+    for dact, flow_type in context.world.domain.flows.items():
+        if any(use.tool_id == note.compensation for use in flow_type.spec.tools):
+            slots: JsonObject = {name: known[name] for name in flow_type.spec.slots if name in known}
+            return Option("Undo it", "choose_flow", {"dact": dact, "slots": slots})
+    return None
+
+
+def decide(turn: RunningTurn, name: Decision) -> None:
+    """Carry out what the user chose about what was done; which changes were wanted, the open question remembers."""
+    payload = _find_payload(turn, name)
+    if payload is None:
+        turn.changes.remark(RemarkKind.OVER)
+        leave_open(turn)
+        return
+    flow = _find(turn, payload["flow_id"])
+    plan = None if flow is None else plan_of(turn, flow)
+    if name is Decision.KEEP or flow is None:
+        for step in [plan.step_of(done) for done in payload.get("steps", ())] if plan is not None else ():
+            if plan is not None and step is not None:
+                settle(plan, step)
+        turn.changes.remark(RemarkKind.STAYS)
+        turn.carry_on = turn.changes.state.stack.active is not None
+    elif "steps" in payload and plan is not None:
+        plan.progress.undo_before(payload["steps"])
+        turn.carry_on = follow_correction(turn.context, plan, {}, redo=payload["steps"])
+    elif plan is not None and name is Decision.COMPENSATE:
+        _redo_in_plan(turn, plan, flow, payload["changes"])
+    else:
+        done = effects_made_from(turn, flow, payload["changes"].keys())
+        fresh = repeat_with_changes(turn, flow, payload["changes"])
+        if name is Decision.COMPENSATE:
+            fresh.progress.undo_before(note.flow_id for note in done)
+
+
+def _redo_in_plan(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
+    """Undo what steps of a plan have done with the old values, and do it again with others; the rest stays as it is."""
+    done = [note.flow_id for note in effects_made_from(turn, flow, values)]
+    turn.changes.remark(RemarkKind.CORRECTED, changes=show_changes(turn, flow, values))
+    names = bound_names(plan, flow, values)
+    if turn.changes.state.stack.get(plan.flow_id) is None:
+        plan = reopen_plan(turn, plan)
+    for step in [step for step in plan.steps if step.flow_id in done]:
+        # What the plan has nothing for is the step's own from now on.
+        for slot in values.keys() - names.keys():
+            step.bind(slot, {"value": values[slot]})
+    held = {
+        names[slot]: SlotValue(value, SlotSource.USER, turn.work.turn_id)
+        for slot, value in values.items()
+        if slot in names
+    }
+    plan.progress.undo_before(done)
+    turn.carry_on = follow_correction(turn.context, plan, held, redo=done)
+
+
+def _find_payload(turn: RunningTurn, name: Decision) -> JsonObject | None:
+    """Find what the open option carries, unless a click names another one; closes the question."""
+    clicked: JsonObject = (turn.work.input.action or {}).get("payload") or {}
+    for entry in list(turn.changes.state.ambiguity.open):
+        for option in entry.options:
+            if option.action_name == name and clicked in ({}, option.payload):
+                turn.changes.state.ambiguity.resolve(entry)
+                return option.payload
+    return None
+
+
+def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:
+    known = [*turn.changes.state.stack.flows, *turn.changes.state.completed]
+    return next((flow for flow in known if flow.flow_id == flow_id), None)

@@ -1,0 +1,125 @@
+"""Between RES and the next PEX: what a plan's steps have found, and what that changes (AG-2, PL-2)."""
+
+from collections.abc import Sequence
+
+from orchestrator.agent.corrections.settling import ask_about_outdated
+from orchestrator.agent.tasks import settle_stack
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.plans.bindings import inherit, resolve, settle
+from orchestrator.plans.changes import Change, ChangeKind, note_revision, stack_plan
+from orchestrator.plans.findings import find_news
+from orchestrator.plans.planner import Planner
+from orchestrator.telemetry import SignalType
+
+
+async def look_after_plan(context: TurnContext, planner: Planner, plan: PlanFlow) -> bool:
+    """Take in what has ended and make the replanning check; returns whether the plan goes on by itself now."""
+    noted = context.changes.plans
+    own = [
+        flow
+        for flow in context.changes.finished[noted.seen :]
+        if flow.plan_id == plan.flow_id and plan.step_of(flow.flow_id) is not None
+    ]
+    noted.seen = len(context.changes.finished)
+    for flow in own:
+        _take_in(context, plan, flow)
+    if not plan.rounds:
+        return False
+    news = await find_news(context, plan)
+    due = bool(own or noted.edited or noted.in_doubt or news)
+    if due:
+        noted.edited = noted.in_doubt = False
+        await _check(context, planner, plan, news)
+    return not ask_about_outdated(context, plan) and due and not _asks(context)
+
+
+def _asks(context: TurnContext) -> bool:
+    """Whether the flow on top waits for an answer, which is not to be run over."""
+    active = context.changes.state.stack.active
+    return active is not None and any(
+        e.flow_id == active.flow_id for e in context.changes.state.ambiguity.open
+    )
+
+
+def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
+    """Keep what a step has found with its plan; a result that only serves the plan is not told (RS-2)."""
+    step = plan.step_of(flow.flow_id)
+    assert step is not None
+    step.become(flow.status)
+    if flow.state is not FlowState.COMPLETED:
+        return
+    step.keep_outputs({name: flow.outputs.get(name, flow.value(name)) for name in flow.spec.outputs})
+    acted = any(note.flow_id == flow.flow_id for note in context.changes.state.effects)
+    if acted:
+        settle(plan, step)
+    elif not step.tell:
+        context.changes.silent.add(flow.flow_id)
+
+
+async def _check(context: TurnContext, planner: Planner, plan: PlanFlow, news: Sequence[str]) -> None:
+    changes = await planner.check(plan, context, news=news)
+    for change in changes:
+        note_revision(context, plan, change.kind.value, change.why)
+    if not changes:
+        note_revision(context, plan, ChangeKind.CONTINUE.value, " ".join(news))
+    outcomes = [change.kind.value for change in changes] or [ChangeKind.CONTINUE.value]
+    context.log.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
+    _void_approvals(context, plan)
+    tell_changes(context, plan, changes)
+    settle_stack(context)  # what was given up leaves at once
+    context.changes.plans.seen = len(context.changes.finished)
+    stack_plan(context, plan)
+
+
+def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
+    """What was to be approved belonged to the plan as it was: it is asked for anew, in this very turn (PX-17)."""
+    stale = {one.flow_id for one in context.changes.state.approvals if one.plan_revision != plan.revision}
+    for step in plan.steps:
+        flow = context.changes.state.stack.get(step.flow_id)
+        void = step.flow_id in stale and context.changes.state.void_approvals(step.flow_id)
+        if void and flow is not None and flow.status == AWAITING_APPROVAL:
+            context.changes.state.stack.unpark(flow, context.now)
+
+
+def tell_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Change]) -> None:
+    """The difference between two revisions, when it matters to the user.
+
+    When nothing is left to do, the plan's own end says what there is to say.
+    """
+    told = [change for change in changes if change.matters]
+    if not told or all(step.is_finished for step in plan.steps):
+        return
+    context.changes.remark(
+        RemarkKind.REPLANNED,
+        flow_id=plan.flow_id,
+        added=_labels(told, ChangeKind.EXPAND),
+        dropped=_labels(told, ChangeKind.PRUNE),
+        reordered=any(change.kind is ChangeKind.REORDER for change in told),
+        why=next((change.why for change in told if change.why), ""),
+        steps=[step.label for step in plan.steps if not step.is_finished],
+    )
+
+
+def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
+    return [label for change in changes if change.kind is kind for label in change.steps]
+
+
+def begin_step(context: TurnContext, flow: BaseFlow) -> None:
+    """Give a sub-flow at work the values that its plan knows by now, once."""
+    plan = context.changes.state.stack.plan_of(flow)
+    step = plan.step_of(flow.flow_id) if plan is not None else None
+    if plan is None or step is None or flow.progress.begun:
+        return
+    flow.progress.begin()
+    if plan.progress.undo_first:
+        flow.progress.undo_before(plan.progress.undo_first)
+        plan.progress.undo_before(())
+    values = resolve(plan, step) | inherit(plan, step, flow.spec)
+    wanted = {name: value for name, value in values.items() if name not in flow.slots}
+    problems = flow.fill_slots_by_label(wanted, turn_id=context.ids.turn_id, source=SlotSource.INHERITED)
+    for problem in problems:
+        context.log.failed_check("plans", "binding", problem.why, flow.flow_id)

@@ -1,0 +1,197 @@
+"""Turns that look after a call whose result comes later: with the result, or because it is due (RT-32).
+
+The state decides what a turn does, so that a result that comes again, or after all, has its effect once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.open_question import leave_open
+from orchestrator.agent.running import RunningTurn, Step
+from orchestrator.agent.steps.archive import archive
+from orchestrator.agent.steps.carry_out import carry_out
+from orchestrator.agent.system_turns import commit_quietly, find_line
+from orchestrator.dialogue.consent import drop_candidate
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.progress import AwaitedCall
+from orchestrator.dialogue.records import EffectNote, EffectStatus
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.domain.model import ToolSpec
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.calls.effects import query_status
+from orchestrator.pex.choices import is_short
+from orchestrator.pex.execution import Failed
+from orchestrator.telemetry import get_logger
+from orchestrator.tools.effects import judge_effect
+from orchestrator.tools.toolbox import ToolData, ToolError, check_result, read_envelope, write_envelope
+from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
+from orchestrator.turns.lease import TurnCommit
+from orchestrator.types import JsonObject, is_object
+
+_log = get_logger(__name__)
+
+
+async def take_up_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
+    """Return the steps that continue the flow or tell a late result, or a commit that tells nothing."""
+    given, flow = _read(turn), _find_flow(turn)
+    note = _find_note(turn, given)
+    answer = _read_outcome(given, modules)
+    entry = await _find_entry(turn, given)
+    if answer is None and flow is not None:
+        answer = await _look(turn, modules, flow)
+    if answer is not None and entry is not None and entry.status in OPEN:
+        status = judge_effect(answer)
+        result = answer if status is LedgerStatus.DONE else None
+        await _settle(turn, replace(entry, status=status, result=result))
+    awaited = None if flow is None else flow.progress.awaits
+    if flow is not None and awaited is not None:
+        if awaited.answer is not None:
+            return _end_quietly(turn, modules, "it is known already")
+        if answer is None and await _waits_on(turn, modules, flow, awaited, entry):
+            return _end_quietly(turn, modules, "it is still under way")
+        flow.progress.await_result(replace(awaited, answer=answer, expired=answer is None))
+        return go_on_with_result, carry_out, archive
+    if answer is not None and note is not None:
+        _settle_note(turn, note, answer)
+        return tell_late_result, carry_out, archive
+    return _end_quietly(turn, modules, "nothing waits for it")
+
+
+def _read(turn: RunningTurn) -> JsonObject:
+    payload = (turn.work.input.action or {}).get("payload")
+    return payload if is_object(payload) else {}
+
+
+def _find_flow(turn: RunningTurn) -> BaseFlow | None:
+    """Find the flow that waits for the call of this turn."""
+    call = _read(turn).get("call")
+    flows = turn.changes.state.stack.flows
+    waits = (flow for flow in flows if (one := flow.progress.awaits) is not None and one.call == call)
+    return next(waits, None)
+
+
+def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
+    """Find what is known of a call whose task was given up."""
+    unsettled = {EffectStatus.AWAITED, EffectStatus.UNKNOWN}
+    named = [note for note in turn.changes.state.effects if note.fingerprint == given.get("fingerprint")]
+    return next((note for note in named if note.status in unsettled), None)
+
+
+def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
+    """Return the result that the turn brings as the tool's, or None if it brings none."""
+    outcome, spec = given.get("outcome"), modules.domain.tools.get(given.get("tool_id", ""))
+    if not is_object(outcome) or spec is None:
+        return None
+    if outcome.get("status") == "done":
+        return _as_result(spec, outcome.get("data") or {})
+    category = FailureCategory(outcome.get("category") or FailureCategory.SERVER_ERROR)
+    return write_envelope(ToolError(category, outcome.get("message") or f"{spec.name} was not done."))
+
+
+def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
+    """Return data as the tool's result; what does not match its schema leaves open what was done."""
+    mistake = check_result(spec, data)
+    if mistake is None:
+        return write_envelope(ToolData(data))
+    _log.error("A later result cannot be used.", tool=spec.tool_id, mistake=mistake)
+    message = f"{spec.name} gave an answer that I cannot use."
+    return write_envelope(ToolError(FailureCategory.SERVER_ERROR, message, undecided=True))
+
+
+async def _find_entry(turn: RunningTurn, given: JsonObject) -> LedgerEntry | None:
+    fingerprint = given.get("fingerprint")
+    return await find_line(turn.lease, turn.context.journal, fingerprint) if fingerprint else None
+
+
+async def _settle(turn: RunningTurn, entry: LedgerEntry) -> None:
+    await turn.context.journal.lane.settle_effect(turn.lease, entry)
+
+
+async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObject | None:
+    """Call the tool's status query; return the result, or None while there is none."""
+    awaited = flow.progress.awaits
+    work = modules.pex.find_work(turn.context, flow)
+    if awaited is None or isinstance(work, Failed):
+        return None
+    _, run = work
+    tool = run.tools.find(awaited.tool_id)
+    if tool is None or tool.spec.status_query is None:
+        return None
+    found = await query_status(run, flow.flow_id, tool, awaited.arguments, awaited.call)
+    match found.get("status"):
+        case "done":
+            return _as_result(tool.spec, found.get("data") or {})
+        case "not_done":
+            message = found.get("message") or f"{tool.spec.name} was not done."
+            return write_envelope(ToolError(FailureCategory.SERVER_ERROR, message))
+        case _:
+            return None
+
+
+async def _waits_on(
+    turn: RunningTurn, modules: Modules, flow: BaseFlow, awaited: AwaitedCall, entry: LedgerEntry | None
+) -> bool:
+    """Return whether to wait on: an expired call is marked unknown, any other is looked after again."""
+    left_s = awaited.until - turn.context.now
+    spec = modules.domain.tools[awaited.tool_id]
+    work = modules.pex.find_work(turn.context, flow)
+    if left_s > 0 and spec.later is not None and not isinstance(work, Failed):
+        look_in_s = min(spec.later.poll_s or left_s, left_s)
+        name = None if entry is None else entry.fingerprint
+        await work[1].tools.expect_result(turn.context, spec, awaited.call, name, look_in_s)
+        return True
+    if entry is not None and entry.status in OPEN:
+        await _settle(turn, replace(entry, status=LedgerStatus.UNKNOWN, result=None))
+    return False
+
+
+def _settle_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> None:
+    """Note what became of a call whose task was given up, and tell it."""
+    result, spec = read_envelope(answer), turn.context.world.domain.tools.get(note.tool_id)
+    name = note.tool_id if spec is None else spec.name
+    is_done = isinstance(result, ToolData)
+    if is_done:
+        settled = replace(
+            note,
+            status=EffectStatus.FINISHED,
+            compensation=None if spec is None else spec.compensation,
+            result={name: value for name, value in result.data.items() if is_short(value)},
+        )
+        turn.changes.state.note_effect(settled)
+    elif isinstance(result, ToolError) and not result.undecided:
+        turn.changes.state.forget_call(note.fingerprint)
+    message = "" if is_done or not isinstance(result, ToolError) else result.message
+    turn.changes.remark(RemarkKind.LATE_RESULT, what=name, done=is_done, message=message)
+
+
+def _end_quietly(turn: RunningTurn, modules: Modules, what: str) -> TurnCommit:
+    turn.changes.state.take_back_turn()
+    return commit_quietly(turn, modules, {"result": what})
+
+
+async def go_on_with_result(turn: RunningTurn, modules: Modules) -> None:
+    """Continue the flow whose call was answered, or has not been in time."""
+    del modules
+    state, flow = turn.changes.state, _find_flow(turn)
+    awaited = None if flow is None else flow.progress.awaits
+    assert flow is not None
+    assert awaited is not None
+    state.ambiguity.resolve(flow_id=flow.flow_id)
+    drop_candidate(flow)
+    if awaited.expired:
+        turn.changes.remark(RemarkKind.RESULT_OVERDUE, flow_id=flow.flow_id)
+    turn.context.log.event(
+        "result_overdue" if awaited.expired else "result_arrived",
+        tool_id=awaited.tool_id,
+        flow_id=flow.flow_id,
+    )
+    state.stack.approve(flow, turn.context.now, reason="the result of its call is there")
+    turn.carry_on = True
+
+
+async def tell_late_result(turn: RunningTurn, modules: Modules) -> None:
+    """Report the result of a call whose task was given up; what is open is asked again."""
+    del modules
+    leave_open(turn)

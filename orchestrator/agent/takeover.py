@@ -1,0 +1,47 @@
+"""Operator takeover: an operator answers the user's requests for a person until handing back (AM-5).
+
+The gateway previews these changes too, so nothing here loads the modules of a turn.
+"""
+
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.errors import Refused
+from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
+
+
+def waits_for_person(state: DialogueState) -> bool:
+    """Return whether a request for a person is in the operators' queue."""
+    return any(approval.tool_id == PERSON for approval in state.approvals)
+
+
+def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
+    """Let an operator answer the user. Returns the requests that this answers.
+
+    Raises:
+        Refused: an operator has taken over already.
+    """
+    if state.person is not None:
+        raise Refused(f"{state.person} has taken over already.")
+    state.leave_to(operator)
+    answered = [one for one in state.approvals if one.tool_id == PERSON]
+    for request in answered:
+        state.close_approval(request)
+    return [ClosedApproval(request.approval_id, ApprovalStatus.VOID) for request in answered]
+
+
+def require_taken_over(state: DialogueState, operator: str) -> None:
+    """Raise Refused unless this operator has taken over."""
+    if state.person != operator:
+        raise Refused("Only the operator who has taken over can speak to the user.")
+
+
+def hand_back(state: DialogueState) -> str:
+    """Let the assistant answer the user again. Returns who did so far.
+
+    Raises:
+        Refused: no operator has taken over.
+    """
+    operator = state.person
+    if operator is None:
+        raise Refused("No operator has taken over.")
+    state.leave_to(None)
+    return operator
