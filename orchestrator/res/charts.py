@@ -1,7 +1,7 @@
-"""Charts as Vega-Lite specifications: which are let through, and one drawn from rows (RS-5, RS-7).
+"""Charts as Vega-Lite specifications: validation, and generation from rows (RS-5, RS-7).
 
-A specification comes from a tool or a model, so it may hold only what draws: no addresses, links,
-expressions or settings of the page that shows it. How rows are found is the domain's business.
+A specification comes from a tool or a model, so it may only contain drawing instructions: no URLs, links,
+expressions or page settings. The domain provides the rows.
 """
 
 import re
@@ -14,7 +14,7 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 5_000
 LOOKED_AT = 50
-"""Rows from which the kinds of columns are told."""
+"""Rows from which column types are inferred."""
 
 _TOP = frozenset({"$schema", "title", "description", "width", "height", "data", "mark", "encoding", "layer"})
 _LAYER = frozenset({"title", "description", "mark", "encoding"})
@@ -49,7 +49,7 @@ _DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
 
 
 def find_chart_fault(spec: Json) -> str | None:
-    """Why a specification must not be drawn; None when it may be."""
+    """Return why a specification must not be drawn, or None."""
     if not is_object(spec):
         return "it is no specification"
     strange = spec.keys() - _TOP
@@ -136,13 +136,13 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class NotDrawn:
-    """`why` completes "because …"."""
+    """No chart. `why`: completes "because …"."""
 
     why: str
 
 
 def draw(rows: Json, title: str = "", chart_type: str | None = None) -> Drawn | NotDrawn:
-    """A chart of rows; its kind follows from the columns where the frame names none that fits."""
+    """Return a chart of rows; its type follows from the columns unless the frame names a suitable one."""
     if not is_list(rows) or not rows or not all(is_object(row) for row in rows):
         return NotDrawn("there are no rows to draw")
     if len(rows) > MOST_POINTS:
@@ -170,7 +170,7 @@ def draw(rows: Json, title: str = "", chart_type: str | None = None) -> Drawn | 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Names of columns by kind, in the order of the rows."""
+    """Column names by type, in row order."""
 
     numbers: list[str]
     times: list[str]
@@ -228,7 +228,7 @@ _PLANS: Mapping[str, Callable[[_Columns], _Plan | None]] = {
     "scatter": _scatter,
     "histogram": _histogram,
 }
-"""By kind, the most telling first."""
+"""By chart type, the most informative first."""
 
 
 def _axis(name: str, kind: str) -> JsonObject:
@@ -236,7 +236,7 @@ def _axis(name: str, kind: str) -> JsonObject:
 
 
 def _write_channel(channel: JsonObject) -> JsonObject:
-    """Dots and brackets in a field's name would be read as a path."""
+    """Escape dots and brackets in a field's name, which would be parsed as a path."""
     if "field" not in channel:
         return channel
     escaped = re.sub(r"([.\[\]\\])", r"\\\1", channel["field"])

@@ -1,8 +1,7 @@
-"""RES: answers from what happened in the turn, whichever policy ran (RS-1 … RS-7)."""
+"""RES: generate answers from the turn's events, whichever policy ran (RS-1 … RS-7)."""
 
 from orchestrator.context import Answer, TurnContext
-from orchestrator.dialogue.lifecycle import FlowState, Reason
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.res.response import Response, Writer
 from orchestrator.res.steps import STEPS
 from orchestrator.res.steps.naturalize import naturalize
@@ -13,9 +12,8 @@ CUT = " …"
 
 
 def clear_stack(context: TurnContext) -> None:
-    """Take finished flows off the stack; `keep_going` says whether another flow is to be carried out now."""
+    """Remove finished flows from the stack, and keep completed ones for the answer (RS-1)."""
     state = context.changes.state
-    waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
     popped = state.stack.pop_finished(context.now)
     for flow in popped:
         context.changes.finished.append(flow)
@@ -26,23 +24,17 @@ def clear_stack(context: TurnContext) -> None:
         context.log.event(
             "flow_popped", dact=flow.dact, flow_id=flow.flow_id, state=flow.state.value, reason=reason
         )
-    active = state.stack.active
-    before = waiting.get(active.flow_id) if active is not None else None
-    state.keep_going(going=before is not None and before.state is FlowState.PENDING)
-    if active is not None and before is not None and before.reason is Reason.INTERRUPTED:
-        context.changes.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
-        context.changes.asks_again = True
 
 
 class RES:
     def __init__(self, templates: Templates, writer: Writer | None = None) -> None:
-        """`writer`: a model that puts templates' words into speech; None leaves them as they are."""
+        """`writer`: a model that rephrases templates; None leaves them unchanged."""
         self._templates = templates
         self._writer = writer
         self._steps = STEPS if writer is not None else tuple(one for one in STEPS if one is not naturalize)
 
     async def respond(self, context: TurnContext) -> Answer:
-        """Make the answer: what is done, what there is to say, and the open question last."""
+        """Generate the answer: results, then messages, and the open question last."""
         response = Response(context, Answer(), self._templates, self._writer)
         for step in self._steps:
             await step(response)
@@ -51,14 +43,14 @@ class RES:
         return response.answer
 
     def apologise(self, context: TurnContext, done: list[str]) -> Answer:
-        """Make the safe message for an unexpected error (AG-4); `done`: what tools have done for good."""
+        """Return the safe message for an unexpected error (AG-4); `done`: committed side effects of tools."""
         text = self._templates.render("breakdown", done=done)
         context.log.signal("res", SignalType.TEMPLATE, templates=["breakdown"])
         return Answer(parts=[text], templates=["breakdown"])
 
 
 def _finish(response: Response) -> None:
-    """Make the answer present and bounded; record what should not have happened."""
+    """Ensure that the answer is present and limited; record violations."""
     context, answer = response.context, response.answer
     message = answer.message
     if not message:

@@ -1,4 +1,4 @@
-"""What the steps of RES work on."""
+"""The inputs of RES steps."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
@@ -10,7 +10,7 @@ from orchestrator.types import Json
 
 
 class Writer(Protocol):
-    """What is asked of the Prompt Engineer."""
+    """The part of the Prompt Engineer that RES uses."""
 
     def can_answer(self, prompt_id: str | None) -> bool: ...
 
@@ -25,7 +25,7 @@ class Writer(Protocol):
 
 
 class Response(NamedTuple):
-    """`writer`: a model that puts the templates' words into speech, if any."""
+    """The response in progress. `writer`: a model that rephrases templates, if any."""
 
     context: TurnContext
     answer: Answer

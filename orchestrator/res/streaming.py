@@ -1,4 +1,4 @@
-"""What a model wrote as part of a message: no markup but its paragraphs and list items (RS-7)."""
+"""Model-written parts of a message: no markup except paragraphs and list items (RS-7)."""
 
 import re
 import time
@@ -13,12 +13,12 @@ _ITEM = re.compile(r"(?:[-*]|\d+[.)])\s+")
 
 
 def is_list(text: str) -> bool:
-    """Whether a paragraph holds a list or the like, which is left as it is."""
+    """Return whether a paragraph contains a list or similar, which stays unchanged."""
     return _LIST.search(text) is not None
 
 
 def escape_rewriting(text: str) -> str:
-    """The text as a part of a message."""
+    """Escape the text as part of a message."""
     return "\n".join(_escape_line(line.strip()) for line in text.splitlines())
 
 
@@ -31,24 +31,24 @@ def _escape_line(line: str) -> str:
 
 BATCH_CHARACTERS = 24
 BATCH_S = 0.04
-"""A piece is told when it has so many characters, or when the last one was told so long ago."""
+"""Minimum interval between published pieces, unless a piece is long enough."""
 
 CHARACTERS_PER_TOKEN = 4
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a text has."""
+    """Estimate the tokens of a text."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 class TokenStream:
-    """Takes what a model writes, piece by piece; tells whole words, escaped, while they are faultless.
+    """Publishes a model's text in whole words, escaped, while it is valid.
 
     Args:
-        world: the turn, which knows its listeners.
-        before: paragraphs of the answer that stand before this text.
-        find_fault: says what is wrong with a beginning that ends with a word; then no more is told.
-        clock: seconds that never go back.
+        world: the turn, with its listeners.
+        before: paragraphs before this text.
+        find_fault: checks a beginning that ends with a word; after a fault, publishing stops.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class TokenStream:
         self.begun = False
 
     async def take(self, piece: str) -> None:
-        """Note a piece, and tell what has become whole."""
+        """Add a piece, and publish complete words."""
         self._written += piece
         if self._stopped:
             return
@@ -83,7 +83,7 @@ class TokenStream:
             await self._tell(whole)
 
     def _whole_words(self) -> str:
-        """What is written up to the last space: a word that goes on may become anything."""
+        """Return the text up to the last space: an incomplete word can still change."""
         text = self._written.lstrip()
         end = max(text.rfind(" "), text.rfind("\n"))
         return text[:end].rstrip() if end > 0 else ""
@@ -92,7 +92,7 @@ class TokenStream:
         shown = escape_rewriting(whole)
         known = escape_rewriting(self._told)
         if not shown.startswith(known):
-            return  # an item of a list that only now shows itself as one; the next piece has it
+            return  # only now recognizable as a list item; the next piece has it
         if not self.begun and self._before:
             await self._publish(self._before, 0)
         self.begun = self._context.changes.streamed = True
@@ -100,7 +100,7 @@ class TokenStream:
         self._told, self._last = whole, self._clock()
 
     async def take_back(self) -> None:
-        """What was told is not the answer after all: listeners begin anew."""
+        """Withdraw the published text: listeners start over."""
         if self.begun:
             self.begun = self._context.changes.streamed = False
             await self._publish("", 0)

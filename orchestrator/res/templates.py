@@ -1,7 +1,7 @@
-"""Templates of answers: sandboxed, every value escaped, each compiled when it is first used (RS-3, RS-7).
+"""Answer templates: sandboxed, every value escaped, compiled on first use (RS-3, RS-7).
 
-A domain's own template of a name goes before the base one. What is said when, is not decided here, and what is
-wrong with a template is found when its domain is loaded.
+A domain's template takes precedence over the base template with the same name. Loading a domain validates
+its templates.
 """
 
 import re
@@ -32,18 +32,18 @@ _SPACES_AT_END = re.compile(r"[ \t]+\n")
 INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 )
-"""Control characters and those that change the direction of text or hide in it."""
+"""Control characters and those that change text direction or are invisible."""
 
 ACTIVE = re.compile(
     r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|^(?=#{1,6}\s|[+\-]\s|\d+[.)]\s|---|~~~|\|)|\n",
 )
 
 _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\W_])|\)(?!\s))*+")
-"""Most values: nothing in them is active or invisible, wherever they stand."""
+"""Most values: without active or invisible characters, so they need no escaping."""
 
 
 def escape_value(value: Json | Markup) -> str:
-    """The value as text that no renderer takes for markup; line ends become spaces."""
+    """Return the value as text without markup; line ends become spaces."""
     if isinstance(value, Markup):
         return value
     text = "" if value is None else str(value)
@@ -57,7 +57,7 @@ def _disarm(found: re.Match[str]) -> str:
 
 
 class _Writer(CodeGenerator):
-    """Makes the code of a template that puts in values as `escape_value` gives them, which escapes them all."""
+    """Generates template code that escapes every value with `escape_value`."""
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write("(environment.finalize(")
@@ -82,7 +82,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Look up most members of objects as such at once; what a dictionary itself has comes first."""
+        """Look up most members directly; a dictionary's own items take precedence."""
         if obj.__class__ is dict and attribute in obj and attribute not in _OF_DICTIONARIES:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -92,7 +92,7 @@ _OF_DICTIONARIES = frozenset(dir(dict))
 
 
 class _Compiled(NamedTuple):
-    """`uses`: the names that the template is given; None: those of another template that it takes in, too."""
+    """A compiled template. `uses`: its variables; None: it includes another template."""
 
     template: Template
     uses: Collection[str] | None
@@ -100,7 +100,7 @@ class _Compiled(NamedTuple):
 
 @cache
 def load_base_templates() -> Mapping[str, str]:
-    """The shared templates, by name."""
+    """Return the shared templates, by name."""
     folder = files("orchestrator.res") / "templates"
     return {
         entry.name.removesuffix(SUFFIX): entry.read_text(encoding="utf-8")
@@ -118,17 +118,17 @@ class Templates:
         self._environment = _Environment(sources, registry)
 
     def first(self, *names: str) -> str | None:
-        """The first of these names that has a template."""
+        """Return the first of these names that has a template."""
         return next(filter(self._names.__contains__, names), None)
 
     def is_fixed(self, name: str) -> bool:
-        """Whether a template's words must not be rewritten: it holds ``{# naturalize: off #}`` (RS-3)."""
+        """Return whether a template must not be rephrased: it contains ``{# naturalize: off #}`` (RS-3)."""
         return name in self._fixed
 
     def render(self, name: str, **values: Json) -> str:
-        """Fill a template; blank lines are kept to one, ends are trimmed.
+        """Render a template; blank lines are merged, ends are trimmed.
 
-        A value that is a `partial` is worked out when the template uses it.
+        A `partial` is evaluated when the template uses it.
         """
         template, uses = self._compiled.get(name) or self._compile(name)
         given: JsonObject = {
@@ -143,7 +143,9 @@ class Templates:
 
     def _compile(self, name: str) -> _Compiled:
         code, uses = _translate(self._sources[name], name)
-        shared = dict(self._environment.make_globals(None))  # a chain of two would be walked for each answer
+        shared = dict(
+            self._environment.make_globals(None)
+        )  # otherwise each answer would search a chain of two
         template = Template.from_code(self._environment, code, shared)
         made = self._compiled[name] = _Compiled(template, uses)
         return made
@@ -151,7 +153,7 @@ class Templates:
 
 @lru_cache(maxsize=1024)
 def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None]:
-    """Make the code of a template, which is the same for each domain, and find what it uses."""
+    """Return a template's code, which all domains share, and its variables."""
     environment = _Environment({}, Registry({}))
     tree = environment.parse(source)
     takes_in = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)
@@ -161,7 +163,9 @@ def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None
 
 @pass_context
 def _name(context: Context, value: Json, entity: str) -> str:
-    """The filter ``value | name("airport")``; given the context, it is worked out in no code that domains share."""
+    """Implement the filter ``value | name("airport")``; it needs the context, so shared code never evaluates
+    it early.
+    """
     assert isinstance(context.environment, _Environment)
     return context.environment.registry.name(entity, value)
 

@@ -1,11 +1,15 @@
-"""How values look to people: names instead of codes, dates with their weekday, amounts with their currency."""
+"""Display forms of values: names instead of codes, dates with weekday, amounts with currency.
+
+With a user locale, dates, times, numbers and amounts follow it (`forms_in_use`, RT-29).
+"""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.domain.locales import forms_in_use
 from orchestrator.domain.registry import Registry
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
@@ -13,52 +17,60 @@ CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY
 
 
 def show_date(value: Json, now: float | None = None) -> str:
-    """``2026-11-27`` → ``Friday 27 November``; the year only when it is not this one."""
+    """Format ``2026-11-27`` as ``Friday 27 November``, with the year if it is not the current one."""
     try:
         day = date.fromisoformat(str(value)[:10])
     except ValueError:
         return str(value)
-    text = _spell_day(day)
-    if now is None:
-        return f"{text} {day.year}"
-    today = datetime.fromtimestamp(now, UTC).date()
-    if day == today:
-        return f"today, {text}"
-    if day == today + timedelta(days=1):
-        return f"tomorrow, {text}"
-    return text if day.year == today.year else f"{text} {day.year}"
+    today = None if now is None else datetime.fromtimestamp(now, UTC).date()
+    near = {} if today is None else {today: "today, ", today + timedelta(days=1): "tomorrow, "}
+    with_year = day not in near and (today is None or day.year != today.year)
+    forms = forms_in_use.get()
+    text = _spell_day(day, year=with_year) if forms is None else forms.day(day, year=with_year)
+    return f"{near.get(day, '')}{text}"
 
 
 @lru_cache(maxsize=1024)
-def _spell_day(day: date) -> str:
-    return f"{day:%A} {day.day} {day:%B}"
+def _spell_day(day: date, *, year: bool) -> str:
+    return f"{day:%A} {day.day} {day:%B}{f' {day.year}' if year else ''}"
 
 
 def show_time(value: Json) -> str:
-    """``09:40:00`` or an ISO date and time → ``09:40``."""
+    """Format ``09:40:00`` or an ISO date and time as ``09:40``."""
     text = str(value)
-    clock = text.partition("T")[2] or text
-    return clock[:5]
+    clock = (text.partition("T")[2] or text)[:5]
+    forms = forms_in_use.get()
+    if forms is None:
+        return clock
+    try:
+        return forms.time(time.fromisoformat(clock))
+    except ValueError:
+        return clock
 
 
 def show_money(value: Json, currency: str = "") -> str:
-    """An amount, or ``{amount, currency}``, with two decimals unless it is whole."""
+    """Format an amount, or ``{amount, currency}``, with two decimals unless it is an integer."""
     if is_object(value):
         value, currency = value.get("amount"), str(value.get("currency", currency))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
+    forms = forms_in_use.get()
+    if forms is not None:
+        return forms.money(value, currency)
     amount = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"
     sign = CURRENCY_SIGNS.get(currency)
     return f"{sign}{amount}" if sign else f"{amount} {currency}".rstrip()
 
 
 def show_count(value: Json, noun: str) -> str:
-    """A number with its noun: 1 row, 1,200 rows."""
-    return f"{value:,} {noun if value == 1 else f'{noun}s'}"
+    """Format a number with its noun: 1 row, 1,200 rows."""
+    forms = forms_in_use.get()
+    number = f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
+    return f"{number} {noun if value == 1 else f'{noun}s'}"
 
 
 def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float) -> Json:
-    """A slot's value as people say it; what has no other form stays as it is."""
+    """Return a slot's value as people say it, or unchanged."""
     if slot is None or value is None:
         return value
     if slot.entity is not None:
@@ -77,7 +89,7 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
 
 
 def show_slots(flow: BaseFlow, registry: Registry, now: float) -> JsonObject:
-    """Every slot of the flow as people say its value; None where it has none."""
+    """Return the display values of all slots; None for empty ones."""
     slots = flow.spec.slots
     shown: JsonObject = dict.fromkeys(slots)
     for name, value in flow.values().items():
@@ -97,7 +109,7 @@ def _show_plain(value: Json) -> Json:
 
 
 LONGEST_TITLE = 5
-"""Words; a longer description explains a slot, it does not name it."""
+"""Words; a longer description explains a slot rather than naming it."""
 
 
 def name_slot(name: str) -> str:
@@ -105,7 +117,7 @@ def name_slot(name: str) -> str:
 
 
 def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """What people call a slot: a short description that begins with "the", else its name."""
+    """Return a slot's display name: a short description that starts with "the", or else its name."""
     slot = flow.spec.slots.get(name)
     words = slot.description.split(" ") if slot is not None else []
     if words[:1] == ["the"] and len(words) <= LONGEST_TITLE:
@@ -114,10 +126,9 @@ def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
 
 
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
-    """What the assistant is about with this flow: ``booking a flight``.
+    """Return the flow's activity: ``booking a flight``.
 
-    The YAML's option `doing` where there is one, else the description or the name, which begin
-    with a verb.
+    The option `doing` if set, or else the description or name, which start with a verb.
     """
     told = flow.spec.options.get("doing")
     if isinstance(told, str):
@@ -127,28 +138,34 @@ def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
 
 
 def name_task(flow: BaseFlow | type[BaseFlow]) -> str:
-    """What a user can ask for: the description, else the name."""
+    """Return the flow's description, or else its name."""
     return flow.spec.description.rstrip(".") or flow.spec.dact.replace("_", " ").capitalize()
 
 
 def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
-    """What something is needed for: ``to book a flight``."""
+    """Return the flow's purpose: ``to book a flight``."""
     task = name_task(flow)
     return f"to {task[:1].lower()}{task[1:]}"
 
 
 def list_facts(flow: BaseFlow, found: JsonObject, registry: Registry, now: float) -> list[JsonObject]:
-    """Name and shown value of each slot that has a value, by what was found, else in the flow."""
+    """Return name and display value of each filled slot, from the findings or else the flow."""
     values = {**flow.values(), **found}
     return [
-        {"name": name_slot(name), "value": show_slot(values[name], slot, registry, now)}
+        {"name": name_slot(name), "value": _show_number(show_slot(values[name], slot, registry, now))}
         for name, slot in flow.spec.slots.items()
         if values.get(name) is not None
     ]
 
 
+def _show_number(value: Json) -> Json:
+    """Format a fraction in the user's locale; integers can be years or IDs."""
+    forms = forms_in_use.get()
+    return forms.number(value) if forms is not None and isinstance(value, float) else value
+
+
 def _make_gerund(verb: str) -> str:
-    """``book`` → ``booking``; good enough for regular verbs, and YAML can say it better."""
+    """Return the gerund: ``book`` → ``booking``; sufficient for regular verbs, and YAML can override it."""
     if verb.endswith("e") and not verb.endswith(("ee", "ye", "oe")):
         return f"{verb[:-1]}ing"
     if len(verb) == 3 and verb[-1] not in "aeiouwxy" and verb[-2] in "aeiou":

@@ -1,7 +1,7 @@
-"""The steps by which an answer is made, in order, one file a step (RS-2).
+"""The steps that generate an answer, in order, one file per step (RS-2).
 
-Before them, after each flow that PEX carries out, `clear_stack` takes what is finished off the stack (RS-1); the
-last word has the check of the whole (RS-6). Both are in `module`.
+Before them, `clear_stack` removes finished flows after each flow that PEX runs (RS-1); the final check
+validates the whole answer (RS-6). Both are in `module`.
 """
 
 from collections.abc import Awaitable, Callable

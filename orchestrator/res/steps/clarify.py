@@ -1,19 +1,20 @@
-"""Several missing slots asked for at once, where a flow's option `form` says so (RS-5).
+"""Request several missing slots at once if a flow's option `form` is set (RS-5).
 
-The answer comes back as the action `fill_form`; reading it is NLU's business.
+The response is the action `fill_form`, which NLU reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from orchestrator.context import Answer, TurnContext
-from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
+from orchestrator.dialogue.ambiguity import Ambiguity, Asked
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.questions import Level, Option
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.res.arguments import list_arguments, list_unshown
 from orchestrator.res.response import Response
 from orchestrator.res.steps.generate import list_found, try_template
 from orchestrator.res.templates import Templates
@@ -24,7 +25,6 @@ from orchestrator.res.wording import (
     name_slot,
     name_slot_of,
     name_task,
-    show_slot,
     show_slots,
 )
 from orchestrator.types import Json, JsonObject
@@ -32,21 +32,21 @@ from orchestrator.types import Json, JsonObject
 FEWEST_FIELDS = 2
 _REGRETS = frozenset({RemarkKind.NOT_UNDERSTOOD, RemarkKind.ASSUMED})
 _INPUTS = {"date": "date", "time": "time", "level": "number", "number": "number", "integer": "number"}
-"""Types of slots that clients have inputs for; others are text, or a choice when they list values."""
+"""Slot types with a special input; others are text, or a choice if they list values."""
 
 
-def make_form(flow: BaseFlow | None, question: Question) -> JsonObject | None:
-    """The form for what a flow still needs; None when its question is better asked alone."""
-    if flow is None or question.level is not Level.SPECIFIC or not flow.spec.options.get("form"):
+def make_form(flow: BaseFlow | None, question: Asked) -> JsonObject | None:
+    """Return the form for a flow's missing slots, or None if its question should be asked alone."""
+    if flow is None or question.about.level is not Level.SPECIFIC or not flow.spec.options.get("form"):
         return None
     missing = flow.missing()
-    if len(missing) < FEWEST_FIELDS or question.options:
+    if len(missing) < FEWEST_FIELDS or question.about.options:
         return None
     return {
         "kind": "form",
-        "level": question.level.value,
+        "level": question.about.level.value,
         "flow_id": flow.flow_id,
-        "slot": question.slot,
+        "slot": question.about.slot,
         "fields": [_make_field(flow, slot) for slot in missing],
         "submit": {"label": "Send", "name": "fill_form", "payload": {"flow_id": flow.flow_id, "values": {}}},
     }
@@ -65,19 +65,91 @@ def _make_field(flow: BaseFlow, slot: SlotSpec) -> JsonObject:
     }
 
 
-class Asking(NamedTuple):
-    """What the words of a question depend on; `flow` is None when it belongs to no flow."""
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """How RES phrases a question: see `Wording`. `flow`: None if the question belongs to no flow."""
 
     context: TurnContext
-    entry: Ambiguity
     flow: BaseFlow | None
     templates: Templates
 
+    @property
+    def doing(self) -> str:
+        return name_doing(self.flow) if self.flow is not None else ""
+
+    @property
+    def explained(self) -> bool:
+        said = {part.kind for part in self.context.changes.messages if isinstance(part, Remark)}
+        return not said.isdisjoint({RemarkKind.ASSUMED, RemarkKind.NOT_UNDERSTOOD})
+
+    def render(self, template: str, /, **values: Json) -> str:
+        return self.templates.render(template, **values)
+
+    def render_own(self, suffix: str, /, **values: Json) -> str | None:
+        if self.flow is None or (own := self.templates.first(f"{self.flow.dact}.{suffix}")) is None:
+            return None
+        values = {"slots": partial(self._show_slots, self.flow), **values}
+        return try_template(self.templates, own, values, self.context, self.flow)
+
+    def name_slot(self, slot: str) -> str:
+        """Return the slot's name; a slot filled by a displayed row has no user-visible name."""
+        listed = self.context.changes.state.shown
+        takes_row = listed is not None and listed.key == slot
+        return name_slot_of(self.flow, slot) if self.flow is not None and takes_row else name_slot(slot)
+
+    def find_prompt(self, slot: str) -> str | None:
+        spec = self.flow.slot(slot) if self.flow is not None else None
+        return spec.prompt if spec is not None else None
+
+    def list_facts(self, shown: JsonObject) -> list[JsonObject]:
+        if self.flow is None:
+            return []
+        return list_facts(self.flow, shown, self.context.world.registry, self.context.local_now)
+
+    def list_done(self) -> list[str]:
+        if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported it
+            return []
+        mine = (one for one in self.context.changes.state.effects if one.flow_id == self.flow.flow_id)
+        return [one.summary for one in mine if one.is_done and one.summary]
+
+    def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
+        if self.flow is None:
+            return []
+        return list_arguments(
+            self.flow, arguments, found, self.context.world.registry, self.context.local_now
+        )
+
+    def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
+        flow = self.flow
+        if flow is None:
+            return self.render("retry")
+        values: dict[str, Json] = {
+            "shown": shown,
+            "doing": partial(name_doing, flow),
+            "facts": partial(self.list_facts, shown),
+        }
+        listed = self.list_arguments(arguments, found)
+        text = self.render_own("confirm", **values)
+        if text:
+            besides = list_unshown(flow, arguments, listed, text)
+            return self.render("confirm_besides", text=text, arguments=besides) if besides else text
+        slots, facts = self._show_slots(flow), self.list_facts(shown)
+        told = {name: str(one["value"]) for one in facts if (name := str(one["name"]))}
+        added = [one for one in listed if one["found"] or told.get(str(one["name"])) != one["value"]]
+        known = [str(value) for value in (*flow.values().values(), *slots.values())]
+        known += [name_slot(name) for name in arguments]
+        others = [one for one in list_found(flow, shown) if not {str(one["value"]), one["name"]} & {*known}]
+        values["facts"] = [one for one in facts if all(one["name"] != other["name"] for other in added)]
+        return self.render("confirm", slots=slots, found=others, arguments=added, **values)
+
+    def _show_slots(self, flow: BaseFlow) -> JsonObject:
+        return show_slots(flow, self.context.world.registry, self.context.local_now)
+
 
 async def clarify(response: Response) -> None:
-    """Add the open question, last, and the replies that could answer it; not where the next turn is about that already.
+    """Add the open question, last, with suggested replies, unless the next turn already deals with it.
 
-    A question that was asked too often is followed by ways out instead of being asked alone (AM-4).
+    A question that was asked too often is accompanied by fallback options (AM-4).
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.changes.state.ambiguity
@@ -91,10 +163,10 @@ async def clarify(response: Response) -> None:
         return
     flow = context.changes.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
     form = make_form(flow, question)
-    asking = Asking(context, entry, flow, templates)
-    text = _WORDING[entry.level](asking) if form is None else _ask_form(asking, form)
+    speech = Speech(context, flow, templates)
+    text = question.about.word(speech) if form is None else _ask_form(speech, form)
     entry.put(text)
-    # Who has done something else meanwhile has not failed to answer: the ways out are offered without a word.
+    # A user who did something else meanwhile has not failed to answer: offer the options silently.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
         if not _REGRETS.intersection(answer.templates):  # once is enough
@@ -103,7 +175,7 @@ async def clarify(response: Response) -> None:
     answer.add(text)
     answer.interaction = form or _describe(question)
     answer.question = question
-    options = list(question.options)
+    options = list(question.about.replies)
     if question.escalate:
         options += ways_out(context, flow, entry)
     if pressing:
@@ -111,12 +183,12 @@ async def clarify(response: Response) -> None:
     answer.actions = [write_action(option) for option in options]
 
 
-def _describe(question: Question) -> JsonObject:
+def _describe(question: Asked) -> JsonObject:
     return {
         "kind": question.kind.value,
-        "level": question.level.value,
-        "slot": question.slot,
-        "flow_id": question.flow_id,
+        "level": question.about.level.value,
+        "slot": question.about.slot,
+        "flow_id": question.about.flow_id,
     }
 
 
@@ -128,7 +200,7 @@ def _offer_approval(context: TurnContext, answer: Answer) -> None:
 
 
 def _approval_options(context: TurnContext) -> list[Option]:
-    """Replies for a call that waits for an approval."""
+    """Return the replies for a call that waits for an approval."""
     top = context.changes.state.stack.top
     waiting = [
         entry for entry in context.changes.state.approvals if top is not None and entry.flow_id == top.flow_id
@@ -142,7 +214,7 @@ def _approval_options(context: TurnContext) -> list[Option]:
 
 
 def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> list[Option]:
-    """Offer other ways: the values to choose among, a simpler task, an end, help, a person (AM-4)."""
+    """Return the fallback options: values to choose from, a simpler task, an end, help, a person (AM-4)."""
     options: list[Option] = []
     if flow is not None:
         slot, flows = flow.slot(entry.slot or ""), context.world.domain.flows
@@ -157,113 +229,11 @@ def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> l
 
 
 def write_action(option: Option) -> JsonObject:
-    """A suggested reply as clients see it: what to show, and the action to send back."""
+    """Return a suggested reply for clients: its label, and the action to send back."""
     return {"label": option.label, "name": option.action_name, "payload": option.payload}
 
 
-def _ask_general(asking: Asking) -> str:
-    _, entry, flow, templates = asking
-    name = "choose_to_cancel" if entry.metadata.get("about") == "limit" else "unclear"
-    said = {part.kind for part in asking.context.changes.messages if isinstance(part, Remark)}
-    told = RemarkKind.ASSUMED in said  # a reader has said already why it took nothing
-    return templates.render(name, options=_labels(entry), doing=name_doing(flow) if flow else "", told=told)
-
-
-def _name_asked(asking: Asking) -> str:
-    """Name the slot that is asked for; one that takes a displayed row has no name that people know."""
-    listed = asking.context.changes.state.shown
-    slot, flow = asking.entry.slot or "value", asking.flow
-    return (
-        name_slot_of(flow, slot)
-        if flow is not None and listed is not None and listed.key == slot
-        else name_slot(slot)
-    )
-
-
-def _ask_partial(asking: Asking) -> str:
-    context, entry, flow, templates = asking
-    about = entry.metadata.get("about")
-    if about == "task":
-        return templates.render("choose_task", options=_labels(entry))
-    if about == "limit":
-        return templates.render("choose_to_cancel", options=_labels(entry))
-    if about == "next":
-        return templates.render("choose_next", options=_labels(entry))
-    if about == "correction":
-        return templates.render("confirm_correction", options=_labels(entry), **entry.metadata["shown"])
-    if about == "open":
-        return templates.render("open", question=entry.metadata["question"])
-    if about == "change":
-        valued = [option for option in entry.options if "value" in option.payload]
-        return templates.render("choose_change", options=[option.label for option in valued])
-    values: dict[str, Json] = {"options": _labels(entry), "slot": _name_asked(asking)}
-    if flow is None:
-        return templates.render("choose", **values)
-    values["slots"] = partial(show_slots, flow, context.world.registry, context.local_now)
-    if about == "rows":
-        own = templates.first(f"{flow.dact}.choose")
-        text = try_template(templates, own, values, context, flow) if own else None
-        return text or templates.render("choose", **values)
-    return templates.render("choose_value", **values)
-
-
-def _ask_specific(asking: Asking) -> str:
-    _, entry, flow, templates = asking
-    slot = flow.slot(entry.slot) if flow is not None and entry.slot is not None else None
-    prompt = slot.prompt if slot is not None else None
-    question = prompt or templates.render("ask", slot=name_slot(entry.slot or "value"))
-    if entry.options:
-        return templates.render("ask_among", question=question, options=_labels(entry))
-    return question
-
-
-def _ask_form(asking: Asking, form: JsonObject) -> str:
-    _, _, flow, templates = asking
-    assert flow is not None
+def _ask_form(speech: Speech, form: JsonObject) -> str:
+    assert speech.flow is not None
     names = [field["label"] for field in form["fields"]]
-    return templates.render("ask_form", names=names, purpose=name_purpose(flow))
-
-
-def _ask_confirmation(asking: Asking) -> str:
-    context, entry, flow, templates = asking
-    about = entry.metadata.get("about")
-    if flow is None or about == "retry":
-        return templates.render("retry")
-    if about == "value" and entry.slot is not None:
-        spec = flow.slot(entry.slot)
-        shown = show_slot(entry.candidates[0], spec, context.world.registry, context.local_now)
-        return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
-    shown: JsonObject = entry.metadata.get("shown", {})
-    if about in {"unknown", "elsewhere"}:
-        facts = list_facts(flow, shown, context.world.registry, context.local_now)
-        # A turn that was stopped has told it.
-        effects = [] if context.journal.stopped else context.changes.state.effects
-        done = [one.summary for one in effects if one.flow_id == flow.flow_id and one.is_done and one.summary]
-        what: JsonObject = {"what": entry.metadata["what"], "elsewhere": about == "elsewhere"}
-        return templates.render("confirm_unknown", **what, facts=facts, done=done)
-    values: dict[str, Json] = {
-        "shown": shown,
-        "slots": partial(show_slots, flow, context.world.registry, context.local_now),
-        "doing": partial(name_doing, flow),
-        "facts": partial(list_facts, flow, shown, context.world.registry, context.local_now),
-    }
-    own = templates.first(f"{flow.dact}.confirm")
-    text = try_template(templates, own, values, context, flow) if own else None
-    if text:
-        return text
-    slots = show_slots(flow, context.world.registry, context.local_now)
-    known = [str(value) for value in (*flow.values().values(), *slots.values())]
-    found = [one for one in list_found(flow, shown) if str(one["value"]) not in known]
-    return templates.render("confirm", **values, found=found)
-
-
-def _labels(entry: Ambiguity) -> list[str]:
-    return [option.label for option in entry.options]
-
-
-_WORDING: Mapping[Level, Callable[[Asking], str]] = {
-    Level.GENERAL: _ask_general,
-    Level.PARTIAL: _ask_partial,
-    Level.SPECIFIC: _ask_specific,
-    Level.CONFIRMATION: _ask_confirmation,
-}
+    return speech.render("ask_form", names=names, purpose=name_purpose(speech.flow))

@@ -1,7 +1,7 @@
-"""What is shown beside the words: a frame with its block, pages and notes (RS-5).
+"""Visual output: a frame with its block, pages and notes (RS-5).
 
-A block says how the frame's `data` is shown; it holds no copy of them. What cannot be shown as it was
-meant is shown as something simpler, and says so.
+A block describes how to show the frame's `data` without copying them. Data that cannot be shown as intended
+are shown in a simpler form, with a note.
 """
 
 from collections import ChainMap
@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import chain
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
@@ -22,9 +22,9 @@ from orchestrator.res.wording import name_slot, show_slot
 from orchestrator.types import FlowId, Json, JsonObject, ToolId, are_rows, is_list, is_object
 
 LOOKED_AT = 20
-"""Rows from which columns and their kinds are told."""
+"""Rows from which columns and their types are inferred."""
 MOST_ITEMS = 40
-"""Facts on a card."""
+"""Maximum facts on a card."""
 
 
 class BlockType(StrEnum):
@@ -38,7 +38,7 @@ class BlockType(StrEnum):
 
 
 async def display(response: Response) -> None:
-    """Add the frames of the flows whose results this turn gives, in their order, as clients get them."""
+    """Add the frames of this turn's results, in order, for clients."""
     context = response.context
     for flow in context.changes.reported:
         if flow.flow_id in context.changes.frames:
@@ -53,7 +53,7 @@ async def display(response: Response) -> None:
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:
-    """The frame itself when it can be shown as it was meant, else a simpler one with a note."""
+    """Return the frame if it can be shown as intended, or a simpler one with a note."""
     if frame.display_type == BlockType.CHART:
         return _settle_chart(frame, templates)
     if frame.display_type not in _FITS:
@@ -64,7 +64,7 @@ def degrade(frame: Frame, templates: Templates) -> Frame:
 
 
 def _settle_chart(frame: Frame, templates: Templates) -> Frame:
-    """A chart's own specification, one drawn from its rows, or the rows themselves."""
+    """Return a chart with its own specification, one drawn from its rows, or the rows themselves."""
     if is_object(frame.data):
         fault = find_chart_fault(frame.data)
         if fault is None:
@@ -117,7 +117,9 @@ def _table(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
-    """An action for the client itself: it reads ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
+    """Return an action for the client itself, which reads
+    ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``.
+    """
     payload = {"frame_id": frame.frame_id, "table_id": frame.table_id, "page": page}
     return {"label": label, "name": "show_page", "payload": payload}
 
@@ -136,14 +138,14 @@ def _read_columns(rows: list[JsonObject], fields: Mapping[str, JsonObject]) -> l
 
 
 def _read_fields(frame: Frame, context: TurnContext) -> Mapping[str, JsonObject]:
-    """Read what the frame's tools declare of each field, the first tool first."""
+    """Return the field declarations of the frame's tools; earlier tools take precedence."""
     tools = context.world.domain.tools
     declared = [tools[ToolId(one)].fields for one in frame.source if one in tools]
     return declared[0] if len(declared) == 1 else ChainMap(*declared)
 
 
 def _label(name: str, fields: Mapping[str, JsonObject]) -> str:
-    """Name a field as it is declared, with its unit."""
+    """Return a field's declared name, with its unit."""
     declared = fields.get(name, {})
     label, unit = declared.get("title") or name_slot(name), declared.get("x-unit")
     return f"{label} ({unit})" if unit else str(label)
@@ -163,7 +165,7 @@ def _chart(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _card(frame: Frame, context: TurnContext) -> JsonObject:
-    """Facts with names; what is nested is left to the frame's data."""
+    """Return named facts; nested values stay in the frame's data."""
     flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
     fields = _read_fields(frame, context)
@@ -187,7 +189,7 @@ def _plain(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _form(frame: Frame, context: TurnContext) -> JsonObject:
-    """A form of a policy's own: its data are the fields."""
+    """Return a policy's own form, whose data are the fields."""
     del context
     submit = {"label": "Send", "name": "fill_form", "payload": {"flow_id": frame.flow_id}}
     return {"actions": [submit]}
@@ -198,8 +200,8 @@ def _confirmation(frame: Frame, context: TurnContext) -> JsonObject:
     asked = context.changes.state.ambiguity.find(
         level=Level.CONFIRMATION, flow_id=FlowId(frame.flow_id), slot=None
     )
-    if asked is not None and "candidate" in asked.metadata:
-        payload["candidate"] = asked.metadata["candidate"]
+    if asked is not None and asked.about.fingerprint is not None:
+        payload["candidate"] = asked.about.fingerprint
     actions = [
         {"label": "Yes", "name": "confirm", "payload": payload},
         {"label": "No", "name": "deny", "payload": payload},
@@ -233,7 +235,7 @@ _FITS: Mapping[str, Callable[[Json], bool]] = {
 
 
 def show_code(frame: JsonObject | None) -> JsonObject | None:
-    """What was run for a frame, and in which language."""
+    """Return the code that a frame ran, and its language."""
     code = frame.get("code") if frame is not None else None
     if not code:
         return None

@@ -1,6 +1,6 @@
-"""Words for what is done, for what there is to say and for what limits it (RS-3, RS-5).
+"""Text for results, messages and limitations (RS-3, RS-5).
 
-One template per flow type, else the family's.
+One template per flow type, or else the family's.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
+from orchestrator.res.arguments import list_arguments
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, name_slot, name_slot_of, show_slot, show_slots
@@ -36,6 +37,7 @@ LEADING = frozenset(
         RemarkKind.OVER,
         RemarkKind.RESUMED,
         RemarkKind.ROW_CHOSEN,
+        RemarkKind.SAY_YES,
         RemarkKind.STAYS,
         RemarkKind.NOT_APPROVED,
         RemarkKind.APPROVAL_OVER,
@@ -45,22 +47,23 @@ LEADING = frozenset(
         RemarkKind.UNKNOWN_OUTCOME,
     }
 )
-"""Remarks that a question may follow in the same paragraph."""
+"""Responses that a question can follow in the same paragraph."""
 
 ROWS_AT_HAND = 100
-"""How many rows a base template can show or count."""
+"""Maximum rows that a base template can show or count."""
 
 _log = get_logger(__name__)
 
 
 async def generate(response: Response) -> None:
-    """Say what is done and what there is to say, in order."""
+    """Add text for results and messages, in order."""
     context, answer, templates = response.context, response.answer, response.templates
     said: set[RemarkKind] = set()
     for part in context.changes.messages:
         if isinstance(part, Remark):
-            if part.kind is RemarkKind.NOT_UNDERSTOOD and RemarkKind.ASSUMED in said:
-                continue  # a reader has said already why it took nothing
+            is_told = part.kind is RemarkKind.NOT_UNDERSTOOD and not part.values.get("words")
+            if is_told and RemarkKind.ASSUMED in said:
+                continue  # the NLU has already explained why it accepted nothing
             said.add(part.kind)
             name, text = render_remark(context, part, templates)
             answer.add(text, leads=part.kind in LEADING, fixed=templates.is_fixed(name))
@@ -74,7 +77,7 @@ async def generate(response: Response) -> None:
 
 
 def _add_limits(response: Response) -> None:
-    """Add what a client cannot know by itself: a chart that is none, a model that did not serve (RS-5)."""
+    """Add what a client cannot know: a replaced chart, an unavailable model (RS-5)."""
     context, answer, templates = response.context, response.answer, response.templates
     note = answer.frames[-1]["block"]["note"] if answer.frames else None
     if note:
@@ -90,7 +93,7 @@ def _add_limits(response: Response) -> None:
 
 
 def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
-    """What a flow's template can use: slots as shown, raw values, the tools' data by name, outputs, frame."""
+    """Return a flow template's context: displayed slots, raw values, tools' data by name, outputs, frame."""
     data = context.changes.findings.get(flow.flow_id, {})
     frame = context.changes.frames.get(flow.flow_id)
     registry, now = context.world.registry, context.local_now
@@ -112,10 +115,10 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
 
 
 def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
-    """The answer of a completed flow: its own template, else the intent's, else the family's.
+    """Render a completed flow: its own template, or the intent's, or the family's.
 
-    A template that fails, because a tool gave other data than its author thought of, gives way to
-    the base one: what was done is always told.
+    If a template fails, because a tool returned unexpected data, the base template replaces it: results are
+    always reported.
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()
@@ -128,13 +131,13 @@ def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates)
 
 
 def _warn(text: str, warning: str | None, templates: Templates) -> str:
-    """What limits a result is told with it (RS-5), unless its template has done so."""
+    """Report a result's limitation (RS-5), unless its template has done so."""
     told = templates.render("warning", warning=warning) if warning else ""
     return text if not told or told in text else f"{text}\n\n{told}"
 
 
 def render_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
-    """The words of a remark. `flow_id` among its values becomes what the assistant is about."""
+    """Render a response. `flow_id` in its values becomes the current task's name."""
     name = remark.kind.value
     values: dict[str, Json] = {
         "persona": context.world.domain.config.persona,
@@ -146,7 +149,13 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
     if flow is not None:
         registry, now = context.world.registry, context.local_now
         values["doing"] = partial(name_doing, flow)
-        values["facts"] = partial(list_facts, flow, remark.values.get("arguments", {}), registry, now)
+        given: JsonObject = remark.values.get("arguments", {})
+        values["facts"] = partial(list_facts, flow, given, registry, now)
+        if remark.kind is RemarkKind.APPROVAL:
+            listed = list_arguments(flow, given, remark.values.get("found", ()), registry, now)
+            names = {one["name"] for one in listed}
+            facts = list_facts(flow, given, registry, now)
+            values["facts"] = [*(one for one in facts if one["name"] not in names), *listed]
         if "slots" in remark.values:
             values["slots"] = [
                 {
@@ -178,7 +187,7 @@ def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
 def try_template(
     templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
 ) -> str | None:
-    """Fill a domain's template; None, and a record of why, when it does not work."""
+    """Render a domain's template. Returns None, and records why, if it fails."""
     try:
         text = templates.render(name, **values)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
@@ -189,7 +198,7 @@ def try_template(
 
 
 def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
-    """Plain results of the tools that no slot has a place for."""
+    """Return plain results of tools that belong to no slot."""
     return [
         {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}
         for name, value in data.items()
@@ -198,7 +207,7 @@ def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
 
 
 def _rows_as_text(frame: Frame | None, data: JsonObject) -> list[str] | None:
-    """Write the rows of a table: none where tools were asked for rows and found none; None without any list."""
+    """Return a table's rows as text: empty if tools found no rows, None without any list."""
     if frame is not None and frame.display_type == "table":
         rows = frame.data if is_list(frame.data) else []
         return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]

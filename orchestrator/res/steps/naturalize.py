@@ -1,6 +1,7 @@
-"""Whether a rewriting says what its draft says: numbers, codes, links, names, who has which part, and yes or no (RS-3).
+"""Check that a rephrasing matches its draft: numbers, codes, links, names, their roles, and yes or no
+(RS-3).
 
-Judges words only; what is done about a fault is `naturalize`'s business.
+Only compares texts; `naturalize` handles faults.
 """
 
 import re
@@ -27,21 +28,24 @@ _BEFORE = re.compile(r"(\w+)\s+$")
 _PREPOSITIONS = frozenset(
     {"from", "to", "at", "by", "before", "after", "until", "till", "since", "over", "under", "with"}
 )
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+SHORT_SENTENCE = 12
+"""Maximum characters of a sentence that may legitimately occur twice."""
 MOST_TOLD = 200
-"""Characters of a fault."""
+"""Maximum characters of a fault."""
 
 
 def find_fault(
     draft: str, text: str, *, values: Iterable[str] = (), known: str = "", english: bool = True
 ) -> str | None:
-    """Say why a rewriting must not be used; None when it holds every fact of the draft and no other.
+    """Return why a rephrasing is unusable, or None if it has exactly the draft's facts.
 
     Args:
-        draft: what a template said.
-        text: the same in other words.
-        values: words for slot values that the draft may hold.
-        known: other words that name nothing new, such as the assistant's own name.
-        english: whether capitals mean names, and "not" a no.
+        draft: the rendered template.
+        text: the rephrasing.
+        values: words for slot values in the draft.
+        known: other words that introduce nothing new, such as the assistant's name.
+        english: whether capitals mark names, and "not" a negation.
     """
     lost = _facts(draft) - _facts(text)
     lost |= {value for value in values if value in draft and value.casefold() not in text.casefold()}
@@ -54,13 +58,28 @@ def find_fault(
         return added
     if english and bool(_NOT.search(draft)) != bool(_NOT.search(text)):
         return "The rewriting made a no of a yes, or the other way round"
-    if len(text) > 2 * len(draft) + 200:
+    if len(text) > 2 * len(draft):
         return f"The rewriting has {len(text)} characters, the draft {len(draft)}"
+    twice = _find_repeated(text)
+    if twice is not None and twice != _find_repeated(draft):
+        return f"The rewriting says twice: {twice}"[:MOST_TOLD]
+    return None
+
+
+def _find_repeated(text: str) -> str | None:
+    """Return the first sentence that occurs twice, or None."""
+    seen: set[str] = set()
+    for sentence in _SENTENCE.split(text):
+        words = " ".join(sentence.split()).casefold()
+        if words in seen:
+            return sentence.strip()
+        if len(words) > SHORT_SENTENCE:
+            seen.add(words)
     return None
 
 
 def find_added(draft: str, text: str, *, known: str = "", english: bool = True) -> str | None:
-    """Say what a rewriting, or its beginning up to the end of a word, says beyond the draft."""
+    """Return what a rephrasing, or its beginning up to a word's end, adds to the draft."""
     added = _facts(text) - _facts(draft)
     if english:
         added |= {name for name in find_names(text) if not (_holds(draft, name) or _holds(known, name))}
@@ -70,10 +89,10 @@ def find_added(draft: str, text: str, *, known: str = "", english: bool = True) 
 
 
 def find_confusion(draft: str, text: str) -> str | None:
-    """Say which facts changed their parts: "from Oslo to Madrid" is no "from Madrid to Oslo".
+    """Return which facts changed roles: "from Oslo to Madrid" is not "from Madrid to Oslo".
 
-    A fact keeps the preposition before it. Two of one form keep their order, unless different prepositions tell
-    them apart. A beginning of a text is judged as far as it goes.
+    A fact keeps its preposition. Two of one form keep their order, unless different prepositions distinguish
+    them. A partial text is compared as far as it goes.
     """
     names = find_names(draft) | find_names(text)
     meant, told = _read_parts(draft, names), _read_parts(text, names)
@@ -93,7 +112,7 @@ def find_confusion(draft: str, text: str) -> str | None:
 
 
 def _read_parts(text: str, names: Iterable[str]) -> dict[str, str]:
-    """Read the numbers and these names of a text, in their order, each with the preposition before it, if any."""
+    """Return the numbers and these names in a text, in order, each with its preposition, if any."""
     found = {fact[0].rstrip(".:"): fact.start() for fact in reversed([*_FACT.finditer(text)])}
     found |= {name: match.start() for name in names if (match := re.search(rf"\b{name}\b", text))}
     parts: dict[str, str] = {}
@@ -104,7 +123,7 @@ def _read_parts(text: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def _shape(fact: str) -> str:
-    """Name the form of a fact: digits and letters are each of one kind, names are all alike."""
+    """Return the form of a fact: digits and letters each map to one symbol, names are alike."""
     if not any(letter.isdigit() for letter in fact):
         return "name"
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", fact))
@@ -116,7 +135,7 @@ def _told_apart(one: str, other: str, meant: dict[str, str], told: dict[str, str
 
 
 def find_names(text: str) -> set[str]:
-    """Capitalised words that do not begin a sentence."""
+    """Return capitalized words that do not start a sentence."""
     return {
         found[0]
         for found in _NAME.finditer(text)
@@ -145,7 +164,7 @@ LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "
 
 
 class Draft(NamedTuple):
-    """Paragraphs `first` … `last` (exclusive) of an answer, without backslashes."""
+    """Paragraphs `first` … `last` (exclusive) of an answer, unescaped."""
 
     first: int
     last: int
@@ -153,7 +172,7 @@ class Draft(NamedTuple):
 
 
 async def naturalize(response: Response) -> None:
-    """Have the words so far rewritten, where the domain wants it; else leave them as they are."""
+    """Rephrase the text so far, if the domain enables it."""
     context, answer, _, writer = response
     mode = context.world.domain.config.generation.naturalize
     if writer is None or mode == "off" or not answer.parts:
@@ -161,7 +180,8 @@ async def naturalize(response: Response) -> None:
     if mode == "auto" and not context.changes.completed:
         return
     draft = _find_draft(answer, lists=mode == "on")
-    if draft is None or not writer.can_answer(NATURALIZE):
+    fewest = context.world.domain.config.generation.fewest_words
+    if draft is None or len(draft.text.split()) < fewest or not writer.can_answer(NATURALIZE):
         return
     before = "".join(f"{part}\n\n" for part in answer.parts[: draft.first])
     stream = _open_stream(context, draft, before)
@@ -176,7 +196,7 @@ async def naturalize(response: Response) -> None:
 
 
 async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: TokenStream | None) -> str | None:
-    """The rewriting, if it can be had and used."""
+    """Return the rephrasing, if available and usable."""
     publish = stream.take if stream is not None else None
     try:
         text = await writer.text(NATURALIZE, _variables(context, draft.text), context.call, publish=publish)
@@ -192,7 +212,7 @@ async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: Token
 
 
 def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
-    """The longest run of paragraphs that may be rewritten."""
+    """Return the longest run of paragraphs that can be rephrased."""
     best: Draft | None = None
     first = 0
     for place in range(len(answer.parts) + 1):
@@ -207,7 +227,7 @@ def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
 
 
 def _open_stream(context: TurnContext, draft: Draft, before: str) -> TokenStream | None:
-    """A way to tell the words while they come, for an answer that is going to be long (RS-4)."""
+    """Return a stream for an answer that will be long (RS-4)."""
     longest = context.world.domain.config.thresholds.stream_threshold_tokens
     if context.live is None or count_tokens(draft.text) <= longest:
         return None

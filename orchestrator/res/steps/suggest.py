@@ -1,10 +1,10 @@
-"""Suggested replies besides those of an open question: steps of a plan, and what often comes next (RS-7)."""
+"""Suggested replies besides those of an open question: plan steps, and common next tasks (RS-7)."""
 
 from collections.abc import Iterator
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.res.response import Response
@@ -18,7 +18,7 @@ ABOUT_PLANS = frozenset(
 
 
 async def suggest(response: Response) -> None:
-    """Add what the user may want to do with a plan; or, when nothing is open, to do next."""
+    """Add what the user may want to do with a plan, or next if nothing is open."""
     context, answer = response.context, response.answer
     most = context.world.domain.config.generation.suggested_replies
     plan = context.changes.state.stack.plan
@@ -41,7 +41,7 @@ def _skips(plan: PlanFlow) -> Iterator[Option]:
 
 
 def _next_steps(context: TurnContext) -> Iterator[Option]:
-    """The tasks that the last completed ones lead to."""
+    """Yield the tasks that follow the last completed ones."""
     seen: set[Dact] = {flow.dact for flow in context.changes.completed}
     for done in reversed(context.changes.completed):
         for dact in done.spec.edge_flows:

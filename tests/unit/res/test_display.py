@@ -94,8 +94,8 @@ async def test_a_chart_that_cannot_be_drawn_is_a_table_and_says_so(data: Any) ->
 
     block = turn["frame"]["block"]
     assert block["type"] == "table"
-    assert "could not draw this chart, because" in block["note"]
-    assert "could not draw this chart, because" in turn["reply"]
+    assert "couldn't draw this chart because" in block["note"]
+    assert "couldn't draw this chart because" in turn["reply"]
 
 
 async def test_part_of_the_data_is_told_once_and_stands_on_the_block() -> None:

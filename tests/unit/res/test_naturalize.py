@@ -77,3 +77,22 @@ def test_values_in_small_letters_are_kept_where_the_draft_has_them():
 
 def test_capitals_are_no_names_where_the_language_writes_nouns_with_them():
     assert find_fault("The seat is 4A.", "Ihr Platz ist 4A.", english=False) is None
+
+
+def test_a_rewriting_does_not_say_a_sentence_twice():
+    """RS-3: small models run on."""
+    draft = "You have no bookings yet. Tell me where you would like to fly."
+    once = "There are no bookings yet. Where would you like to fly?"
+
+    assert find_fault(draft, once) is None
+    assert find_fault(draft, f"{once} There are no bookings yet.") is not None
+    assert find_fault("No. No.", "No. No.") is None
+
+
+def test_a_rewriting_is_not_twice_as_long_as_its_draft():
+    """RS-3."""
+    draft = "You have no bookings yet."
+    assert (
+        find_fault(draft, "You have no bookings yet, but of course you can make one whenever you like.")
+        is not None
+    )

@@ -104,4 +104,4 @@ def test_what_has_changed_since_is_told_with_a_reason_or_without() -> None:
     given = {"done": ["booked your flight"], "unknown": [], "later": True, "options": ["Leave it as it is"]}
     templates = Templates(make_setting().context.world.domain, Registry({}), load_base_templates())
     told = templates.render("confirm_correction", changes=[cabin, {"why": "no hotel is wanted"}], **given)
-    assert "calls for business instead of economy as the cabin, but now no hotel is wanted." in told
+    assert "call for business instead of economy as the cabin, but now no hotel is wanted." in told

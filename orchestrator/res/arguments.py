@@ -1,0 +1,57 @@
+"""Display a call's arguments, marking those from a tool's result or a document."""
+
+from collections.abc import Collection, Iterable
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.domain.registry import Registry
+from orchestrator.res.wording import name_slot, show_slot
+from orchestrator.types import Json, JsonObject, is_list, is_object
+
+LONGEST_SHOWN = 1000
+"""Maximum characters of an argument; longer ones are visibly truncated."""
+
+
+def list_arguments(
+    flow: BaseFlow, arguments: JsonObject, found: Collection[str], registry: Registry, now: float
+) -> list[JsonObject]:
+    """Return name and display value of each argument. `found`: arguments from a tool's result or a document."""
+    inputs = {name: slot for use in flow.spec.tools for name, slot in use.slot_mapping.items()}
+    return [
+        {
+            "name": name_slot(name),
+            "value": _cut(show_argument(show_slot(value, flow.slot(inputs.get(name, name)), registry, now))),
+            "found": name in found,
+        }
+        for name, value in arguments.items()
+        if value is not None
+    ]
+
+
+def list_unshown(
+    flow: BaseFlow, arguments: JsonObject, shown: Iterable[JsonObject], text: str
+) -> list[JsonObject]:
+    """Return the displayed arguments that are neither in a text nor a slot value chosen by the user."""
+    chosen = [value for value in flow.values().values() if value is not None]
+    unseen = {
+        name_slot(name)
+        for name, value in arguments.items()
+        if value is not None and (is_list(value) or is_object(value) or value not in chosen)
+    }
+    return [one for one in shown if one["name"] in unseen and str(one["value"]) not in text]
+
+
+def show_argument(value: Json) -> str:
+    """Return a value in one line: lists with commas, objects as ``name: value``."""
+    if is_object(value):
+        return "; ".join(f"{name_slot(name)}: {show_argument(part)}" for name, part in value.items())
+    if is_list(value):
+        return ", ".join(show_argument(part) for part in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    return f"{text[:LONGEST_SHOWN]} … (cut: {len(text):,} characters in all)"
