@@ -1,1 +1,1 @@
-"""PEX, the policy executor: carries out the active flow by its policy, in the order of `steps.STEPS`."""
+"""PEX, the policy executor: runs the active flow through its policy, in the order of `steps.STEPS`."""

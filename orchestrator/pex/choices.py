@@ -1,7 +1,7 @@
-"""Answers what the steps ask of a policy: the choices that a domain most often makes its own (PX-1).
+"""Defaults of the choices that domains most often override (PX-1).
 
-Among them is where a tool's inputs come from (PX-7): slots, then what earlier tools returned. One row is taken,
-several are a choice.
+Among them is the source of a tool's inputs (PX-7): slots, then earlier tools' results. A single row is
+taken, several become a choice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Several rows could give the input `name`, which fills the slot `slot`."""
+    """Several rows could provide the input `name` for the slot `slot`."""
 
     name: str
     slot: str
@@ -36,14 +36,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NothingFound:
-    """Earlier tools returned no row that could give the input."""
+    """Earlier tools returned no row that could provide the input."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unfed:
-    """Nothing in the flow could ever give the input: its type is not complete."""
+    """Nothing in the flow can provide the input: its type is incomplete."""
 
     name: str
 
@@ -52,7 +52,7 @@ Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
 
 
 def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-    """Gather the inputs of one call; what is required and not there is looked for among rows."""
+    """Return the inputs of one call; missing required ones are looked up in rows."""
     known, arguments = run.flow.values(), Arguments({})
     slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
     for name in tool.inputs:
@@ -75,7 +75,7 @@ def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
 
 
 def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
-    """Find the first list of rows that have `name`; empty when only empty lists are there; else None."""
+    """Return the first list of rows with `name`; empty if there are only empty lists; otherwise None."""
     empty = False
     for value in data.values():
         if not is_list(value):
@@ -87,26 +87,28 @@ def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
     return [] if empty else None
 
 
-SHORT_TEXT = 200  # longer texts of an earlier tool are not kept with a candidate
+SHORT_TEXT = 200  # longer texts of an earlier tool are not stored with a pending call
 
 
 class Skills(Protocol):
-    """Runs skills; made in `skills`, for the whole domain."""
+    """Runs skills; created in `skills`, for the whole domain."""
 
     def can_run(self, dact: Dact) -> bool:
-        """Say whether the domain has a skill for this flow, and a model can be asked."""
+        """Return whether the domain has a skill for this flow, and a model is available."""
         ...
 
     async def run(self, run: Execution, policy: Choices) -> SkillOutcome:
-        """Carry the flow out."""
+        """Run the flow's skill."""
         ...
 
 
 class Choices:
-    """`skills` runs the flow's skill, and `writer` chooses other forms for frames, where models can be asked."""
+    """A policy's choices. `skills` runs the flow's skill, and `writer` chooses other forms for frames, if
+    models are available.
+    """
 
     most_choices = 5
-    """How many rows are offered when the user has to choose one."""
+    """Maximum rows offered to choose from."""
 
     skills: Skills | None = None
     writer: FrameWriter | None = None
@@ -115,37 +117,37 @@ class Choices:
         self.spec = spec
 
     def entities(self, run: Execution) -> Entities | None:
-        """Name the tables, with their columns, that code may use; None leaves names unchecked."""
+        """Return the tables and columns that code can use; None skips the check."""
         return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-        """Gather the inputs of one tool call."""
+        """Return the inputs of a tool call."""
         return gather_arguments(run, use, tool)
 
     def knowledge(self, run: Execution) -> JsonObject:
-        """Tell a skill what it should know beforehand, such as the tables that it may read."""
+        """Return what a skill should know in advance, such as readable tables."""
         del run
         return {}
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
-        """Say why a skill's result cannot be taken, in a sentence for the model; None when it can.
+        """Return why a skill's result is unusable, in a sentence for the model, or None.
 
-        `run.returned` has what the tools gave, to hold the result against.
+        `run.returned` has the tools' results, to compare with.
         """
         del run, data
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Say why a beginning of a skill's text, up to the end of a word, may not be told while it is written."""
+        """Return why a partial text of a skill, up to a word's end, may not be streamed."""
         del run, text
         return None
 
     def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
-        """Give the values of the template ``<dact>_confirm``, which is shown before a yes."""
+        """Return the values of the template ``<dact>_confirm``, shown before a confirmation."""
         return {**self.keep(run), **arguments}
 
     def keep(self, run: Execution) -> JsonObject:
-        """Keep what earlier tools found that is still needed after the user's yes: the short values."""
+        """Return earlier tools' short values that are needed after the confirmation."""
         return {
             name: value
             for name, value in run.data.items()
@@ -153,7 +155,7 @@ class Choices:
         }
 
     def label(self, run: Execution, row: JsonObject) -> str:
-        """Name one row when the user has to choose."""
+        """Return a row's label for a choice."""
         del run
         return ", ".join(str(value) for value in row.values() if is_short(value))
 
@@ -161,19 +163,19 @@ class Choices:
         return make_frame(run)
 
     def outputs(self, run: Execution) -> JsonObject:
-        """Give the declared outputs, from what the tools returned, else from slots of the same name."""
+        """Return the declared outputs, from tools' results, or else from slots of the same name."""
         found = {name: run.data[name] if name in run.data else run.value(name) for name in self.spec.outputs}
         return {name: value for name, value in found.items() if value is not None}
 
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:
-        """Name the flow to which this failure always leads; it bypasses the ladder (PX-16)."""
+        """Return the flow that always handles this failure; it bypasses the ladder (PX-16)."""
         del run
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 
     def effect_summary(self, run: Execution, data: JsonObject) -> str:
-        """Say what was done, as it goes on after "I have already": ``booked your flight (PX7K2M)``.
+        """Return what was done, as a continuation of "I have already": ``booked your flight (PX7K2M)``.
 
-        The verb is the YAML's option `done`; without it the task is named.
+        The verb is the YAML's option `done`, by default the task's name.
         """
         done = self.spec.options.get("done") or f"done this: {run.flow.title}"
         references = [str(data[name]) for name in self.spec.outputs if isinstance(data.get(name), str)]

@@ -1,7 +1,7 @@
-"""Answers a question from the documents at hand, and names where the answer stands (CO-4).
+"""Answer questions from documents, citing the sources (CO-4).
 
-Without a model the best passage is quoted. With one the flow's skill writes the answer from the same passages;
-what comes to nothing there leaves the quotation.
+Without a model, the best passage is quoted. With one, the flow's skill answers from the same passages; if it
+fails, the quotation stays.
 """
 
 from orchestrator.memory.quoting import find_unfounded_numbers, quote, share_of
@@ -12,18 +12,18 @@ from orchestrator.types import JsonObject, is_list
 
 QUESTION = "question"
 LEAST_ABOUT = 0.34
-"""Who asks the documents is answered with less in common than who is only thought to."""
+"""Minimum relevance for explicit questions about documents, below that for implicit ones."""
 
 
 class AnswerFromDocuments(BasePolicy):
-    """Public to domains, for a flow with a slot `question` and a tool of `Documents.search`.
+    """Public API for domains, for a flow with a slot `question` and a tool of `Documents.search`.
 
-    Its template has `answer`, empty when no document says anything, and `sources`: title, section and text.
-    A skill's result is `answer` and `sources`, of the passages that it used.
+    Its template gets `answer`, empty if no document is relevant, and `sources`: title, section and text. A
+    skill's result is `answer` and `sources`, from the passages that it used.
     """
 
     async def invoke(self, run: Execution) -> Ending | None:
-        """Search, then quote, or have the skill answer."""
+        """Search, then quote, or let the skill answer."""
         ending = await call_in_order(run, self)
         if ending is not None:
             return ending
@@ -43,11 +43,11 @@ class AnswerFromDocuments(BasePolicy):
         return None
 
     def knowledge(self, run: Execution) -> JsonObject:
-        """Give the model the passages."""
+        """Return the passages for the model."""
         return {"passages": _find_passages(run)}
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
-        """Say why an answer is not borne out by the passages that it names."""
+        """Return why an answer is not supported by its cited passages."""
         named = data.get("sources")
         used = [one for one in _find_passages(run) if is_list(named) and one["source"] in named]
         if not used:
@@ -59,13 +59,13 @@ class AnswerFromDocuments(BasePolicy):
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Find numbers that stand in no passage."""
+        """Return numbers that occur in no passage."""
         grounds = [value for one in _find_passages(run) for value in one.values()]
         unfounded = find_unfounded_numbers(text, str(run.value(QUESTION)), *grounds)
         return f"{', '.join(unfounded)} stands in no passage" if unfounded else None
 
 
 def _find_passages(run: Execution) -> list[dict[str, str]]:
-    """List what the searches of this execution found, each passage once."""
+    """Return the passages of this execution's searches, each once."""
     found = (one for returned in run.returned for one in returned.get("passages", ()))
     return list({one["source"]: one for one in found}.values())

@@ -1,9 +1,9 @@
-"""Keeps what the steps of a policy hand to each other, and names the ways in which they end."""
+"""Data shared by a policy's steps, and the ways in which they end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
@@ -16,12 +16,12 @@ from orchestrator.types import Dact, Json, JsonObject
 
 @dataclass(slots=True)
 class Execution:
-    """One execution of one flow. `own_tools`: the flow's, of those that there are.
+    """An execution of a flow. `own_tools`: the flow's available tools.
 
-    `data`: what the tools returned, merged by name; later tools win. `answers`: what each call returned, in order.
-    `filled`: the slots that held values when the tools were called, for `verify`.
-    `warning`: why the data are only a part. `code`: what a skill wrote, for the frame.
-    `noted`: what was found is in the scratchpad. `faulty`: a verification found its results wrong.
+    `data`: tools' results, merged by name; later tools win. `answers`: each call's result, in order.
+    `filled`: the slots with values when the tools were called, for `verify`. `warning`: why the data are
+    incomplete. `code`: code written by a skill, for the frame. `noted`: whether the findings are in the
+    scratchpad. `faulty`: whether verification failed.
     """
 
     flow: BaseFlow
@@ -48,9 +48,14 @@ class Execution:
 
     @property
     def has_effect(self) -> bool:
-        """Whether something was changed for good on behalf of the flow, in this turn or before."""
+        """Return whether the flow had a committed side effect, in this turn or before."""
         effects = self.context.changes.state.effects
         return any(note.flow_id == self.flow.flow_id and note.stands for note in effects)
+
+    def keep(self, tool: Tool, data: JsonObject) -> None:
+        """Keep what a call returned."""
+        self.answers.append((tool, data))
+        self.data.update(data)
 
     def value(self, name: str) -> Json:
         return self.flow.value(name)
@@ -58,19 +63,22 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The flow is Completed and its frame, if its family makes one, is among the turn's changes."""
+    """The flow is Completed, and its frame, if its family has one, is among the turn's changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsInput:
-    """An ambiguity is declared; only the user can go on."""
+    """An ambiguity is declared; only the user can resolve it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The flow waits for an approval; the user may talk about other things meanwhile (PX-17)."""
+    """The flow waits for an approval (PX-17) or a result (RT-32); the user can talk about other things meanwhile.
 
-    approval_id: str
+    `waits_for`: the ID of the approval, or the reference of the call.
+    """
+
+    waits_for: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,7 @@ class Failed:
 
     `check`: the name of the check that stopped the flow before any tool ran (PX-2).
     `retryable`: nothing was changed and the same call may succeed now.
+    `final`: no later call can succeed until somebody changes something, so the user is not offered one.
     `uncertain`: a skill that could not go on; something is to be settled first (PX-6).
     `unusable`: there are results, which cannot be shown or are not what the flow is to give (AG-6, PX-15).
     `evidence`: what it knows, for a re-route. `alternative`: inputs with which the call would succeed.
@@ -88,6 +97,7 @@ class Failed:
     message: str
     check: str | None = None
     retryable: bool = False
+    final: bool = False
     uncertain: bool = False
     unusable: bool = False
     evidence: JsonObject = field(default_factory=JsonObject)
@@ -96,59 +106,55 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """There are results, but not all: they are shown with `warning`, and the flow stays Active (PX-13)."""
+    """There are partial results: they are shown with `warning`, and the flow stays Active (PX-13)."""
 
     warning: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A Plan flow has put sub-flows above itself; they come first (PL-1)."""
+    """A Plan flow has pushed sub-flows, which run first (PL-1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """A Plan flow has ended without its goal and said what is missing (PL-3)."""
+    """A Plan flow has ended without its goal and reported what is missing (PL-3)."""
 
 
 class Recovery(StrEnum):
-    """The rungs that PEX may ask the Agent to climb, in their order (PX-16)."""
-
-    RETRY = "retry"
-    """The same once more."""
-    GATHER = "gather"
-    """Internal flows look for what is missing; the flow waits for them."""
-    REROUTE = "reroute"
-    """NLU finds another flow or a plan."""
-    ESCALATE = "escalate"
-    """Only the user can say how to go on."""
-    FALLBACK = "fallback"
-    """Not of the ladder: the policy or the flow's type knows where to go, `target`."""
-
-
-class Rung(StrEnum):
-    """All that recovery can come to, as its signals name it: PEX proposes, the Agent acts (AG-6, PX-16)."""
+    """Recovery steps in signals: PEX proposes, the Agent acts (AG-6, PX-16)."""
 
     REPAIR = "repair"
-    """A frame was mended before anybody saw it."""
+    """PEX fixed a frame before it was displayed."""
     RETRY = "retry"
+    """The same flow runs again."""
     GATHER = "gather"
+    """Background flows look for missing values; the flow waits for them."""
     GATHERED = "gathered"
-    """What was looked for has come."""
+    """Background flows reported their findings."""
     FALLBACK = "fallback"
+    """The policy or the flow's type names another flow, the `target`."""
     REROUTE = "reroute"
+    """NLU finds another flow or a plan."""
     SKIP = "skip"
-    """A step of a plan was left out."""
+    """The plan continues without the step."""
     ASK_AGAIN = "ask_again"
-    """A value that was turned away is asked for anew."""
+    """The user is asked again for a value that a tool rejected."""
     ESCALATE = "escalate"
+    """Only the user can decide how to continue."""
+
+
+Proposal: TypeAlias = Literal[
+    Recovery.RETRY, Recovery.GATHER, Recovery.FALLBACK, Recovery.REROUTE, Recovery.ESCALATE
+]
+"""The steps that PEX can propose to the Agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """The policy chose a way out and returns; the Agent acts (PX-16)."""
+    """The policy chose a recovery step; the Agent acts (PX-16)."""
 
-    recovery: Recovery
+    recovery: Proposal
     failure: Failed
     target: Dact | None = None
 

@@ -1,7 +1,7 @@
-"""Makes the frame of a flow's results, and repairs one that cannot be shown (PX-12, AG-6 tier 1).
+"""Create the frame of a flow's results, and repair an invalid one (PX-12, AG-6 tier 1).
 
-What can be mended is mended first; then a model may choose another form; a plain one is the last. A
-model chooses how the data are shown, never what they are: they stay those that the tools returned.
+Automatic repairs come first; then a model may choose another form; a plain one is last. A model chooses how
+data are shown, never the data themselves.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.models.engineer import PromptEngineer
-from orchestrator.pex.execution import Execution, Failed, Rung
+from orchestrator.models.schemas import bounded_text, closed, one_of, one_of_or_null
+from orchestrator.pex.execution import Execution, Failed, Recovery
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Json, JsonObject, are_rows, is_list, is_object
@@ -20,7 +21,7 @@ OF_ROWS = frozenset({"table", "chart", "list"})
 
 
 def make_frame(run: Execution) -> Frame:
-    """Make a table when the data hold a list of rows, else a card."""
+    """Create a table if the data contain a list of rows, otherwise a card."""
     frame = Frame(
         frame_id=f"frame_{run.flow.flow_id.removeprefix('flow_')}",
         flow_id=run.flow.flow_id,
@@ -40,26 +41,26 @@ def make_frame(run: Execution) -> Frame:
 
 
 def find_rows(data: JsonObject) -> list[JsonObject] | None:
-    """Find the first list of objects that is not empty."""
+    """Return the first non-empty list of objects."""
     return next((value for value in data.values() if is_list(value) and value and is_object(value[0])), None)
 
 
 async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
-    """Make a faulty frame showable, in a few attempts; Failed when that did not work."""
+    """Repair an invalid frame in a few attempts. Returns Failed if that did not work."""
     frame = run.frame
     if frame is None:
         return None
     attempts = run.context.world.domain.config.resilience.repair_attempts
     while (fault := find_fault(frame)) is not None and attempts > 0:
         attempts -= 1
-        how = _mend(run, frame)
+        how = _repair_once(run, frame)
         if how is None and attempts and writer is not None:
             how = await writer.redraw(run, frame, fault)
         how = how or _show_plainly(run, frame)
         if how is None:
             break
         run.context.log.signal(
-            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.REPAIR, how=how, fault=fault
+            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Recovery.REPAIR, how=how, fault=fault
         )
     if fault is None:
         return None
@@ -67,12 +68,12 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
     run.context.changes.frames.pop(run.flow.flow_id, None)
     run.frame = None
     return Failed(
-        FailureCategory.SERVER_ERROR, "I have a result, but I cannot show it.", retryable=True, unusable=True
+        FailureCategory.SERVER_ERROR, "I have a result, but I can't show it.", retryable=True, unusable=True
     )
 
 
 def find_fault(frame: Frame) -> str | None:
-    """Say why a frame cannot be shown."""
+    """Return why a frame cannot be shown."""
     if frame.error is not None:
         return frame.error
     if frame.data is None:
@@ -94,8 +95,8 @@ def _plain_type(data: Json) -> str:
     return "table" if are_rows(data) else "card"
 
 
-def _mend(run: Execution, frame: Frame) -> str | None:
-    """Mend one thing and name it: lost data, a page too long, a display type that there is not."""
+def _repair_once(run: Execution, frame: Frame) -> str | None:
+    """Repair one thing and name it: lost data, an oversized page, an unknown display type."""
     if frame.data is None and run.data:
         frame.data = find_rows(run.data) or run.data
         return "take_data"
@@ -110,7 +111,7 @@ def _mend(run: Execution, frame: Frame) -> str | None:
 
 
 def _show_plainly(run: Execution, frame: Frame) -> str | None:
-    """Show as a table or card what cannot be shown as it was meant to be, and say so."""
+    """Show as a table or card what cannot be shown as intended, with a note."""
     if frame.display_type == "chart" and is_object(frame.data):
         own = frame.data.get("data")
         rows = find_rows(run.data) or find_rows(own if is_object(own) else {}) or []
@@ -127,26 +128,28 @@ def _show_plainly(run: Execution, frame: Frame) -> str | None:
 
 
 PROMPT = "pex_redraw"
+LONGEST_NAME = 120
+LONGEST_CHART_TYPE = 20
 SCHEMA: JsonObject = {
     "type": "object",
     "required": ["display_type"],
     "properties": {
         "display_type": {"enum": list(DISPLAY_TYPES)},
-        "field": {"type": ["string", "null"]},
-        "display_name": {"type": "string", "maxLength": 120},
-        "chart_type": {"type": ["string", "null"]},
+        "field": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "display_name": {"type": "string", "maxLength": LONGEST_NAME},
+        "chart_type": {"anyOf": [{"type": "string"}, {"type": "null"}]},
     },
 }
 
 
 class FrameWriter:
-    """Has a model choose another form for the data that there are."""
+    """Lets a model choose another form for the data."""
 
     def __init__(self, engineer: PromptEngineer) -> None:
         self._engineer = engineer
 
     async def redraw(self, run: Execution, frame: Frame, fault: str) -> str | None:
-        """Change a frame as the model says; None when there is no usable answer."""
+        """Apply a model's choice to a frame. Returns None if its answer is unusable."""
         chosen = await self.choose(run, frame, fault)
         field = None if chosen is None else chosen.get("field")
         data = run.data.get(field) if field is not None else run.data or None
@@ -159,7 +162,7 @@ class FrameWriter:
         return "replace"
 
     async def choose(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
-        """Ask for ``{display_type, field, display_name?, chart_type?}``."""
+        """Request ``{display_type, field, display_name?, chart_type?}``."""
         if not self._engineer.can_answer(PROMPT):
             return None
         variables: dict[str, Json] = {
@@ -171,14 +174,20 @@ class FrameWriter:
         }
         try:
             call = run.context.call.for_flow(run.flow.flow_id)
-            return await self._engineer.structured(PROMPT, variables, SCHEMA, call)
+            schema = closed(
+                display_type=one_of(DISPLAY_TYPES),
+                field=one_of_or_null(run.data),
+                display_name=bounded_text(LONGEST_NAME),
+                chart_type={"type": ["string", "null"], "maxLength": LONGEST_CHART_TYPE},
+            )
+            return await self._engineer.structured(PROMPT, variables, schema, call, judged_by=SCHEMA)
         except MODEL_FAILURES as error:
             run.context.log.failed_check("pex", "redraw", f"{error.code}: {error}", run.flow.flow_id)
             return None
 
 
 def _describe(value: Json) -> Json:
-    """Describe a value by its shape with an example: enough to choose how it is shown."""
+    """Describe a value's structure with an example: enough to choose a form."""
     if is_list(value):
         return {"rows": len(value), "first": value[:2]}
     return value if isinstance(value, (int, float, bool)) else str(value)[:200]

@@ -1,6 +1,7 @@
-"""PEX: finds the active flow's policy, the skeleton that every flow goes through, each step a method (PX-1).
+"""PEX policies: find the active flow's policy, and the skeleton of every flow, one method per step (PX-1).
 
-Public to domains: subclass, override one step or choice. A policy holds no state of a turn; the execution does.
+Public API for domains: subclass it and override a step or choice. A policy has no state of a turn; the
+execution does.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import ClassVar
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.pex import steps
-from orchestrator.pex.calls.compensate import UNDO, undo_first
+from orchestrator.pex.calls.compensate import undo_first
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Partial
 from orchestrator.pex.steps.check import refuse
@@ -18,10 +19,10 @@ from orchestrator.types import Dact
 
 
 class BasePolicy(Choices):
-    """One per flow type and process. The steps return None to go on, or an ending."""
+    """A policy, one per flow type and process. Steps return None to continue, or an ending."""
 
     dact: ClassVar[str | None] = None
-    """The flow that a domain's policy is for; a flow may also name its policy in its YAML."""
+    """The flow of a domain's policy; a flow can also name its policy in YAML."""
 
     check = steps.check
     review = steps.review
@@ -34,9 +35,9 @@ class BasePolicy(Choices):
     recover = steps.recover
 
     async def execute(self, run: Execution) -> Ending:
-        """Take the steps in their order; the last one, `recover`, chooses what is to be done about a failure."""
+        """Run the steps in order; after a failure, `recover` chooses what to do."""
         _close_answered_questions(run)
-        ending: Ending | None = await undo_first(run) if UNDO in run.flow.notes else None
+        ending: Ending | None = await undo_first(run) if run.flow.progress.undo_first else None
         for name in _STEPS if ending is None else ():
             ending = await getattr(self, name)(run)
             if ending is not None:
@@ -51,7 +52,7 @@ _STEPS = tuple(step.__name__ for step in steps.STEPS[:-1])
 
 
 def _close_answered_questions(run: Execution) -> None:
-    """Close the questions about slots that hold a value by now, or of whose group another one does."""
+    """Close questions about slots that now have a value, directly or through their group."""
     handler = run.context.changes.state.ambiguity
     if not handler.open:
         return
@@ -64,7 +65,7 @@ def _close_answered_questions(run: Execution) -> None:
 
 
 def _keep_latest_question(run: Execution) -> None:
-    """Close all open questions of a flow but the latest: only that one is still meant."""
+    """Close all open questions of a flow except the latest."""
     handler = run.context.changes.state.ambiguity
     mine = [entry for entry in handler.open if entry.flow_id == run.flow.flow_id]
     for entry in mine[:-1]:
@@ -77,7 +78,7 @@ class PEX:
         self._tools = tools
 
     def find_work(self, context: TurnContext, flow: BaseFlow | None) -> tuple[BasePolicy, Execution] | Failed:
-        """Find the policy of the active flow, without which there is nothing to carry out."""
+        """Return the active flow's policy, without which it cannot run."""
         if flow is None:
             return refuse(context, "active_flow", "There is no active flow.")
         policy = self._policies.get(flow.spec.dact)

@@ -1,9 +1,10 @@
-"""Reads how a skill ends: once, with success, failure or uncertain, in a form that a schema enforces (PX-6)."""
+"""The end of a skill: success, failure or uncertain, in a form enforced by a schema (PX-6)."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from orchestrator.domain.model import SkillSpec
+from orchestrator.domain.portable import simplify
 from orchestrator.errors import FailureCategory
 from orchestrator.models.structured import Shape, ToolsAnswer, read_json
 from orchestrator.pex.execution import Ending
@@ -12,6 +13,8 @@ from orchestrator.types import JsonObject, is_object
 
 FINISH = "finish"
 MOST_ENTRIES = 5
+LONGEST = 500
+"""Maximum characters of a message or a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +25,21 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """`partial`: what was found all the same. `retryable`: a second run may fare better."""
+    """A failure. `partial`: partial findings. `retryable`: a second run may succeed.
+
+    `final`: no later run can succeed until something changes.
+    """
 
     category: FailureCategory
     message: str
     partial: JsonObject | None = None
     retryable: bool = False
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """The skill cannot go on. `reason` is fit for the user; `context` is evidence for a re-route."""
+    """The skill cannot continue. `reason` is shown to the user; `context` is evidence for a re-route."""
 
     reason: str
     context: JsonObject
@@ -40,7 +47,7 @@ class Uncertain:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """A tool may only be called after the user's yes or an approval: the flow waits, the skill is over."""
+    """A tool call requires a confirmation or an approval: the flow waits, the skill ends."""
 
     ending: Ending
 
@@ -49,61 +56,86 @@ SkillOutcome: TypeAlias = Success | Failure | Uncertain | Interrupted
 
 
 def define_finish(skill: SkillSpec) -> ToolDefinition:
-    """Define the tool with which a skill ends; its parameters are the contract."""
-    data = skill.result or {"type": "object"}
+    """Return the tool with which a skill ends.
+
+    Its parameters are four flat members, because providers reject conditions at the top of a schema.
+    `find_fault` checks the requirements of each outcome.
+    """
+    result = simplify(skill.result) if skill.result is not None else {"type": "object"}
     return ToolDefinition(
         FINISH,
-        "End the task, once and for all. Call it alone. success: data holds the result. failure: a tool "
-        "failed for good; partial_data holds what there is. uncertain: only the user, or another task, "
-        "can settle what is open.",
-        {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["outcome"],
-            "properties": {
-                "outcome": {"enum": ["success", "failure", "uncertain"]},
-                "data": data,
-                "scratchpad_entries": {
-                    "type": "array",
-                    "maxItems": MOST_ENTRIES,
-                    "items": {"type": "string", "maxLength": 500},
-                    "description": "What later tasks should know, one short sentence each",
-                },
-                "error_category": {"enum": [category.value for category in FailureCategory]},
-                "message": {
-                    "type": "string",
-                    "maxLength": 500,
-                    "description": "What went wrong, for the user",
-                },
-                "partial_data": {"type": ["object", "null"]},
-                "reason": {"type": "string", "maxLength": 500, "description": "What is open, for the user"},
-                "context": {"type": "object"},
-            },
-            "allOf": [
-                _requires("success", "data"),
-                _requires("failure", "error_category", "message"),
-                _requires("uncertain", "reason"),
-            ],
-        },
+        "End the task. success: data is the result. failure: data is what there is. "
+        "uncertain: only the user can settle it.",
+        _parameters(result),
+        judged_by=_judged(),
     )
 
 
-def _requires(outcome: Literal["success", "failure", "uncertain"], *names: str) -> JsonObject:
+def _parameters(data: JsonObject) -> JsonObject:
+    message = "Unless success: what is wrong or open, for the user"
+    notes: JsonObject = {"type": "array", "items": {"type": "string"}, "description": "For later tasks"}
+    return _finish(data, {"type": "string", "description": message}, notes)
+
+
+def _judged() -> JsonObject:
+    """Return the schema that validates an end: null stands for an omitted member."""
+    notes: JsonObject = {
+        "type": ["array", "null"],
+        "maxItems": MOST_ENTRIES,
+        "items": {"type": "string", "maxLength": LONGEST},
+    }
+    return _finish({"type": ["object", "null"]}, {"type": ["string", "null"], "maxLength": LONGEST}, notes)
+
+
+def _finish(data: JsonObject, message: JsonObject, notes: JsonObject) -> JsonObject:
     return {
-        "if": {"properties": {"outcome": {"const": outcome}}},
-        "then": {"required": list(names)},
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["outcome"],
+        "properties": {
+            "outcome": {"type": "string", "enum": ["success", "failure", "uncertain"]},
+            "data": data,
+            "message": message,
+            "notes": notes,
+        },
     }
 
 
-def find_fault(answer: ToolsAnswer, shape: Shape) -> str | None:
-    """Say why an answer is neither a step nor an end."""
-    ends = sum(call.name == FINISH for call in answer.calls)
-    if ends > 1:
+@dataclass(frozen=True, slots=True)
+class FinishShape:
+    """The requirements of `finish`. `ending`: its members. `result`: the data of a success."""
+
+    ending: Shape
+    result: Shape
+
+    def mismatch(self, body: JsonObject) -> str | None:
+        """Return where and why an end does not match, or None."""
+        fault = self.ending.mismatch(body)
+        if fault is not None:
+            return fault
+        if body["outcome"] == "success":
+            data = body.get("data")
+            return "success needs data" if data is None else self.result.mismatch(data)
+        return None if body.get("message") else f"{body['outcome']} needs a message for the user"
+
+
+def shape_of(skill: SkillSpec, finish: ToolDefinition) -> FinishShape:
+    return FinishShape(
+        Shape(finish.judged_by or finish.parameters), Shape(skill.result or {"type": "object"})
+    )
+
+
+def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -> str | None:
+    """Return why an answer is neither a step nor an end, or None. `last`: no further step is left."""
+    ends = [call for call in answer.calls if call.name == FINISH]
+    if len(ends) > 1:
         return f"{FINISH} can be called only once"
     if ends and len(answer.calls) > 1:
         return f"{FINISH} must be called alone: nothing comes after it"
+    if ends:
+        return shape.mismatch(ends[0].arguments)
     if answer.calls:
-        return None
+        return f"no step is left: call {FINISH} with what there is" if last else None
     body = read_json(answer.text)
     if not is_object(body):
         return f"text alone is neither a step nor an end: call a tool, or {FINISH}"
@@ -111,19 +143,22 @@ def find_fault(answer: ToolsAnswer, shape: Shape) -> str | None:
 
 
 def read_end(answer: ToolsAnswer) -> JsonObject | None:
-    """Read the arguments of `finish`, or the same written as text; None for a step."""
+    """Return the arguments of `finish`, or the same written as text; None for a step."""
     if not answer.calls:
         return read_json(answer.text)
     return answer.calls[0].arguments if answer.calls[0].name == FINISH else None
 
 
-def read_outcome(body: JsonObject) -> Success | Failure | Uncertain:
-    """Turn the form of the contract, valid by its schema, into a value."""
+def read_outcome(body: JsonObject, failed: FailureCategory | None) -> Success | Failure | Uncertain:
+    """Convert valid arguments of `finish` to a value.
+
+    `failed`: why the last call failed, or None; nothing usable was found then.
+    """
+    data: JsonObject = body.get("data") or {}
     match body["outcome"]:
         case "success":
-            return Success(body["data"], tuple(body.get("scratchpad_entries", ())))
+            return Success(data, tuple(body.get("notes") or ()))
         case "failure":
-            category = FailureCategory(body["error_category"])
-            return Failure(category, body["message"], body.get("partial_data"))
+            return Failure(failed or FailureCategory.NOT_FOUND, body["message"], data or None)
         case _:
-            return Uncertain(body["reason"], body.get("context", {}))
+            return Uncertain(body["message"], data)

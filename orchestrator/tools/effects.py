@@ -1,7 +1,7 @@
-"""Describes what a call that is not idempotent is about to do, for the journal and the ledger (RT-9, RT-10)."""
+"""Describe the side effect of a non-idempotent call, for the journal and the ledger (RT-9, RT-10)."""
 
 from orchestrator.context import TurnContext
-from orchestrator.tools.toolbox import Tool, ToolError, read_envelope
+from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolData, ToolError, read_envelope
 from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
 from orchestrator.types import FlowId, Json, JsonObject, is_object
 
@@ -15,7 +15,7 @@ def make_effect(
     again: bool = False,
     compensates: str | None = None,
 ) -> Effect:
-    """Describe the effect of a call for a flow. A step that is planned anew is the same flow instance."""
+    """Describe a call's side effect for a flow. A re-planned step is the same flow instance."""
     flow = context.changes.state.stack.get(flow_id)
     instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
     return Effect(
@@ -31,11 +31,15 @@ def make_effect(
 
 
 def judge_effect(envelope: Json) -> LedgerStatus:
-    """Read the envelope of a finished call: what became of its effect."""
+    """Return the side effect's status from the result of a finished call."""
     result = read_envelope(envelope)
-    if not isinstance(result, ToolError):
-        return LedgerStatus.DONE
-    return LedgerStatus.UNKNOWN if result.undecided else LedgerStatus.FAILED
+    match result:
+        case ToolData():
+            return LedgerStatus.DONE
+        case ToolAccepted():
+            return LedgerStatus.AWAITED
+        case ToolError(undecided=undecided):
+            return LedgerStatus.UNKNOWN if undecided else LedgerStatus.FAILED
 
 
 def _defaults(tool: Tool) -> JsonObject:

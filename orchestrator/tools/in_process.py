@@ -1,4 +1,4 @@
-"""Rate limits and cache of one process: what is used when no shared store is configured, or it is away."""
+"""Rate limits and cache of one process: the fallback if no shared store is configured or available."""
 
 import time
 from collections import OrderedDict, deque
@@ -14,7 +14,7 @@ MOST_CACHED = 1_000
 
 
 class InProcessRateLimits:
-    """Implements `ports.tools.RateLimits` for this process alone. `clock`: seconds."""
+    """Implements `ports.tools.RateLimits` for this process only. `clock`: seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -36,7 +36,7 @@ class InProcessRateLimits:
 
 
 class InProcessCache:
-    """Implements `ports.tools.ToolCache` for this process alone; what was put first goes first."""
+    """Implements `ports.tools.ToolCache` for this process only, evicting the oldest first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -66,7 +66,7 @@ _log = get_logger(__name__)
 
 
 class SharedStore:
-    """`name`: as the log calls it. `instead`: what happens without it, as the log says it."""
+    """A shared store with a fallback. `name`: its name in the log. `instead`: the fallback, as logged."""
 
     def __init__(self, name: str, instead: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -76,7 +76,7 @@ class SharedStore:
         self._try_at = 0.0
 
     async def ask(self, question: Callable[[], Awaitable[T]], otherwise: Callable[[], Awaitable[T]]) -> T:
-        """Ask the store, or go without it."""
+        """Query the store, or return the fallback."""
         if self._is_away and self._clock() < self._try_at:
             return await otherwise()
         try:
@@ -86,11 +86,11 @@ class SharedStore:
             return await otherwise()
         if self._is_away:
             self._is_away = False
-            _log.info("A shared store is back.", store=self._name)
+            _log.info("Redis is available again.", store=self._name)
         return answer
 
     def _note_failure(self, error: Unavailable) -> None:
         if not self._is_away:
-            _log.warning("A shared store is away.", store=self._name, instead=self._instead, error=error)
+            _log.warning("Redis is unavailable.", store=self._name, instead=self._instead, error=error)
         self._is_away = True
         self._try_at = self._clock() + TRY_AGAIN_AFTER_S

@@ -1,6 +1,6 @@
-"""Wraps tool calls on their way out and back, in the order of `MIDDLEWARE`.
+"""Wrap tool calls in middleware, in the order of `MIDDLEWARE`.
 
-The input is checked, and the journal asked, before any of it (`runner`).
+Inputs are checked, and the journal consulted, before all of it (`runner`).
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.ports.tools import RateLimits, ToolCache, ToolTransport
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.in_process import InProcessCache, InProcessRateLimits, SharedStore
+from orchestrator.tools.later import LaterResults
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
 from orchestrator.types import JsonObject, ToolId, holds_nul
 
@@ -44,18 +45,21 @@ Handler: TypeAlias = Callable[[ToolRequest], Coroutine[Any, Any, ToolAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """`transport`: None when the process can call nothing but services."""
+    """Ports of tool calls. `transport`: None if the process can only call services. `later`: None if it takes no later
+    results.
+    """
 
     transport: ToolTransport | None = None
     limits: RateLimits = field(default_factory=InProcessRateLimits)
     cache: ToolCache = field(default_factory=InProcessCache)
+    later: LaterResults | None = None
 
 
 ORPHANS_PER_TOOL = 8
 
 
 class OrphanedCalls:
-    """Counts the calls of each tool that were given up and have not ended."""
+    """Counts abandoned calls that are still running, by tool."""
 
     def __init__(self) -> None:
         self._running: Counter[ToolId] = Counter()
@@ -65,13 +69,15 @@ class OrphanedCalls:
         return self._running.get(tool_id, 0) >= ORPHANS_PER_TOOL
 
     def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
-        """Count a given-up call until it ends, without waiting for it; log how it ended."""
+        """Count an abandoned call until it ends, without waiting for it; log its end."""
         if future.done():
             self._log_failure(tool_id, future)
             return
         self._running[tool_id] += 1
         if self._running[tool_id] == ORPHANS_PER_TOOL:
-            _log.error("Too many given-up calls of a tool hang: it is not called for now.", tool=tool_id)
+            _log.error(
+                "Too many timed-out calls of a tool still hang: it is not called for now.", tool=tool_id
+            )
         self._futures.add(future)
         future.add_done_callback(lambda _: self._forget(tool_id, future))
 
@@ -82,12 +88,12 @@ class OrphanedCalls:
 
     def _log_failure(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         if not future.cancelled() and (error := future.exception()) is not None:
-            _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=error)
+            _log.warning("Orphaned tool call failed.", tool=tool_id, error=error)
 
 
 @dataclass(frozen=True, slots=True)
 class CallSetting:
-    """The parts that the middleware of a domain works with."""
+    """The dependencies of a domain's middleware."""
 
     domain_name: str
     config: DomainConfig
@@ -97,16 +103,16 @@ class CallSetting:
 
 class Middleware(Protocol):
     def wants(self, spec: ToolSpec) -> bool:
-        """Say whether calls of this tool pass here at all."""
+        """Return whether this middleware applies to the tool."""
         ...
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
-        """Answer the request, usually by handing it to `inner`."""
+        """Answer the request, usually through `inner`."""
         ...
 
 
 def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpec]) -> dict[ToolId, Handler]:
-    """Put the middleware that each tool wants around what makes one attempt."""
+    """Wrap one attempt in the middleware that each tool needs."""
     made = [make(setting) for make in MIDDLEWARE]
     handlers: dict[ToolId, Handler] = {}
     for spec in tools:
@@ -119,9 +125,9 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
 
 
 class Cache:
-    """Keep answers of idempotent tools for `cache_ttl_ms`; errors never.
+    """Caches results of idempotent tools for `cache_ttl_ms`; never errors.
 
-    A tool that sees private data has a cache per user; without a user it has none.
+    A tool with private data has a cache per user, and none without a user.
     """
 
     def __init__(self, setting: CallSetting) -> None:
@@ -159,7 +165,7 @@ async def _nothing() -> None:
 
 
 class Retry:
-    """Try idempotent tools again after errors that may pass, with exponential backoff and jitter."""
+    """Retries idempotent tools after transient errors, with exponential backoff and jitter."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._resilience = setting.config.resilience
@@ -185,7 +191,7 @@ class Retry:
 
 
 class RateLimit:
-    """Allow `rate_limit_rpm` attempts a minute of all workers together; of this one when nobody counts."""
+    """Permits `rate_limit_rpm` attempts per minute for all workers, or for this one without a shared store."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._limits = setting.ports.limits
@@ -209,16 +215,16 @@ class RateLimit:
         seconds = math.ceil(wait_s)
         return ToolError(
             FailureCategory.RATE_LIMIT,
-            f"{request.spec.name} is asked too often at the moment. Please try again in "
+            f"{request.spec.name} is getting too many requests right now. Please try again in "
             f"{seconds} {'second' if seconds == 1 else 'seconds'}.",
             retry_after_s=wait_s,
         )
 
 
 class TimeOut:
-    """Wait for `timeout_ms`, even for work that does not end when it is cancelled.
+    """Waits at most `timeout_ms`, even for work that ignores cancellation.
 
-    A tool of which too many given-up calls still run is not called.
+    A tool with too many orphaned calls is not called.
     """
 
     def __init__(self, setting: CallSetting) -> None:
@@ -231,7 +237,7 @@ class TimeOut:
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
         if self._orphans.too_many(spec.tool_id):
-            return ToolError(FailureCategory.TIMEOUT, f"{spec.name} does not answer at the moment.")
+            return ToolError(FailureCategory.TIMEOUT, f"{spec.name} isn't responding right now.")
         loop = asyncio.get_running_loop()
         future, waiter = loop.create_task(inner(request)), loop.create_future()
         wake = partial(_wake, waiter)
@@ -248,10 +254,10 @@ class TimeOut:
         if future.done() and not future.cancelled():
             return future.result()
         self._abandon(request.spec.tool_id, future)
-        return ToolError(FailureCategory.TIMEOUT, f"{spec.name} did not answer in time.", undecided=True)
+        return ToolError(FailureCategory.TIMEOUT, f"{spec.name} didn't respond in time.", undecided=True)
 
     def _abandon(self, tool_id: ToolId, future: asyncio.Future[ToolAnswer]) -> None:
-        """Cancel what can be cancelled; the rest goes on as an orphan."""
+        """Cancel what can be canceled; the rest continues as an orphan."""
         future.cancel()
         self._orphans.add(tool_id, future)
 
@@ -262,7 +268,7 @@ def _wake(waiter: asyncio.Future[None], *_: object) -> None:
 
 
 class OutputCheck:
-    """Turn an answer away that does not fit its schema or is too large to be kept (PX-8)."""
+    """Rejects a result that does not match its schema or is too large to store (PX-8)."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._max_bytes = setting.config.network.max_output_bytes
@@ -273,23 +279,23 @@ class OutputCheck:
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)
-        if isinstance(outcome, ToolError):
+        if not isinstance(outcome, ToolData):
             return outcome
         mistake = self._find_mistake(request.tool, outcome.data)
         if mistake is None:
             return outcome
-        _log.error("A tool's output cannot be used.", tool=request.spec.tool_id, mistake=mistake)
-        message = f"{request.spec.name} gave an answer that I cannot use."
+        _log.error("A tool's output is invalid.", tool=request.spec.tool_id, mistake=mistake)
+        message = f"{request.spec.name} returned a result I can't use."
         return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
         longest = max([len(value) for value in data.values() if type(value) is str], default=0)
-        if longest > self._max_bytes:  # it need not be written out to be seen
+        if longest > self._max_bytes:  # its size is known without serializing it
             return f"It has more than {longest} bytes, and {self._max_bytes} are taken in."
         try:
             written = orjson.dumps(data)
         except TypeError as error:
-            return f"It is no JSON: {error}"
+            return f"It is not JSON: {error}"
         size = len(written)
         if holds_nul(written):
             return "It holds a NUL character, which no store takes."
@@ -298,6 +304,6 @@ class OutputCheck:
         return tool.check_output(data)
 
 
-# The way of a call, outermost first. The limit counts what really goes out: each attempt, and nothing that
-# the cache knows. The time-out is that of one attempt.
+# The middleware, outermost first. The rate limit counts actual requests: each attempt, but no cache hits.
+# The timeout applies to one attempt.
 MIDDLEWARE: tuple[Callable[[CallSetting], Middleware], ...] = (Cache, Retry, RateLimit, TimeOut, OutputCheck)

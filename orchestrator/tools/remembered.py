@@ -1,4 +1,4 @@
-"""What is remembered of the user, as prompts are given it: little, each with where it is from (CO-4)."""
+"""Memories for prompts: few, each with its source (CO-4)."""
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.records import Label
@@ -6,13 +6,13 @@ from orchestrator.memory.user_memory import say_where_from
 from orchestrator.tools.trifecta import join_labels
 
 MOST_RECALLED = 6
-SOURCE = "what is remembered of you"
+SOURCE = "what is remembered about you"
 
 
 async def recall_for_prompt(context: TurnContext, words: str) -> list[str]:
-    """List what is remembered of the user, what these words are about first; its labels join the session's.
+    """Return memories of the user, the most relevant to these words first; their labels join the session's.
 
-    What was made of untrusted text is left out: nobody but the user tells a model what the user wants.
+    Memories derived from untrusted text are omitted: only the user tells a model what the user wants.
     """
     preferences = context.recall.preferences
     found = [] if preferences is None else await preferences.find(words)

@@ -1,11 +1,11 @@
-"""Calls tools: once, through the journal, whatever implements them (PX-7 to PX-9)."""
+"""Call tools once, through the journal, whatever implements them (PX-7 to PX-9)."""
 
 import time
 from functools import partial
 
 from orchestrator.context import ToolUsed, TurnContext
-from orchestrator.domain.model import Domain, Implementation
-from orchestrator.domain.services import ToolCall
+from orchestrator.domain.model import Domain, Implementation, ToolSpec
+from orchestrator.domain.services import Accepted, ToolCall
 from orchestrator.errors import (
     ConfigurationError,
     DeadlineExceeded,
@@ -25,6 +25,7 @@ from orchestrator.tools.middleware import CallSetting, OrphanedCalls, ToolPorts,
 from orchestrator.tools.threads import ToolThreads
 from orchestrator.tools.toolbox import (
     Tool,
+    ToolAccepted,
     ToolAnswer,
     Toolbox,
     ToolData,
@@ -34,20 +35,22 @@ from orchestrator.tools.toolbox import (
     write_envelope,
 )
 from orchestrator.tools.trifecta import carry_labels
+from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, is_object
 
-# What ends a turn from outside is never turned into a tool's error.
+# Reasons to end a turn, which are never converted to tool errors.
 PASS_THROUGH = (TurnCancelled, LaneLost, DeadlineExceeded)
 
 _log = get_logger(__name__)
 
 
 class ToolRunner:
-    """One per process and domain; everything that belongs to a turn is in the context it is given."""
+    """One per process and domain; everything specific to a turn is in its context."""
 
     def __init__(self, toolbox: Toolbox, domain: Domain, ports: ToolPorts | None = None) -> None:
         ports, orphans = ports or ToolPorts(), OrphanedCalls()
+        self._later = ports.later
         self._toolbox = toolbox
         self.find, self.find_all = toolbox.find, toolbox.find_all
         self.python_rules = PythonRules.from_config(domain.config.guardrails)
@@ -66,19 +69,19 @@ class ToolRunner:
         again: bool = False,
         compensates: str | None = None,
     ) -> ToolResult:
-        """Call a tool once, or answer from the journal or the ledger.
+        """Call a tool once, or return the result in the journal or the ledger.
 
-        UnknownOutcome: it is not idempotent and nobody knows whether it had its effect. `again`: it
-        was decided to call it all the same. `compensates`: the effect in the ledger that it undoes.
+        Returns UnknownOutcome if it is not idempotent and may have had its side effect. `again`: call it
+        anyway. `compensates`: the side effect that it undoes.
         """
         spec, mistake = tool.spec, tool.check_input(arguments)
         if mistake is not None:
-            _log.warning("A tool's input does not fit its schema.", tool=spec.tool_id, mistake=mistake)
-            message = f"{spec.name} cannot work with these values."
+            _log.warning("A tool's input doesn't match its schema.", tool=spec.tool_id, mistake=mistake)
+            message = f"{spec.name} can't work with these values."
             refusal = ToolError(FailureCategory.VALIDATION_ERROR, message)
             return _record(context, flow_id, tool, arguments, refusal)
         effect = None
-        if tool.has_effect:
+        if tool.has_effect or spec.later is not None:
             effect = make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates)
         key = f"tool:{spec.tool_id}:{1 + sum(used.tool_id == spec.tool_id for used in context.log.tools)}"
         context.log.event("tool_started", tool_id=spec.tool_id, flow_id=flow_id)
@@ -87,7 +90,7 @@ class ToolRunner:
             key,
             "tool",
             {"tool_id": spec.tool_id, "arguments": arguments},
-            partial(self._attempt, context, tool, arguments),
+            partial(self._attempt, context, tool, arguments, context.journal.idempotency_key(key), effect),
             idempotent=spec.idempotent,
             effect=effect,
         )
@@ -96,25 +99,53 @@ class ToolRunner:
             return _record(context, flow_id, tool, arguments, answer, lasted_ms)
         result = read_envelope(answer)
         output = result.data if isinstance(result, ToolData) else None
-        carry_labels(context.changes.state, spec, flow_id, output)  # its words may be in an error as well
+        carry_labels(context.changes.state, spec, flow_id, output)  # an error can also contain its words
         if isinstance(result, ToolError) and result.undecided and not spec.idempotent:
             result = UnknownOutcome(key, answer["idempotency_key"])
         return _record(context, flow_id, tool, arguments, result, lasted_ms)
 
-    async def _attempt(self, context: TurnContext, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
-        """Run the tool, again if that is allowed and may help; give the envelope."""
+    async def expect_result(
+        self, context: TurnContext, spec: ToolSpec, key: str, fingerprint: str | None, look_in_s: float
+    ) -> ToolAccepted:
+        """Look after a call again, in `look_in_s` seconds. Returns it as accepted in this turn."""
+        call = self._make_call(context, key)
+        if self._later is not None:
+            turn_id = context.ids.turn_id
+            call = await self._later.expect(spec, call, fingerprint, set_by=turn_id, look_in_s=look_in_s)
+        return _accept(spec, call)
+
+    def _make_call(self, context: TurnContext, key: str, *, repeated: bool = False) -> ToolCall:
         ids = context.ids
-        call = ToolCall(key, ids.session_id, ids.user_id, ids.tenant_id, context.now, ids.root)
+        return ToolCall(key, ids.session_id, ids.user_id, ids.tenant_id, context.now, ids.root, repeated)
+
+    async def _attempt(
+        self,
+        context: TurnContext,
+        tool: Tool,
+        arguments: JsonObject,
+        own_key: str,
+        effect: Effect | None,
+        key: str,
+    ) -> JsonObject:
+        """Run the tool, with permitted retries; return the envelope. `own_key`: this step's key."""
+        call, later = self._make_call(context, key, repeated=key != own_key), tool.spec.later
+        if later is not None and self._later is not None:
+            name = None if effect is None else effect.fingerprint
+            look_in_s = later.first_look_s
+            call = await self._later.expect(tool.spec, call, name, set_by=own_key, look_in_s=look_in_s)
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
             result = await self._handlers[tool.spec.tool_id](ToolRequest(tool, arguments, call))
             if isinstance(result, ToolError):
                 note_failure(result.category.value)
+            is_over = isinstance(result, ToolData) or (isinstance(result, ToolError) and not result.undecided)
+            if is_over and call.reference and self._later is not None:
+                await self._later.forget(call)
         TOOL_SECONDS.labels(tool.spec.tool_id).observe(time.perf_counter() - began)
         return {**write_envelope(result), "idempotency_key": key}
 
     async def _send(self, request: ToolRequest) -> ToolAnswer:
-        """Make one attempt, whatever implements the tool; name what went wrong."""
+        """Make one attempt, whatever implements the tool; classify failures."""
         name, call = request.tool.spec.name, request.call
         try:
             data = await self._deliver(request)
@@ -125,16 +156,18 @@ class ToolRunner:
                 failure.category, str(failure), failure.undecided, failure.retry_after_s, failure.alternative
             )
         except TimeoutError:
-            return ToolError(FailureCategory.TIMEOUT, f"{name} did not answer in time.", undecided=True)
+            return ToolError(FailureCategory.TIMEOUT, f"{name} didn't respond in time.", undecided=True)
         except Unavailable:
-            return ToolError(FailureCategory.SERVER_ERROR, f"{name} cannot be reached.", undecided=True)
+            return ToolError(FailureCategory.SERVER_ERROR, f"{name} can't be reached.", undecided=True)
         except (Exception, SystemExit):  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
             _log.exception("A tool broke.", tool=request.spec.tool_id, turn=call.idempotency_key)
             return ToolError(FailureCategory.SERVER_ERROR, f"{name} did not work.", undecided=True)
+        if isinstance(data, Accepted) and request.spec.later is not None:
+            return _accept(request.spec, call, data.message)
         if is_object(data):
             return ToolData(data)
-        _log.error("A tool's output is no object.", tool=request.spec.tool_id)
-        message = f"{name} gave an answer that I cannot use."
+        _log.error("A tool's output is not an object.", tool=request.spec.tool_id)
+        message = f"{name} returned a result I can't use."
         return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
     async def _deliver(self, request: ToolRequest) -> object:
@@ -151,7 +184,18 @@ class ToolRunner:
         if self._transport is None:
             message = f"Nothing here calls tools over {request.spec.implementation.value}."
             raise ConfigurationError([Problem(f"tools.yaml: tools.{request.spec.tool_id}", message)])
-        return await self._transport.send(request.spec, request.arguments, request.call)
+        try:
+            return await self._transport.send(request.spec, request.arguments, request.call)
+        except ToolFailure as failure:
+            # Rejecting this attempt (409 while the first is running, 404 for what it removed, no
+            # connection) says nothing about earlier attempts.
+            failure.undecided |= request.call.repeated
+            raise
+
+
+def _accept(spec: ToolSpec, call: ToolCall, message: str = "") -> ToolAccepted:
+    assert spec.later is not None
+    return ToolAccepted(call.idempotency_key, call.reference, call.now + spec.later.expires_s, message)
 
 
 def _record(
@@ -162,10 +206,12 @@ def _record(
     result: ToolResult,
     lasted_ms: float = 0.0,
 ) -> ToolResult:
-    """Note the call and what came of it with the turn; returns the latter."""
+    """Record the call and its result with the turn; return the result."""
     match result:
         case ToolData():
             status = "ok"
+        case ToolAccepted():
+            status = "accepted"
         case ToolError(category):
             status = category.value
         case UnknownOutcome():

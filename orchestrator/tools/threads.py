@@ -1,4 +1,4 @@
-"""Runs tools' plain methods in threads. They are bounded: where there are too many, callers wait."""
+"""Run tools' synchronous methods in a limited number of threads; callers wait for one."""
 
 import asyncio
 import contextlib
@@ -13,14 +13,14 @@ from orchestrator.types import ToolId
 
 SHARED_THREADS = 64
 THREADS_PER_TOOL = 16
-OWN_THREADS = 4  # of these, those that a tool always gets: others that hang in theirs cannot take them
+OWN_THREADS = 4  # reserved for each tool, so that other tools' hanging calls cannot take them
 
 
 class ToolThreads:
-    """Runs plain methods in threads of their own, which do not keep the process from ending.
+    """Runs synchronous methods in daemon threads.
 
-    A tool has a few threads to itself, and more from those that all share. So tools that hang, however
-    many calls of however many tools, keep no other tool from running.
+    Each tool has a few reserved threads, and all share the rest. Hanging tools, however many, therefore
+    never prevent another tool from running.
     """
 
     def __init__(self, orphans: OrphanedCalls) -> None:
@@ -29,7 +29,7 @@ class ToolThreads:
         self._waiting: deque[tuple[ToolId, asyncio.Future[None]]] = deque()
 
     async def run(self, tool_id: ToolId, work: Callable[[], object]) -> object:
-        """Run `work` in a thread. Cancelled, it returns at once and the thread is orphaned."""
+        """Run `work` in a thread. If canceled, return immediately and orphan the thread."""
         await self._take_place(tool_id)
         future = _start(tool_id, work)
         future.add_done_callback(lambda _: self._give_back(tool_id))
@@ -48,7 +48,7 @@ class ToolThreads:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the place came too late to be used
+            if turn.done() and not turn.cancelled():  # the thread became free too late
                 self._give_back(tool_id)
             raise
 
@@ -60,7 +60,7 @@ class ToolThreads:
         return running < THREADS_PER_TOOL and shared < SHARED_THREADS
 
     def _give_back(self, tool_id: ToolId) -> None:
-        """Free a place, for the first in the queue that it is good for."""
+        """Free a thread for the first eligible waiter."""
         self._running[tool_id] -= 1
         for waiting in list(self._waiting):
             wanted, turn = waiting
@@ -74,7 +74,7 @@ class ToolThreads:
 
 
 def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object]:
-    """Start a thread; its future is never cancelled, so it is done when the thread is."""
+    """Start a thread; its future is never canceled, so it is done when the thread is."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[object] = loop.create_future()
     context = contextvars.copy_context()
@@ -84,7 +84,7 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
             finish = partial(future.set_result, context.run(work))
         except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
             finish = partial(future.set_exception, _fit_for_future(error))
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller is waiting
             loop.call_soon_threadsafe(finish)
 
     threading.Thread(target=run, name=f"tool {tool_id}", daemon=True).start()
@@ -92,7 +92,9 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
 
 
 def _fit_for_future(error: BaseException) -> Exception:
-    """Wrap what must not reach a future: an exit would end the loop, and a future takes no StopIteration."""
+    """Wrap errors that futures don't support: an exit would end the loop, and StopIteration is not
+    permitted.
+    """
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     return RuntimeError(f"The tool raised {type(error).__name__}.")

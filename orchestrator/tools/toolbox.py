@@ -1,6 +1,6 @@
-"""Prepares a domain's tools to be called: schemas compiled, methods found, signatures read; and their answers.
+"""Prepare a domain's tools: compile schemas, find methods, read signatures; and check results.
 
-Made once per domain; calling is in `runner`.
+Created once per domain; `runner` calls them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -22,18 +22,18 @@ from orchestrator.errors import ConfigurationError, FailureCategory, Problem
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import Json, JsonObject, TenantId, ToolId
 
-# Gives a tenant's service instances by class name.
+# Returns a tenant's service instances by class name.
 Services = Callable[[TenantId], Mapping[str, object]]
 
-# Says what is wrong with a value, or None.
+# Returns what is wrong with a value, or None.
 Check = Callable[[Json], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`inputs`: property names of the input schema; `required`: those that must be there.
+    """A prepared tool. `inputs`: property names of the input schema; `required`: the mandatory ones.
 
-    `guarded`: inputs that take code. `fingerprint`: changes when the tool's schemas or implementation do.
+    `guarded`: inputs with code. `fingerprint`: changes with the tool's schemas or implementation.
     """
 
     spec: ToolSpec
@@ -48,7 +48,7 @@ class Tool:
 
 class Toolbox:
     def __init__(self, tools: Mapping[ToolId, ToolSpec], services: Services) -> None:
-        """Compile every tool's schemas. Raises ConfigurationError naming every schema that is none."""
+        """Compile every tool's schemas. Raises ConfigurationError listing every invalid schema."""
         problems: list[Problem] = []
         self._tools = {tool_id: _compile(spec, problems) for tool_id, spec in tools.items()}
         self._services = services
@@ -63,11 +63,11 @@ class Toolbox:
         return self._tools.get(tool_id)
 
     def find_all(self, uses: Iterable[ToolUse]) -> list[Tool]:
-        """Find the tools of a flow; those that are not in the manifest are left out."""
+        """Return the tools of a flow, omitting those not in the manifest."""
         return [tool for use in uses if (tool := self._tools.get(use.tool_id)) is not None]
 
     def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:
-        """Find the tenant's implementation of a service tool. Raises ConfigurationError when there is none."""
+        """Return the tenant's implementation of a service tool. Raises ConfigurationError if there is none."""
         key = (tenant_id, tool.spec.tool_id)
         found = self._methods.get(key)
         if found is None:
@@ -77,7 +77,7 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True)
 class BoundMethod:
-    """`wants_call`: its signature names `call`. A plain method runs in a thread."""
+    """A service method. `wants_call`: its signature has `call`. A synchronous method runs in a thread."""
 
     run: Callable[..., Json]
     is_async: bool
@@ -85,7 +85,7 @@ class BoundMethod:
 
 
 def check_result(spec: ToolSpec, result: Json) -> str | None:
-    """Say what is wrong with a result of this tool, or None."""
+    """Return what is wrong with a result of this tool, or None."""
     return _compile_schema(spec, "output_schema", spec.output_schema, [])(result)
 
 
@@ -110,7 +110,7 @@ def _fingerprint(spec: ToolSpec) -> str:
 
 def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:
     try:
-        validator = validator_for(schema, validate_formats=True, mask="it")  # contents are not for logs
+        validator = validator_for(schema, validate_formats=True, mask="it")  # contents don't belong in logs
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
         return lambda _: "its schema is broken"
@@ -148,10 +148,10 @@ class ToolData:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """`undecided`: the tool was stopped or broke, so it may have had its effect all the same.
+    """A tool error. `undecided`: the tool was stopped or failed unexpectedly, so it may have had its side
+    effect.
 
-    `retry_after_s`: seconds after which a repetition makes sense, where that is known. `alternative`: inputs with
-    which it would succeed.
+    `retry_after_s`: delay before a retry, if known. `alternative`: inputs with which it would succeed.
     """
 
     category: FailureCategory
@@ -165,7 +165,20 @@ class ToolError:
         return self.category in RETRYABLE
 
 
-ToolAnswer: TypeAlias = ToolData | ToolError
+@dataclass(frozen=True, slots=True)
+class ToolAccepted:
+    """The tool accepted the call, and its result comes later (RT-32).
+
+    `call`: its idempotency key. `reference`: its name for others. `until`: when it expires, in Unix seconds.
+    """
+
+    call: str
+    reference: str
+    until: float
+    message: str = ""
+
+
+ToolAnswer: TypeAlias = ToolData | ToolError | ToolAccepted
 ToolResult: TypeAlias = ToolAnswer | UnknownOutcome | NotBegun
 
 
@@ -173,12 +186,16 @@ def write_envelope(result: ToolAnswer) -> JsonObject:
     match result:
         case ToolData(data):
             return {"ok": True, "data": data}
+        case ToolAccepted():
+            return {"ok": True, "accepted": asdict(result)}
         case ToolError(category, message, undecided, _, alternative):
             error = {"category": category.value, "message": message, "undecided": undecided}
             return {"ok": False, "error": error | ({"alternative": alternative} if alternative else {})}
 
 
 def read_envelope(body: Json) -> ToolAnswer:
+    if "accepted" in body:
+        return ToolAccepted(**body["accepted"])
     if body["ok"]:
         return ToolData(body["data"])
     error = body["error"]

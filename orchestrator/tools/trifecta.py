@@ -1,8 +1,8 @@
-"""Keeps private data, untrusted text and a way out from meeting without an approval: the lethal trifecta (PX-3).
+"""Prevent the lethal trifecta: private data, untrusted text and external communication never meet without an
+approval (PX-3).
 
-The three are joined over the tools of a flow and over the labels that the session carries, whichever
-turn or tool brought them in, immediately before each call (PX-19). Asking for the approval is in
-`pex/calls/consent.py`.
+The three are joined over the flow's tools and the session's labels, from any turn or tool, right before each
+call (PX-19). `pex/calls/consent.py` requests the approval.
 """
 
 import math
@@ -22,9 +22,9 @@ TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a call needs an approval. `words`: for the user, empty where the manifest alone says so.
+    """Why a call needs an approval. `words`: for the user, or empty if the manifest alone requires it.
 
-    `of_gate`: the trifecta.
+    `of_gate`: because of the trifecta.
     """
 
     words: str = ""
@@ -34,13 +34,13 @@ class Cause:
 def find_cause(
     spec: ToolSpec, tools: Iterable[Tool], carried: Iterable[LabelSource], known: Mapping[str, object]
 ) -> Cause | None:
-    """Say why a call that is about to be made needs an approval; None: it needs none.
+    """Return why a call needs approval, or None if it doesn't.
 
     Args:
-        spec: of the tool that is called.
-        tools: all that the flow may use.
-        carried: the labels that the session has at this moment.
-        known: the values that the call is made with or follows from.
+        spec: the tool to call.
+        tools: all tools of the flow.
+        carried: the session's current labels.
+        known: values that the call uses or follows from.
     """
     if spec.communicates_externally:
         specs = [spec, *(tool.spec for tool in tools)]
@@ -56,7 +56,7 @@ def find_cause(
 
 
 def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | None:
-    """Name a value above its bound; one that is missing or no number counts as above it."""
+    """Return a value above its limit; a missing or non-numeric value counts as above."""
     for name, bound in spec.approval_above.items():
         value, called = known.get(name), name.replace("_", " ")
         if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
@@ -69,7 +69,7 @@ def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | N
 def carry_labels(
     state: DialogueState, spec: ToolSpec, flow_id: FlowId | None, output: JsonObject | None = None
 ) -> None:
-    """Note on the session what a tool that has answered brought in: by its tags, and by the `labels` of its output."""
+    """Add a tool's tags, and the `labels` of its output, to the session."""
     for source in _labels_of_tool(spec, state.turn, flow_id):
         add_source(state.intake.labels, source)
     given: object = None if output is None else output.get("labels")
@@ -78,7 +78,7 @@ def carry_labels(
 
 
 def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> None:
-    """Note on the session the labels of something kept outside of it: a memory, a summary, a scratchpad entry."""
+    """Add the labels of something stored elsewhere to the session: a memory, a summary, a scratchpad entry."""
     for label in labels:
         add_source(state.intake.labels, LabelSource(Label(label), source, state.turn))
 
@@ -86,11 +86,11 @@ def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> Non
 def label_work(
     state: DialogueState, flow: BaseFlow, tools: Iterable[Tool], *, text: str, by_skill: bool
 ) -> tuple[str, ...]:
-    """Label what a flow found with all that its work can have been made from.
+    """Label a flow's results with everything its work may derive from.
 
-    A skill has read the conversation, and a value that the user did not say may come from anywhere in
-    it: both have all labels of the session. What was worked out from the user's own words has those of
-    the flow's tools. `text`: what the user says in this turn.
+    A skill has read the conversation, and a value that the user did not say may come from anywhere in it, so
+    both get all labels of the session. Results from the user's own words get those of the flow's tools.
+    `text`: the user's message in this turn.
     """
     if not state.intake.labels:
         return ()
@@ -118,7 +118,7 @@ def _labels_of_tool(spec: ToolSpec, turn: int, flow_id: FlowId | None) -> list[L
 
 
 def _name_cause(sources: Iterable[LabelSource]) -> str:
-    """Name where both kinds of data came from; empty unless both are there."""
+    """Return where both kinds of data came from, or an empty string unless both are present."""
     found: dict[Label, list[str]] = {Label.PRIVATE: [], Label.UNTRUSTED: []}
     for source in sources:
         if source.source not in found[source.label]:

@@ -1,35 +1,26 @@
-"""Undoes what a tool has done, with the compensation that the tool declares (RT-12).
+"""Undo side effects through the compensation that the tool declares (RT-12).
 
-A compensation is a call like any other: what needs an approval waits for one.
+A compensation is an ordinary call: it waits for an approval if it needs one.
 """
 
-from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import hold_for_approval
 from orchestrator.pex.calls.effects import inputs_to_undo, settle_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
-from orchestrator.tools.toolbox import Tool, ToolData, ToolError
+from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
-from orchestrator.types import FlowId, JsonObject
-
-UNDO = "undo_first"
-"""In a flow's notes: the earlier flows whose effects are to be undone before it is carried out."""
-
-
-def undo_before(flow: BaseFlow, *done: FlowId) -> None:
-    """Let a flow that is carried out again begin with undoing what earlier ones did."""
-    flow.notes[UNDO] = list(done)
+from orchestrator.types import JsonObject
 
 
 async def undo_first(run: Execution) -> Parked | GaveUp | None:
-    """Undo what was asked to be undone; None to go on.
+    """Undo what was requested to be undone. Returns None to continue.
 
-    What cannot be undone is said, and the flow is not carried out again.
+    A failed undo is reported, and the flow does not run again.
     """
-    done = run.flow.notes[UNDO]
+    done = run.flow.progress.undo_first
     for note in [note for note in run.context.changes.state.effects if note.flow_id in done and note.stands]:
         outcome = await _undo(run, note)
         if isinstance(outcome, Parked):
@@ -39,15 +30,15 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
             run.context.changes.state.stack.invalidate(run.flow, FAILED)
             return GaveUp()
         run.context.changes.remark(RemarkKind.UNDONE, summary=note.summary)
-    run.flow.notes.pop(UNDO, None)
+    run.flow.progress.undo_before(())
     return None
 
 
 async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
-    """Undo one effect; its inputs come from the call's result and arguments. A text says why it could not be."""
+    """Undo one side effect, with inputs from the call's result and arguments. A text explains why it failed."""
     tool = run.tools.find(note.compensation) if note.compensation is not None else None
     if tool is None:
-        return "This cannot be undone."
+        return "This can't be undone."
     inputs = inputs_to_undo(tool, note)
     known = {**note.slots, **note.arguments, **note.result}
     cause = find_cause(tool.spec, [], run.context.changes.state.intake.labels, known)
@@ -68,7 +59,9 @@ async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject
             return None
         case ToolError(_, message):
             return message
+        case ToolAccepted():  # `domain check` allows no compensation that answers later
+            return f"It is under way, and not undone yet ({tool.spec.name})."
         case NotBegun():
             return f"I was stopped before it was undone ({tool.spec.name})."
         case UnknownOutcome():
-            return f"I cannot tell whether it was undone ({tool.spec.name}), and I do not try it twice."
+            return f"I can't tell whether it was undone ({tool.spec.name}), and I won't try it twice."

@@ -1,126 +1,110 @@
-"""Has the user, or who else must, agree to one call before it is made (AM-3, PX-17).
+"""Get the consent of the user, or whoever is required, before a call (AM-3, PX-17).
 
-A candidate is the call as it was displayed; an approval waits for a decision. Both are bound to exactly the call
-that they name: tool, arguments, flow and the plan's revision. They live in the flow's notes.
+`dialogue.consent` stores it.
 """
 
-from dataclasses import dataclass, replace
-
-import orjson
+from collections.abc import Callable, Iterator
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.consent import drop_candidate, fingerprint, propose, take_grant
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.records import GRANT, PendingApproval
+from orchestrator.dialogue.progress import Candidate
+from orchestrator.dialogue.questions import PendingCall, StoppedCall, UnknownOutcome
+from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.toolbox import Tool
 from orchestrator.tools.trifecta import TRIFECTA_GATE, Cause
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_unix
-from orchestrator.types import JsonObject, ToolId, hash_json, new_id
-
-CANDIDATE = "candidate"
-DOUBTED = "doubted"
-"""The note of a flow that a model alone has understood: what lasts is not done without a yes."""
-
-
-@dataclass(slots=True)
-class Candidate:
-    """`data`: what earlier tools found that is still needed after the yes. `fingerprint`: what a yes names."""
-
-    tool_id: ToolId
-    arguments: JsonObject
-    data: JsonObject
-    fingerprint: str
-    confirmed: bool = False
-    again: bool = False
-    """A yes means: although nobody knows whether it was done before (RT-9)."""
-
-
-def fingerprint(
-    state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject, *, again: bool = False
-) -> str:
-    """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision.
-
-    `again`: a yes to the call is none to making it once more.
-    """
-    plan = state.stack.plan_of(flow)
-    revision = plan.revision if plan is not None else 0
-    return hash_json([tool_id, arguments, flow.flow_id, revision, flow.values(), *([again] if again else [])])
-
-
-def doubt(flow: BaseFlow) -> None:
-    """Have the flow ask before it does anything that lasts, whatever its domain declares."""
-    flow.notes[DOUBTED] = True
-
-
-def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
-    """Read the candidate; None when there is none, or when what it is bound to has changed."""
-    body = flow.notes.get(CANDIDATE)
-    if body is None:
-        return None
-    candidate = Candidate(**body)
-    call = candidate.tool_id, candidate.arguments
-    if candidate.fingerprint != fingerprint(state, flow, *call, again=candidate.again):
-        del flow.notes[CANDIDATE]
-        return None
-    return candidate
-
-
-def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
-    flow.notes[CANDIDATE] = orjson.loads(orjson.dumps(candidate))
-
-
-def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:
-    """Take the user's yes; False when there is nothing it could mean."""
-    candidate = read_candidate(state, flow)
-    if candidate is None:
-        return False
-    candidate.confirmed = True
-    write_candidate(flow, candidate)
-    return True
-
-
-def drop_candidate(flow: BaseFlow) -> None:
-    flow.notes.pop(CANDIDATE, None)
+from orchestrator.types import Json, JsonObject, ToolId, hash_json, is_list, is_object, new_id
 
 
 def make_candidate(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
 ) -> Candidate:
-    """Describe the call as it is shown to the user, with what is still needed after the yes."""
+    """Return the pending call as shown to the user, with what is needed after the confirmation."""
     call, again = (tool.spec.tool_id, arguments), more.get("again", False)
     named = fingerprint(run.context.changes.state, run.flow, *call, again=again)
     return Candidate(*call, policy.keep(run), named, **more)
 
 
 def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    """Show what is about to be done and wait for a yes."""
+    """Show the pending call and wait for a confirmation."""
     run.context.changes.findings[run.flow.flow_id] = run.data
-    return ask(run, make_candidate(run, policy, tool, arguments), policy, about="candidate")
+    return ask(run, policy, make_candidate(run, policy, tool, arguments), PendingCall)
 
 
 def ask(
-    run: Execution, candidate: Candidate, policy: Choices, *options: Option, **about: str | None
+    run: Execution,
+    policy: Choices,
+    candidate: Candidate,
+    question: Callable[..., PendingCall | StoppedCall | UnknownOutcome],
 ) -> NeedsInput:
-    """Put a candidate to the user; each reply that is offered names it. `about`: which question it is."""
-    write_candidate(run.flow, candidate)
-    named = {CANDIDATE: candidate.fingerprint}
-    run.context.changes.state.ambiguity.declare(
-        Level.CONFIRMATION,
+    """Present a pending call to the user. `question`: the kind, with its further data."""
+    propose(run.flow, candidate)
+    tool = run.tools.find(candidate.tool_id)
+    arguments = candidate.arguments if tool is None else visible(tool.spec, candidate.arguments)
+    asked = question(
         flow_id=run.flow.flow_id,
-        turn_id=run.context.ids.turn_id,
-        options=[replace(option, payload={**option.payload, **named}) for option in options],
-        metadata={**about, **named, "shown": policy.summary(run, candidate.arguments)},
+        candidate=candidate.fingerprint,
+        shown=policy.summary(run, candidate.arguments),
+        arguments=arguments,
+        found=find_taken(run, arguments),
     )
+    run.context.changes.state.ambiguity.declare(asked, run.context.ids.turn_id)
     return NeedsInput()
 
 
+def visible(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
+    """Return the arguments without plain keys marked ``x-hidden`` in the tool's input schema."""
+    fields: dict[str, JsonObject] = spec.input_schema.get("properties") or {}
+    return {
+        name: value
+        for name, value in arguments.items()
+        if is_object(value) or is_list(value) or not fields.get(name, JsonObject()).get("x-hidden")
+    }
+
+
+SHORTEST_TAKEN = 4
+"""Minimum characters of a text that can be attributed to a result; shorter ones occur everywhere."""
+
+
+def find_taken(run: Execution, arguments: JsonObject) -> tuple[str, ...]:
+    """Return the arguments with a text from a tool's result or a document that the user has not said."""
+    answers = list(_texts(run.data)) + [one for data in run.returned for one in _texts(data)]
+    said = [run.context.text, *(line["text"] for line in _lines_of_user(run.context))]
+    return tuple(
+        name
+        for name, value in arguments.items()
+        if any(
+            len(text) >= SHORTEST_TAKEN
+            and any(text.casefold() in answer.casefold() for answer in answers)
+            and not any(text.casefold() in line.casefold() for line in said)
+            for text in _texts(value)
+        )
+    )
+
+
+def _lines_of_user(context: TurnContext) -> list[JsonObject]:
+    return [line for line in context.changes.state.history.lines if line["role"] == "user"]
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Yield the texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif is_object(value):
+        for part in value.values():
+            yield from _texts(part)
+    elif is_list(value):
+        for part in value:
+            yield from _texts(part)
+
+
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: Cause) -> Parked | None:
-    """Let the call through when it was granted, which uses the grant up; else let the flow wait."""
+    """Pass a granted call, which uses up the grant; otherwise let the flow wait."""
     context, state = run.context, run.context.changes.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
@@ -135,6 +119,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         turn_id=context.ids.turn_id,
         question=tool.spec.description or tool.spec.name,
         cause=cause.words,
+        found=find_taken(run, arguments),
         asked_turn=state.turn,
         operator_only=needs_operator(context, tool.spec),
     )
@@ -153,39 +138,35 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
 
 
 def put_to_user(context: TurnContext, approval: PendingApproval) -> None:
-    """Say what waits for an approval, and why."""
+    """Tell the user what waits for an approval, and why."""
     spec = context.world.domain.tools.get(approval.tool_id)
     approval.put(context.changes.state.turn)
     context.changes.remark(
         RemarkKind.APPROVAL,
         what=spec.name if spec is not None else approval.tool_id,
         cause=approval.cause,
-        arguments=approval.arguments,
+        arguments=approval.arguments if spec is None else visible(spec, approval.arguments),
+        found=list(approval.found),
         flow_id=approval.flow_id,
         operator_only=approval.operator_only,
     )
 
 
 def needs_operator(context: TurnContext, spec: ToolSpec) -> bool:
-    """Say whether only an operator may grant a call of this tool."""
+    """Return whether only an operator can approve this tool."""
     return (spec.approval or context.world.domain.config.approvals.by) == "operator"
 
 
-def grant(flow: BaseFlow, approval: PendingApproval) -> None:
-    """Allow the one call that the approval was asked for."""
-    flow.notes[GRANT] = {"approval_id": approval.approval_id, "call": bind(approval)}
-
-
 def drop_consent(context: TurnContext, flow: BaseFlow) -> None:
-    """Make void what was agreed to, after a correction: the candidate and the grant."""
+    """Invalidate the pending call and the grant after a correction."""
     drop_candidate(flow)
-    granted = flow.notes.pop(GRANT, None)
+    granted = take_grant(flow)
     if granted is not None:
-        context.changes.approvals.closed[granted["approval_id"]] = ApprovalStatus.VOID
+        context.changes.approvals.closed[granted.approval_id] = ApprovalStatus.VOID
 
 
 def bind(approval: PendingApproval) -> str:
-    """Digest all that an approval is bound to."""
+    """Return the digest of everything that an approval is bound to."""
     bound = [
         approval.flow_id,
         approval.tool_id,
@@ -197,7 +178,7 @@ def bind(approval: PendingApproval) -> str:
 
 
 def version_policy(run: Execution, tool: Tool) -> str:
-    """Digest the rules under which the call is made: another release of them needs another approval."""
+    """Return the digest of the rules of the call: another release needs another approval."""
     spec = run.flow.spec
     rules = [
         spec.dax,
@@ -213,12 +194,12 @@ def version_policy(run: Execution, tool: Tool) -> str:
 
 def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
     """Use the grant of exactly this call; a grant for anything else is void."""
-    granted = run.flow.notes.pop(GRANT, None)
+    granted = take_grant(run.flow)
     if granted is None:
         return False
-    fits = granted["call"] == bind(wanted)
+    fits = granted.call == bind(wanted)
     status = ApprovalStatus.USED if fits else ApprovalStatus.VOID
-    run.context.changes.approvals.closed[granted["approval_id"]] = status
+    run.context.changes.approvals.closed[granted.approval_id] = status
     return fits
 
 

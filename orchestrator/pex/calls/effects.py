@@ -1,6 +1,8 @@
-"""Remembers what calls have done (RT-12), and finds out about one that may have had its effect (RT-9)."""
+"""Record the side effects of calls (RT-12), and resolve unknown outcomes (RT-9)."""
 
-from orchestrator.dialogue.ambiguity import ASKED_AT, Option
+from functools import partial
+
+from orchestrator.dialogue.questions import UnknownOutcome as AskToRepeat
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import ask, make_candidate
@@ -13,37 +15,44 @@ from orchestrator.types import FlowId, JsonObject
 
 
 def note_effect(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, data: JsonObject | None
+    run: Execution,
+    policy: Choices,
+    tool: Tool,
+    arguments: JsonObject,
+    data: JsonObject | None,
+    *,
+    awaited: bool = False,
 ) -> None:
-    """Note the effect of a call, in place of what was noted while its outcome was unknown.
+    """Record a call's side effect, replacing an entry with an unknown outcome.
 
-    `data`: what it returned; None: nobody knows whether it was done.
+    `data`: its result, or None if it is unknown whether it was done. `awaited`: its result comes later.
     """
     known = data is not None
+    open_as = EffectStatus.AWAITED if awaited else EffectStatus.UNKNOWN
     note = EffectNote(
         tool_id=tool.spec.tool_id,
         flow_id=run.flow.flow_id,
         slots=run.flow.values(),
         arguments=arguments,
         summary=_summarise(run, policy, tool, data or {}),
-        status=EffectStatus.FINISHED if known else EffectStatus.UNKNOWN,
+        status=EffectStatus.FINISHED if known else open_as,
         compensation=tool.spec.compensation if known else None,
         turn_id=run.context.ids.turn_id,
         result=_needed_to_undo(run, tool, data or {}),
         fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
     for earlier in _undone_by(run, tool, arguments) if known else ():
-        earlier.mark_undone()  # by a task of its own: "cancel my booking"
+        earlier.mark_undone()  # by a separate task: "cancel my booking"
     run.context.changes.state.note_effect(note)
 
 
 def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None:
-    """Find the line of the ledger that a call undoes, if it undoes one."""
+    """Return the ledger entry that a call undoes, if any."""
     return next((note.fingerprint for note in _undone_by(run, tool, arguments) if note.fingerprint), None)
 
 
 def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:
-    """Find effects that stand and name this tool, with these arguments, as their compensation."""
+    """Return active side effects whose compensation is this tool with these arguments."""
     return [
         note
         for note in run.context.changes.state.effects
@@ -55,25 +64,25 @@ def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[Effect
 
 
 def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
-    """Collect what the tool that undoes an effect is called with: from the call's result, arguments and slots."""
+    """Return the inputs of a compensation: from the call's result, arguments and slots."""
     known = {**note.slots, **note.arguments, **note.result}
     return {name: known[name] for name in tool.inputs if name in known}
 
 
 def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> str:
-    """Say what one call did; of several calls with effects each is named by its tool."""
+    """Summarize one call; of several calls with side effects each is named by its tool."""
     changing = [other for other in run.own_tools if other.has_effect]
     return f"done this: {tool.spec.name}" if len(changing) > 1 else policy.effect_summary(run, data)
 
 
 def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:
-    """Keep what a compensation is called with, and judged by: bounds above which it needs an approval."""
+    """Return the data that a compensation and its approval limits need."""
     undo = run.tools.find(tool.spec.compensation) if tool.spec.compensation is not None else None
     wanted = {*undo.inputs, *undo.spec.approval_above} if undo is not None else set[str]()
     return {name: value for name, value in data.items() if name in wanted and is_short(value)}
 
 
-ROUNDS = 3  # how often a call that was not done is made again before the user is asked
+ROUNDS = 3  # how often a call that was not done is repeated before the user is asked
 
 
 async def find_out(
@@ -84,9 +93,9 @@ async def find_out(
     unknown: UnknownOutcome,
     compensates: str | None = None,
 ) -> ToolAnswer | NeedsInput:
-    """Find out what happened, and do it if it was not done; else ask."""
+    """Resolve an unknown outcome, and repeat the call if it was not done; otherwise ask."""
     answer = await settle_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
-    return answer or _ask_what_to_do(run, policy, tool, arguments, unknown.elsewhere)
+    return answer or ask_what_to_do(run, policy, tool, arguments)
 
 
 async def settle_by_query(
@@ -98,14 +107,14 @@ async def settle_by_query(
     *,
     compensates: str | None = None,
 ) -> ToolAnswer | None:
-    """Ask the tool's status query; what was surely not done is done with the same idempotency key.
+    """Query the tool's status; a call that was certainly not done is repeated with the same idempotency key.
 
-    A status query answers ``{"status": "done" | "not_done" | "unknown", "data": …}``, where `data`
-    is what the call itself would have returned. None: nobody knows.
+    A status query returns ``{"status": "done" | "not_done" | "unknown", "data": …}``, where `data` is the
+    result of the original call. Returns None if the status is unknown.
     """
     context = run.context
     for _ in range(ROUNDS):
-        answer = await _query_status(run, flow_id, tool, arguments, unknown)
+        answer = await query_status(run, flow_id, tool, arguments, unknown.idempotency_key)
         if answer.get("status") == "done":
             result = ToolData(answer["data"])
             request: JsonObject = {"tool_id": tool.spec.tool_id, "arguments": arguments}
@@ -123,34 +132,24 @@ async def settle_by_query(
     return None
 
 
-async def _query_status(
-    run: Execution, flow_id: FlowId, tool: Tool, arguments: JsonObject, unknown: UnknownOutcome
+async def query_status(
+    run: Execution, flow_id: FlowId, tool: Tool, arguments: JsonObject, key: str
 ) -> JsonObject:
-    """Call the status query; empty where there is none or it fails."""
+    """Call the status query; return an empty object if there is none or it fails."""
     query_id = tool.spec.status_query
     query = run.tools.find(query_id) if query_id is not None else None
     if query is None:
         return {}
-    known = {"idempotency_key": unknown.idempotency_key, **arguments}
+    known = {"idempotency_key": key, **arguments}
     inputs = {name: known[name] for name in query.inputs if name in known}
     result = await run.tools.call(run.context, flow_id, query, inputs)
     return result.data if isinstance(result, ToolData) else {}
 
 
-def _ask_what_to_do(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, elsewhere: bool
-) -> NeedsInput:
-    """Say what is not known, or that another branch has done it, and do it again only after a yes."""
+def ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
+    """Report the unknown outcome, and only repeat the call after a confirmation."""
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
-    run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id, elsewhere=elsewhere)
-    return ask(
-        run,
-        make_candidate(run, policy, tool, arguments, again=True),
-        policy,
-        Option("Do it again", "confirm", {"flow_id": flow_id}),
-        Option("Leave it", "deny", {"flow_id": flow_id}),
-        about="elsewhere" if elsewhere else "unknown",
-        what=tool.spec.name,
-        **{ASKED_AT: None},
-    )
+    run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
+    candidate = make_candidate(run, policy, tool, arguments, again=True)
+    return ask(run, policy, candidate, partial(AskToRepeat, what=tool.spec.name))

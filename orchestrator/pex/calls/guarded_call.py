@@ -1,43 +1,56 @@
-"""Calls the tools of a flow in order, each at most once (PX-7), and each unless something forbids it: guardrails, the
-user's yes, an approval (PX-10, PX-17).
+"""Call the tools of a flow in order, each at most once (PX-7), subject to guardrails, confirmation and
+approval (PX-10, PX-17).
 """
 
 from typing import TypeAlias
 
-from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.consent import drop_candidate, read_candidate
+from orchestrator.dialogue.progress import Candidate
+from orchestrator.dialogue.questions import ChooseRow, Option, StoppedCall
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.consent import (
-    DOUBTED,
-    Candidate,
     ask,
     ask_to_confirm,
-    drop_candidate,
     hold_for_approval,
     make_candidate,
-    read_candidate,
 )
 from orchestrator.pex.calls.effects import find_out, find_undone, note_effect
+from orchestrator.pex.calls.later import (
+    continue_awaited,
+    find_awaited,
+    wait_for_result,
+    wait_for_unknown,
+)
 from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Unfed
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Rejected, SqlRules
-from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
+from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolAnswer, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
-GuardedAnswer: TypeAlias = ToolAnswer | Rejected | NeedsInput | Parked
+GuardedAnswer: TypeAlias = ToolData | ToolError | Rejected | NeedsInput | Parked
 
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
-    """Call the flow's tools; None when all have answered."""
+    """Call the flow's tools. Returns None once all have succeeded."""
     candidate = read_candidate(run.context.changes.state, run.flow)
-    confirmed = candidate if candidate is not None and candidate.confirmed else None
+    confirmed = candidate if candidate is not None and candidate.agreed else None
     if confirmed is not None:
         run.data.update(confirmed.data)
+    awaited = None if run.flow.progress.awaits is None else find_awaited(run, confirmed)
     for use, tool in zip(run.flow.spec.tools, run.own_tools, strict=True):
+        if awaited is not None:
+            if use.tool_id != awaited.tool_id:
+                continue  # it ran before the call that was accepted
+            answer = continue_awaited(run, policy, tool, awaited)
+            if (ending := _end(tool, answer, is_agreed=False)) is not None:
+                return ending
+            awaited = None
+            continue
         if confirmed is not None and use.tool_id != confirmed.tool_id:
-            continue  # it ran before the candidate was made
+            continue  # it ran before the pending call was presented
         agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
         gathered = Arguments(agreed.arguments) if agreed is not None else policy.arguments(run, use, tool)
         if not isinstance(gathered, Arguments):
@@ -52,9 +65,9 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None:
-    """Read the end of the execution from what a call came to; None to go on with the next tool.
+    """Return the ending caused by a call's result, or None to continue.
 
-    An alternative is looked at where a yes came before the call, since another one will come before the next.
+    An alternative only counts if the call was confirmed, because it will be confirmed too.
     """
     match answer:
         case ToolData():
@@ -76,45 +89,38 @@ def _without_arguments(
         case Choice():
             return _ask_to_choose(run, policy, gathered)
         case NothingFound():
-            return Failed(FailureCategory.NOT_FOUND, "I found nothing that fits.")
+            return Failed(FailureCategory.NOT_FOUND, "I found nothing that matches.")
         case Unfed(name):
             run.context.log.failed_check(
                 "pex", "arguments", f"Nothing gives the input {name!r}.", run.flow.flow_id
             )
-            return Failed(FailureCategory.VALIDATION_ERROR, "I do not have what this task needs.")
+            return Failed(FailureCategory.VALIDATION_ERROR, "I don't have what this task needs.")
 
 
 def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInput:
-    """Offer the rows as options for the slot that they would fill (partial ambiguity)."""
+    """Offer the rows as options for the slot (partial ambiguity)."""
     rows = choice.rows[: policy.most_choices]
     about: JsonObject = {"flow_id": run.flow.flow_id, "slot": choice.slot}
-    options = [
+    options = tuple(
         Option(policy.label(run, row), "fill_slot", {**about, "value": row[choice.name]}) for row in rows
-    ]
-    run.context.changes.findings[run.flow.flow_id] = run.data
-    run.context.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=run.flow.flow_id,
-        slot=choice.slot,
-        candidates=[row[choice.name] for row in rows],
-        options=options,
-        turn_id=run.context.ids.turn_id,
-        metadata={"about": "rows"},
     )
+    run.context.changes.findings[run.flow.flow_id] = run.data
+    question = ChooseRow(flow_id=run.flow.flow_id, slot=choice.slot, options=options)
+    run.context.changes.state.ambiguity.declare(question, run.context.ids.turn_id)
     return NeedsInput()
 
 
 async def call_guarded(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
 ) -> GuardedAnswer:
-    """Call a tool, unless somebody has to say yes first.
+    """Call a tool, unless it must be confirmed first.
 
     Args:
-        run: of the flow.
-        policy: of the flow.
+        run: the flow's.
+        policy: the flow's.
         tool: one of the flow's.
-        arguments: fit or unfit, as they were gathered or written.
-        confirmed: the candidate that the user has agreed to, if this is its call.
+        arguments: possibly invalid, as gathered or written.
+        confirmed: the confirmed pending call, if it is this one.
     """
     if confirmed is None:
         guarded = _guard_arguments(run, policy, tool, arguments) if tool.guarded else arguments
@@ -135,31 +141,40 @@ async def call_guarded(
         run.context, run.flow.flow_id, tool, arguments, again=again, compensates=undone
     )
     if isinstance(result, NotBegun):
-        return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
+        return ask(run, policy, make_candidate(run, policy, tool, arguments, again=again), StoppedCall)
     if isinstance(result, UnknownOutcome):
-        result = await find_out(run, policy, tool, arguments, result, undone)
+        find = find_out if tool.spec.later is None else wait_for_unknown
+        result = await find(run, policy, tool, arguments, result, undone)
+    return _conclude(run, policy, tool, arguments, confirmed, result)
+
+
+def _conclude(
+    run: Execution,
+    policy: Choices,
+    tool: Tool,
+    arguments: JsonObject,
+    confirmed: Candidate | None,
+    result: ToolAnswer | NeedsInput,
+) -> GuardedAnswer:
+    """Keep what a call returned, or park the flow if its result comes later."""
+    if isinstance(result, ToolAccepted):
+        return wait_for_result(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):
-        run.answers.append((tool, result.data))
-        run.data.update(result.data)
-        _drop_used_candidate(run, tool, confirmed)
+        run.keep(tool, result.data)
+        if confirmed is not None or tool.has_effect:
+            drop_candidate(run.flow)  # a confirmation is for one call, and for none after a side effect
         if tool.has_effect:
             note_effect(run, policy, tool, arguments, result.data)
     return result
 
 
-def _drop_used_candidate(run: Execution, tool: Tool, confirmed: Candidate | None) -> None:
-    """Let a yes count for one call: after it, and after any call with an effect, nothing is agreed to."""
-    if confirmed is not None or tool.has_effect:
-        drop_candidate(run.flow)
-
-
 def _asks_first(run: Execution, tool: Tool) -> bool:
-    """Say whether a yes comes before this call.
+    """Return whether this call needs a confirmation.
 
-    A flow with `confirm` asks before what changes something; where none of its tools does, before the last. One
-    that a model alone has understood asks before what changes something, whatever is declared.
+    A flow with `confirm` asks before the first side effect, or before the last tool if none has one. A flow
+    recognized only by a model always asks before a side effect.
     """
-    if tool.has_effect and (DOUBTED in run.flow.notes or _is_step_of_doubted(run)):
+    if tool.has_effect and (run.flow.progress.doubted or _is_step_of_doubted(run)):
         return True
     if tool.spec.confirm or not run.flow.spec.confirm:
         return tool.spec.confirm
@@ -169,15 +184,15 @@ def _asks_first(run: Execution, tool: Tool) -> bool:
 
 def _is_step_of_doubted(run: Execution) -> bool:
     plan = run.context.changes.state.stack.plan_of(run.flow) if run.flow.plan_id is not None else None
-    return plan is not None and DOUBTED in plan.notes
+    return plan is not None and plan.progress.doubted
 
 
 def _guard_arguments(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject
 ) -> JsonObject | Rejected:
-    """Put approved code in place of what was written, or give the first rejection.
+    """Replace code by its approved form, or return the first rejection.
 
-    Code that comes with a query may name the columns of its result.
+    Code with a query can use the columns of its result.
     """
     guarded, entities = dict(arguments), policy.entities(run)
     for one in tool.guarded:

@@ -1,22 +1,21 @@
-"""Makes the tool calls of a skill: a component's at once, a flow's tool through all that guards it.
+"""Tool calls of a skill: a component's directly, a flow's tool through all its guards.
 
-Whatever goes wrong with a call is reported to the skill; it is never an error of the turn.
+Failures are reported to the skill; they are never errors of the turn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import orjson
 
+from orchestrator.dialogue.consent import drop_candidate, propose, read_candidate
+from orchestrator.dialogue.progress import Candidate
+from orchestrator.domain.portable import simplify
+from orchestrator.errors import FailureCategory
 from orchestrator.models.structured import ToolRequest
-from orchestrator.pex.calls.consent import (
-    Candidate,
-    drop_candidate,
-    make_candidate,
-    read_candidate,
-    write_candidate,
-)
+from orchestrator.pex.calls.consent import make_candidate
 from orchestrator.pex.calls.guarded_call import GuardedAnswer, call_guarded
+from orchestrator.pex.calls.later import continue_awaited, find_awaited
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.pex.skill_outcome import Interrupted
@@ -25,56 +24,81 @@ from orchestrator.pex.skills.time_limit import Clock
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
-from orchestrator.types import Json, JsonObject, ToolId
+from orchestrator.types import Json, JsonObject, ToolId, is_list, is_object
 
-LONGEST_RESULT = 20_000  # characters of a tool's result that are shown to the model
-COMPONENT_NAMES = frozenset(component.name for component in COMPONENTS)
+LONGEST_RESULT = 20_000  # characters of a tool's result to show to the model
 
 
 @dataclass(slots=True)
 class Calls:
-    """The calls of one run. `effects`: results of tools that are not idempotent, by call: none is made twice."""
+    """The calls of one run.
+
+    `components`: those named in SKILL.md. `failed`: why the last call failed, or None. `effects`: results of
+    non-idempotent tools, by call, none of which is repeated.
+    """
 
     run: Execution
     policy: Choices
     tools: Mapping[str, Tool]
+    components: Collection[str]
     clock: Clock
     made: int = 0
+    failed: FailureCategory | None = None
     effects: dict[bytes, JsonObject] = field(default_factory=dict[bytes, JsonObject])
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """Define what the model is offered, besides `finish`."""
+        """Return the tools offered to the model, besides `finish`."""
         of_flow = [
-            ToolDefinition(str(name), tool.spec.description or tool.spec.name, tool.spec.input_schema)
+            ToolDefinition(
+                str(name),
+                tool.spec.description or tool.spec.name,
+                simplify(tool.spec.input_schema),
+                judged_by=tool.spec.input_schema,
+            )
             for name, tool in self.tools.items()
         ]
-        return (*of_flow, *COMPONENTS)
+        return (*of_flow, *(one for one in COMPONENTS if one.name in self.components))
 
     @property
     def changed(self) -> bool:
-        """Say whether a call of this run changed something."""
+        """Return whether a call of this run had a side effect."""
         return any(answer["ok"] for answer in self.effects.values())
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
-        """Make the call that the user has said yes to since the skill asked for it; say what came of it."""
+        """Make the call that the user has confirmed since the skill requested it; return its result."""
         candidate = read_candidate(self.run.context.changes.state, self.run.flow)
-        if candidate is None or not candidate.confirmed:
+        confirmed = candidate if candidate is not None and candidate.agreed else None
+        if (answered := self._take_awaited(confirmed)) is not None:
+            return answered
+        if confirmed is None:
             return None
-        tool = self.run.tools.find(candidate.tool_id)
+        tool = self.run.tools.find(confirmed.tool_id)
         assert tool is not None, "a candidate is made from a tool of the flow"
-        result = await self._call(tool, candidate.arguments, candidate)
+        result = await self._call(tool, confirmed.arguments, confirmed)
         if isinstance(result, Interrupted):
             return result
-        drop_candidate(self.run.flow)  # the yes was for one call, whatever came of it
-        return {"tool": candidate.tool_id, "arguments": candidate.arguments, "result": result}
+        drop_candidate(self.run.flow)  # the confirmation was for one call, whatever its result
+        return {"tool": confirmed.tool_id, "arguments": confirmed.arguments, "result": result}
+
+    def _take_awaited(self, confirmed: Candidate | None) -> JsonObject | Interrupted | None:
+        """Return the call that was accepted since the skill requested it, with its result."""
+        awaited = find_awaited(self.run, confirmed)
+        if awaited is None:
+            return None
+        tool = self.run.tools.find(awaited.tool_id)
+        assert tool is not None, "an awaited call is made of a tool of the flow"
+        result = self._take(tool, awaited.arguments, continue_awaited(self.run, self.policy, tool, awaited))
+        if isinstance(result, Interrupted):
+            return result
+        return {"tool": awaited.tool_id, "arguments": awaited.arguments, "result": result}
 
     async def make(self, request: ToolRequest) -> Json | Interrupted:
-        """Make one call; its arguments fit the schema that the model was shown."""
+        """Make one call with valid arguments."""
         self.made += 1
         if self.made > self.run.context.world.domain.config.resilience.skill_calls:
             return _fail("refused", "there are no calls left; end the task with what there is")
-        if request.name in COMPONENT_NAMES:
+        if request.name in self.components:
             async with self.clock.limit():
                 return await use_component(self.run, request.name, request.arguments)
         tool = self.tools[request.name]
@@ -90,17 +114,20 @@ class Calls:
             async with self.clock.limit():
                 answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         else:
-            self.clock.check()  # once begun, such a call is not cut off: its own time-out ends it
+            self.clock.check()  # such a call is never interrupted: its own timeout ends it
             answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         return self._take(tool, arguments, answer)
 
     def _take(self, tool: Tool, arguments: JsonObject, answer: GuardedAnswer) -> JsonObject | Interrupted:
+        self.failed = None
         match answer:
             case ToolData(data):
-                result = _shorten(data)
+                result = _shorten(_drop_hidden(data, tool.spec.output_schema, self._inputs()))
             case ToolError(category, message):
+                self.failed = category
                 result = _fail(category.value, message)
-            case Rejected(category, message, suggestion):  # so that the model can write the code better
+            case Rejected(category, message, suggestion):  # helps the model to fix the code
+                self.failed = FailureCategory.VALIDATION_ERROR
                 return _fail(
                     category.value, message, **({} if suggestion is None else {"suggestion": suggestion})
                 )
@@ -113,11 +140,17 @@ class Calls:
             self.effects[_name_call(tool.spec.tool_id, arguments)] = result
         return result
 
+    def _inputs(self) -> set[str]:
+        """Return the skill's tool inputs: a hidden value is shown to the model if it can be passed on."""
+        return {name for tool in self.tools.values() for name in tool.spec.input_schema.get("properties", {})}
+
     def _remember(self, tool: Tool, arguments: JsonObject) -> None:
-        """Remember the call: exactly the one that is approved is made when the flow goes on."""
+        """Remember the call: exactly the approved one is made when the flow resumes."""
+        if self.run.flow.progress.awaits is not None:
+            return  # it was made
         if read_candidate(self.run.context.changes.state, self.run.flow) is None:
-            candidate = make_candidate(self.run, self.policy, tool, arguments, confirmed=True)
-            write_candidate(self.run.flow, candidate)
+            candidate = make_candidate(self.run, self.policy, tool, arguments, agreed=True)
+            propose(self.run.flow, candidate)
 
 
 def _name_call(tool_id: ToolId, arguments: JsonObject) -> bytes:
@@ -126,6 +159,23 @@ def _name_call(tool_id: ToolId, arguments: JsonObject) -> bytes:
 
 def _fail(category: str, message: str, **more: str) -> JsonObject:
     return {"ok": False, "error": {"category": category, "message": message, **more}}
+
+
+def _drop_hidden(data: Json, schema: Json, wanted: Collection[str]) -> Json:
+    """Return the data without members marked `x-hidden`, except the required ones."""
+    if not is_object(schema):
+        return data
+    if is_list(data):
+        return [_drop_hidden(item, schema.get("items"), wanted) for item in data]
+    if not is_object(data):
+        return data
+    fields: JsonObject = schema.get("properties") or {}
+    hidden = {name for name, field in fields.items() if is_object(field) and field.get("x-hidden")}
+    return {
+        name: _drop_hidden(value, fields.get(name), wanted)
+        for name, value in data.items()
+        if name not in hidden or name in wanted
+    }
 
 
 def _shorten(data: JsonObject) -> JsonObject:

@@ -1,13 +1,14 @@
-"""Answers the three tools that every skill has besides its flow's: history, notes and preferences, slots (PX-5).
+"""The three tools of a skill besides its flow's: history, notes and preferences, slots (PX-5).
 
-Each gives out copies as JSON. Nothing here changes the state, the stack, a frame or a question; the
-one thing a skill can write is a note.
+Each returns JSON copies. They change neither state, stack, frames nor questions; a skill can only write
+notes.
 """
 
 from collections.abc import Sequence
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.domain.model import COMPONENT_NAMES
 from orchestrator.memory.business_context import PASSAGES_READ
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import AT_HAND, LONGEST, Note, NoteKind
@@ -17,7 +18,7 @@ from orchestrator.ports.memory.documents import Owned, Passage
 from orchestrator.tools.trifecta import join_labels, label_work
 from orchestrator.types import Json, JsonObject, copy_json
 
-HISTORY, MEMORY, STACK = "context_coordinator", "memory_manager", "flow_stack"
+HISTORY, MEMORY, STACK = COMPONENT_NAMES
 DEFAULT_TURNS, MOST_TURNS = 3, 20
 PREFERENCES_READ = 20
 RESULTS_READ = 5
@@ -40,7 +41,7 @@ COMPONENTS = (
         "the documents at hand (documents, with text: the question).",
         _object(
             ["operation"],
-            operation={"enum": ["read", "write", "preferences", "documents"]},
+            operation={"type": "string", "enum": ["read", "write", "preferences", "documents"]},
             text={"type": "string", "minLength": 1, "maxLength": LONGEST},
         ),
     ),
@@ -50,7 +51,7 @@ COMPONENTS = (
         "(results, of one task if you name it).",
         _object(
             ["operation"],
-            operation={"enum": ["slots", "metadata", "results"]},
+            operation={"type": "string", "enum": ["slots", "metadata", "results"]},
             task={"type": "string"},
         ),
     ),
@@ -58,7 +59,7 @@ COMPONENTS = (
 
 
 async def use_component(run: Execution, name: str, arguments: JsonObject) -> Json:
-    """Answer one call; its arguments fit the schema."""
+    """Execute one call with valid arguments."""
     match name:
         case "context_coordinator":
             return _read_history(run, arguments.get("turns", DEFAULT_TURNS))
@@ -112,7 +113,7 @@ async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
 
 
 async def search_documents(context: TurnContext, question: str) -> list[Passage]:
-    """Find passages for a question among the documents that the user may see. Raises Unavailable."""
+    """Return passages for a question from the user's documents. Raises Unavailable."""
     if context.recall.documents is None:
         return []
     owned = Owned(context.ids.tenant_id, context.ids.user_id, context.world.domain.name)
@@ -120,7 +121,7 @@ async def search_documents(context: TurnContext, question: str) -> list[Passage]
 
 
 def note_labels(context: TurnContext, passages: Sequence[Passage]) -> None:
-    """Let the session carry the labels of documents that were read (PX-3)."""
+    """Add the labels of read documents to the session (PX-3)."""
     for passage in passages:
         source = f"the document {passage.title or passage.document_id}"
         join_labels(context.changes.state, passage.labels, source)
@@ -135,7 +136,7 @@ async def _read_documents(context: TurnContext, question: str) -> JsonObject:
 async def write_note(
     run: Execution, *texts: str, kind: NoteKind = NoteKind.FINDING, by_skill: bool = False
 ) -> None:
-    """Leave a note, or several, with the labels of what they were made from."""
+    """Write notes with the labels of their sources."""
     state, flow = run.context.changes.state, run.flow
     labels = label_work(state, flow, run.own_tools, text=run.context.text, by_skill=by_skill or run.by_skill)
     for text in texts:

@@ -1,4 +1,4 @@
-"""Runs skills: the prompt, the loop over tools, its bounds, and the one way out of it (PX-5, PX-6, PX-9).
+"""Run skills: the prompt, the tool loop, its limits and its only exit (PX-5, PX-6, PX-9).
 
 The policy decides what its end means for the flow.
 """
@@ -8,18 +8,26 @@ from datetime import UTC, datetime
 
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain, SkillSpec
-from orchestrator.errors import FailureCategory, ModelOutputInvalid
+from orchestrator.errors import (
+    BudgetExceeded,
+    FailureCategory,
+    ModelContextExceeded,
+    ModelFiltered,
+    ModelOutputInvalid,
+    ModelRefused,
+    ModelUnavailable,
+)
 from orchestrator.memory.context_coordinator import ContextCoordinator
-from orchestrator.memory.notes import NOTE
 from orchestrator.models.calling import PublishCall
 from orchestrator.models.engineer import PromptEngineer, tool_result
-from orchestrator.models.structured import Shape, ToolsAnswer
+from orchestrator.models.structured import ToolsAnswer
 from orchestrator.models.templates import encode_data
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.skill_outcome import (
     FINISH,
     Failure,
+    FinishShape,
     Interrupted,
     SkillOutcome,
     Success,
@@ -27,11 +35,18 @@ from orchestrator.pex.skill_outcome import (
     find_fault,
     read_end,
     read_outcome,
+    shape_of,
 )
 from orchestrator.pex.skills.calls import Calls
 from orchestrator.pex.skills.streamed import OpenWords, StreamedText
 from orchestrator.pex.skills.time_limit import Clock, SkillTimedOut
-from orchestrator.ports.language_model import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
+from orchestrator.ports.language_model import (
+    MODEL_FAILURES,
+    ChatMessage,
+    ChatRole,
+    ToolChoice,
+    ToolDefinition,
+)
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import Rejected
@@ -40,32 +55,36 @@ from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
 PROMPT = "pex_skill"
-NOT_NOW = "I could not work this out at the moment."
+NOT_NOW = "I couldn't work this out just now."
+WITHHELD = "I can't help with that."
+TOO_LONG = "There's too much in this conversation for me to work that out. A new conversation may help."
 CHANGING = frozenset({Family.TRANSFORM, Family.SCHEDULE})
-TOO_SLOW = "This took longer than it may, so I stopped."
+TOO_SLOW = "This took too long, so I stopped."
 
 
 class SkillRunner:
-    """One per domain and process; what belongs to a run is in `_Loop`."""
+    """One per domain and process; `_Loop` has the data of a run."""
 
     def __init__(self, domain: Domain, engineer: PromptEngineer, open_words: OpenWords) -> None:
         self._domain = domain
         self._open_words = open_words
         self._engineer = engineer
         self._finishes = {dact: define_finish(skill) for dact, skill in domain.skills.items()}
-        self._shapes = {dact: Shape(finish.parameters) for dact, finish in self._finishes.items()}
+        self._shapes = {
+            dact: shape_of(domain.skills[dact], finish) for dact, finish in self._finishes.items()
+        }
 
     def can_run(self, dact: Dact) -> bool:
         """See `Skills`."""
         return dact in self._domain.skills and self._engineer.can_answer(PROMPT)
 
     async def run(self, run: Execution, policy: Choices) -> SkillOutcome:
-        """See `Skills`. Raises what ends a turn from outside."""
+        """See `Skills`. Raises whatever ends a turn from outside."""
         dact = run.flow.dact
         skill = self._domain.skills[dact]
         found = {tool_id: run.tools.find(tool_id) for tool_id in skill.tools}
         tools: dict[str, Tool] = {name: tool for name, tool in found.items() if tool is not None}
-        calls = Calls(run, policy, tools, self._start_clock(run, tools))
+        calls = Calls(run, policy, tools, skill.components, self._start_clock(run, tools))
         finish, shape = self._finishes[dact], self._shapes[dact]
         loop = _Loop(run, policy, skill, self._engineer, calls, finish, shape, self._open_words)
         try:
@@ -75,8 +94,7 @@ class SkillRunner:
         except MODEL_FAILURES as error:
             run.context.log.degrade(error.code)
             run.context.log.failed_check("pex", "skill", f"{error.code}: {error}", run.flow.flow_id)
-            retryable = isinstance(error, ModelOutputInvalid)
-            outcome = Failure(FailureCategory.SERVER_ERROR, NOT_NOW, retryable=retryable)
+            outcome = _failure_of(error)
         if not isinstance(outcome, Success) and loop.streamed is not None:
             await loop.streamed.take_back()
         run.context.log.signal(
@@ -92,10 +110,23 @@ class SkillRunner:
         return outcome
 
     def _start_clock(self, run: Execution, tools: dict[str, Tool]) -> Clock:
-        """Allow the sum of the tools' time-outs, with what the model itself may take."""
+        """Return a clock for the sum of the tools' timeouts plus the model's time."""
         tools_ms = sum(tool.spec.timeout_ms for tool in tools.values())
         allowed_s = (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000
         return Clock(allowed_s, run.context.call.deadline)
+
+
+def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -> Failure:
+    """Return how a model failed, in one sentence, and whether a retry could help."""
+    match error:
+        case ModelFiltered() | ModelRefused():
+            message = WITHHELD
+        case ModelContextExceeded():
+            message = TOO_LONG
+        case _:
+            message = NOT_NOW
+    retryable = isinstance(error, ModelOutputInvalid) and not error.final
+    return Failure(FailureCategory.SERVER_ERROR, message, retryable=retryable, final=error.final)
 
 
 @dataclass(slots=True)
@@ -108,14 +139,14 @@ class _Loop:
     engineer: PromptEngineer
     calls: Calls
     finish: ToolDefinition
-    shape: Shape
+    shape: FinishShape
     open_words: OpenWords
     streamed: StreamedText | None = None
-    """The text that is told while it is written."""
+    """The text streamed while it is written."""
     transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
     rounds: int = 0
     draft: Success | None = None
-    """A good result that is being revised: it stands when the revision comes to nothing."""
+    """A good result under revision: it is used if the revision fails."""
 
     async def go(self) -> SkillOutcome:
         agreed = await self.calls.make_agreed()
@@ -140,8 +171,9 @@ class _Loop:
         return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
 
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
-        """Ask for the next step; None when a revision failed and the draft stands."""
-        offered = (self.finish,) if last else (*self.calls.definitions, self.finish)
+        """Request the next step. Returns None if a revision failed and the draft is used."""
+        # The tools stay the same in the last step: they belong to the provider's cached prefix.
+        offered = (*self.calls.definitions, self.finish)
         context, clock = self.run.context, self.calls.clock
         publish = await self._begin_stream()
         call = context.call.for_flow(self.run.flow.flow_id)
@@ -153,7 +185,8 @@ class _Loop:
                     offered,
                     call,
                     transcript=tuple(self.transcript),
-                    find_fault=lambda answer: find_fault(answer, self.shape),
+                    tool_choice=FINISH if last else ToolChoice.REQUIRED,
+                    find_fault=lambda answer: find_fault(answer, self.shape, last=last),
                     publish=publish,
                 )
         except (*MODEL_FAILURES, SkillTimedOut):
@@ -162,7 +195,7 @@ class _Loop:
             return None
 
     async def _begin_stream(self) -> PublishCall | None:
-        """Have the text of the next answer told while it is written, in place of what was told before."""
+        """Stream the text of the next answer, replacing what was streamed before."""
         context, name = self.run.context, self.skill.stream
         if self.streamed is not None:
             await self.streamed.take_back()
@@ -182,8 +215,8 @@ class _Loop:
         return None
 
     async def _end(self, answer: ToolsAnswer, body: JsonObject) -> SkillOutcome | None:
-        """Take the end, or send it back: once for its criteria, and while it has a fault."""
-        outcome = read_outcome(body)
+        """Accept the end, or reject it: once for its criteria, and while it is invalid."""
+        outcome = read_outcome(body, self.calls.failed)
         if not isinstance(outcome, Success):
             return outcome
         fault = self._find_fault(outcome.data)
@@ -200,7 +233,7 @@ class _Loop:
         return None
 
     def _find_fault(self, data: JsonObject) -> str | None:
-        """Say why a result cannot be taken: its code, what it claims, or what the policy finds."""
+        """Return why a result is unusable: its code, its claims, or the policy's objection."""
         rejected = self._judge_code(data)
         if rejected is not None:
             return f"{rejected.category.value}: {rejected.message}"
@@ -209,14 +242,14 @@ class _Loop:
         return self.policy.find_fault(self.run, data)
 
     def _claims_too_much(self) -> bool:
-        """Say whether a task that changes something is said to be done, and no call changed anything."""
+        """Return whether a side effect is claimed although no call had one."""
         if self.run.flow.spec.family not in CHANGING:
             return False
         changes = any(tool.has_effect for tool in self.calls.tools.values())
         return changes and not self.calls.changed
 
     def _judge_code(self, data: JsonObject) -> Rejected | None:
-        """Judge code among the results, and write it anew, although it is shown and never run."""
+        """Check and regenerate code in the result, although it is displayed and never run."""
         code = data.get("code")
         if self.skill.language is None or not isinstance(code, str):
             return None
@@ -244,7 +277,7 @@ class _Loop:
             self.transcript.append(ChatMessage(ChatRole.USER, encode_data(feedback)))
 
     def _subject(self) -> str:
-        """Name what the task is about, in words."""
+        """Return the task's subject, in words."""
         return f"{self.run.context.text} {self.run.flow.title}"
 
     def _variables(self, agreed: JsonObject | None, remembered: list[str]) -> dict[str, Json]:
@@ -261,7 +294,7 @@ class _Loop:
             "history": ContextCoordinator(context.changes.state.history).show_recent(),
             "slots": flow.values(),
             "known": self.policy.knowledge(self.run),
-            "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
+            "notes": [note["text"] for note in flow.progress.scratchpad],
             "remembered": list(remembered),
             "done": [] if agreed is None else [agreed],
         }
@@ -285,7 +318,7 @@ def _is_worth_reflecting(skill: SkillSpec) -> bool:
 async def _find_faults(
     run: Execution, skill: SkillSpec, engineer: PromptEngineer, clock: Clock, data: JsonObject
 ) -> list[str]:
-    """Find what is to be corrected; empty when the result is good, or when nobody could judge it."""
+    """Return what to correct; empty if the result is good or could not be graded."""
     variables = {
         "task": skill.description,
         "criteria": list(skill.criteria),

@@ -1,4 +1,4 @@
-"""Tells the text of a skill's result while the model writes it: a string within the arguments of `finish` (RS-4)."""
+"""Stream a skill's result while the model writes it: a string in the arguments of `finish` (RS-4)."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from orchestrator.pex.skill_outcome import FINISH
 
 
 class Words(Protocol):
-    """Tells a text piece by piece, and takes it back."""
+    """Publishes a text in pieces, and withdraws it."""
 
     async def take(self, piece: str) -> None: ...
 
@@ -19,17 +19,17 @@ class Words(Protocol):
 
 FindFault: TypeAlias = Callable[[str], str | None]
 OpenWords: TypeAlias = Callable[[TurnContext, str, FindFault], Words]
-"""Opens the words of an answer. Is given the turn, what stands before them, and what finds a fault in a beginning."""
+"""Opens the stream of an answer, from the turn, the preceding text, and a check of partial text."""
 
 _BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
 class StreamedText:
-    """The text of one result, as far as it is written.
+    """The text of one result so far.
 
     Args:
-        words: where it is told.
-        name: the member of the result that holds it.
+        words: where it is published.
+        name: the result's member with the text.
     """
 
     def __init__(self, words: Words, name: str) -> None:
@@ -38,7 +38,7 @@ class StreamedText:
         self._told = ""
 
     async def take(self, call: str, arguments: str) -> None:
-        """Tell what is new in the arguments of a call, as far as they are written."""
+        """Publish the new part of a call's partial arguments."""
         text = self._read(arguments) if call == FINISH else ""
         if len(text) > len(self._told):
             piece, self._told = text[len(self._told) :], text
@@ -54,15 +54,15 @@ class StreamedText:
         try:
             return str(json.loads(f'"{written}"', strict=False))
         except ValueError:
-            return ""  # no JSON, which is judged when the whole is there
+            return ""  # invalid JSON, which is handled when it is complete
 
     async def take_back(self) -> None:
-        """Tell nothing after all: the result was not taken."""
+        """Withdraw the text: the result was rejected."""
         await self._words.take_back()
 
 
 def _drop_open_escape(text: str) -> str:
-    """Cut off the beginning of an escape, whose end is still to be written."""
+    """Remove an incomplete escape at the end."""
     backslashes = len(text) - len(text.rstrip("\\"))
     if backslashes % 2:
         return text[:-1]

@@ -1,4 +1,4 @@
-"""Limits the time that a skill has: its tools' time-outs plus overhead, and never more than the turn (PX-9)."""
+"""Limit a skill's time: its tools' timeouts plus overhead, and never beyond the turn (PX-9)."""
 
 import asyncio
 import time
@@ -21,13 +21,13 @@ class Clock:
         return self.ends - time.monotonic()
 
     def check(self) -> None:
-        """Raise SkillTimedOut when nothing more may be begun."""
+        """Raise SkillTimedOut if nothing more may be started."""
         if self.left_s <= 0:
             raise SkillTimedOut
 
     @asynccontextmanager
     async def limit(self) -> AsyncGenerator[None]:
-        """Stop what is done within when the time is over, with SkillTimedOut."""
+        """Interrupt the block at the time limit, with SkillTimedOut."""
         self.check()
         deadline = asyncio.timeout(self.left_s)
         try:

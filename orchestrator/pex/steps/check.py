@@ -1,4 +1,4 @@
-"""Makes the checks before anything is spent on a flow (PX-2); those on slots come after their review."""
+"""Checks before anything is spent on a flow (PX-2); those on slots follow their review."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ Check = Callable[[Execution], str | None]
 
 
 async def check(_policy: Choices, run: Execution) -> Ending | None:
-    """Make the checks on the flow's tools; the first that does not hold ends the execution."""
+    """Check the flow's tools; the first failed check ends the execution."""
     for find_fault in TOOL_CHECKS:
         if (fault := find_fault(run)) is not None:
             return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
@@ -22,10 +22,10 @@ async def check(_policy: Choices, run: Execution) -> Ending | None:
 
 
 def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
-    """End an execution because of a check that did not hold; the Agent hears of it (AG-5)."""
+    """End an execution because of a failed check, which the Agent receives (AG-5)."""
     context.log.failed_check("pex", name, fault, flow_id)
     context.changes.state.note_issues()
-    return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
+    return Failed(FailureCategory.SERVER_ERROR, "I can't do that right now.", check=name)
 
 
 def tools_in_manifest(run: Execution) -> str | None:
@@ -53,8 +53,8 @@ def elective_slots(run: Execution) -> str | None:
 TOOL_CHECKS: tuple[Check, ...] = (tools_in_manifest, time_outs)
 SLOT_CHECKS: tuple[Check, ...] = (required_slots, elective_slots)
 
-# All seven, by their names: the first two find the flow and its policy; the last is made immediately before
-# each call, over the labels of that moment (PX-19).
+# All seven, by name: the first two find the flow and its policy; the last is made right before each call,
+# over the current labels (PX-19).
 CHECKS = (
     *("active_flow", "policy_registered"),
     *(one.__name__ for one in (*TOOL_CHECKS, *SLOT_CHECKS)),
@@ -63,7 +63,7 @@ CHECKS = (
 
 
 async def check_slots(_policy: Choices, run: Execution) -> Ending | None:
-    """Make the checks on the flow's slots, once they have been reviewed; each holds for a flow that is filled."""
+    """Check the flow's slots after their review."""
     for find_fault in SLOT_CHECKS if not run.flow.is_filled() else ():
         if (fault := find_fault(run)) is not None:
             return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)

@@ -1,4 +1,4 @@
-"""Completes a flow that did what it is for: outputs kept, state set, flags set (PX-14)."""
+"""Complete a successful flow: store outputs, set state and flags (PX-14)."""
 
 from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
@@ -8,9 +8,9 @@ from orchestrator.pex.steps.results import LONGEST_SNIPPET, say_found
 
 
 async def complete(policy: Choices, run: Execution) -> Ending | None:
-    """Mark the flow Completed; its outputs stay with it for flows that take them (FS-7).
+    """Mark the flow Completed; its outputs stay with it for dependent flows (FS-7).
 
-    With only a part of the results it stays Active, and the state says so.
+    With partial results it stays Active, and the state says so.
     """
     state = run.context.changes.state
     await _reflect(run)
@@ -27,7 +27,7 @@ async def complete(policy: Choices, run: Execution) -> Ending | None:
 
 
 async def _reflect(run: Execution) -> None:
-    """Note in three sentences what was done, what was found and how it ended; not the raw data (PX-14)."""
+    """Record in three sentences what was done, found and concluded; not the raw data (PX-14)."""
     flow = run.flow
     what = flow.spec.description or flow.title
     given = ", ".join([f"{name} {value}" for name, value in flow.values().items() if value is not None])

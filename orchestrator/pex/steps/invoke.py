@@ -1,4 +1,4 @@
-"""Carries a flow out: by its tools in order (PX-7), or by a skill (PX-5)."""
+"""Run a flow: with its tools in order (PX-7), or with a skill (PX-5)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from orchestrator.types import Json, JsonObject, is_object
 
 
 def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
-    """Choose DIRECT or SKILL; None when the flow needs a model and none can be asked.
+    """Return DIRECT or SKILL, or None if the flow needs a model and none is available.
 
-    Under `auto` a flow is carried out directly when its slots map completely onto its tools' inputs,
-    or when there is no skill for it.
+    With `auto`, a flow runs deterministically if its slots map completely onto its tools' inputs, or if it
+    has no skill.
     """
     spec = run.flow.spec
     if spec.mode is Mode.DIRECT:
@@ -28,7 +28,7 @@ def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
 
 
 def maps_completely(run: Execution) -> bool:
-    """Say whether every required input has a slot, a flow input or an earlier tool's output to come from."""
+    """Return whether every required input has a source: a slot, a flow input or an earlier tool's output."""
     spec = run.flow.spec
     known = {*spec.slots, *spec.inputs}
     for use in spec.tools:
@@ -40,7 +40,7 @@ def maps_completely(run: Execution) -> bool:
 
 
 def _output_names(schema: Json) -> set[str]:
-    """Name what a tool gives, also in the rows of its lists."""
+    """Return a tool's outputs, including those in rows of its lists."""
     if not is_object(schema):
         return set()
     names: set[str] = set()
@@ -56,7 +56,7 @@ NO_MODEL = "model_available"
 
 
 async def invoke(policy: Choices, run: Execution) -> Ending | None:
-    """Carry the flow out; None when there are results to go on with."""
+    """Run the flow. Returns None if there are results."""
     match choose_mode(run, policy.skills):
         case Mode.DIRECT:
             return await call_in_order(run, policy)
@@ -80,9 +80,9 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
             run.data, run.by_skill = _prefer_tools(run, partial), True
             run.warning = message
             return None
-        case Failure(category, message, _, retryable):
+        case Failure(category, message, _, retryable, final):
             unchanged = not any(tool.has_effect for tool, _ in run.answers)
-            return Failed(category, message, retryable=retryable and unchanged)
+            return Failed(category, message, retryable=retryable and unchanged, final=final)
         case Uncertain(reason, context):
             return Failed(FailureCategory.VALIDATION_ERROR, reason, uncertain=True, evidence=context)
         case Interrupted(ending):
@@ -90,7 +90,7 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
-    """Put what a tool that changed something returned for an output before what the model says of it."""
+    """Prefer the outputs of tools with side effects over the model's."""
     merged = dict(data)
     for tool, returned in run.answers:
         if tool.has_effect:

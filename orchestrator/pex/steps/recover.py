@@ -1,40 +1,36 @@
-"""Chooses what to do when a flow could not be carried out (PX-16), and returns; the Agent acts.
+"""Choose what to do when a flow failed (PX-16); the Agent acts.
 
-The ladder: retry once, gather context, re-route, ask the user. A hard-coded fallback bypasses it. A
-value that a tool turned away is asked for again, which is the user's rung reached early because
-nothing else could know better.
+The ladder: retry once, gather context, re-route, ask the user. A hard-coded fallback bypasses it. A value
+that a tool rejected is requested again immediately, because only the user can provide another.
 """
 
 from __future__ import annotations
 
-from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.consent import drop_candidate
+from orchestrator.dialogue.questions import ChangeWhat, Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.calls.consent import drop_candidate
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Recover, Recovery, Rung
+from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Proposal, Recover, Recovery
 from orchestrator.pex.steps.invoke import NO_MODEL
 from orchestrator.pex.steps.review import ask_for
 from orchestrator.telemetry import SignalType
-
-# In a flow's notes: the values with which context was gathered for it.
-GATHERED = "gathered"
 
 ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
 
 
 async def recover(policy: Choices, run: Execution, failure: Failed) -> Ending:
-    """Choose the way out of a failure."""
+    """Return the recovery step for a failure."""
     if failure.check == NO_MODEL and run.flow.spec.fallback is not None:
         return Recover(Recovery.FALLBACK, failure, run.flow.spec.fallback)
     if failure.check is not None:
         return failure
     ending = _choose(run, policy, failure)
-    if isinstance(ending, NeedsInput):  # a rung that somebody else climbs is signalled there
+    if isinstance(ending, NeedsInput):  # steps taken elsewhere are signaled there
         category = failure.category.value
         run.context.log.signal(
-            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.ASK_AGAIN, category=category
+            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Recovery.ASK_AGAIN, category=category
         )
     return ending
 
@@ -57,7 +53,9 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
 
 
 def _take_alternative(run: Execution, failure: Failed) -> bool:
-    """Fill in what would succeed, which is put to the user as the next candidate; False when it changes nothing."""
+    """Fill in an alternative that would succeed, and present it as the next pending call. Returns False if
+    it changes nothing.
+    """
     before = run.flow.values()
     slots = {
         use.slot_mapping.get(name, name): value
@@ -70,18 +68,18 @@ def _take_alternative(run: Execution, failure: Failed) -> bool:
     return run.flow.values() != before
 
 
-def _next_rung(run: Execution) -> Recovery:
-    """Climb beyond the retry: each rung once in a turn, gathering only where somebody gathers, and once
-    with the same values.
+def _next_rung(run: Execution) -> Proposal:
+    """Return the step after the retry: each once per turn; gathering only where possible, and once with the
+    same values.
     """
-    known = run.flow.notes.get(GATHERED)
+    known = run.flow.progress.gathered_for
     if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
         return Recovery.GATHER
     return Recovery.REROUTE if _climb(run, Recovery.REROUTE) else Recovery.ESCALATE
 
 
 def _climb(run: Execution, rung: Recovery) -> bool:
-    """Take a rung, unless this flow has taken it in this turn."""
+    """Take a step, unless this flow has taken it in this turn."""
     step = (run.flow.flow_id, rung.value)
     if step in run.context.changes.climbed:
         return False
@@ -90,7 +88,7 @@ def _climb(run: Execution, rung: Recovery) -> bool:
 
 
 def _values_of_user(run: Execution) -> list[str]:
-    """Name filled slots that the user could have meant otherwise."""
+    """Return filled slots that the user could have meant differently."""
     given = (SlotSource.USER, SlotSource.INHERITED, SlotSource.MEMORY)
     return [name for name, slot in run.flow.slots.items() if slot.source in given]
 
@@ -102,7 +100,7 @@ def _tell(run: Execution, failure: Failed) -> None:
 
 
 def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
-    """Say what was wrong; ask for the one value anew, or which of several to change."""
+    """Report what was wrong; ask for the one value again, or which of several to change."""
     flow = run.flow
     _tell(run, failure)
     drop_candidate(flow)
@@ -111,15 +109,10 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
         flow.clear(names[0])
         run.filled = frozenset()
         return ask_for(run, names[0])
-    options = [
+    options = tuple(
         Option(f"Change the {name.replace('_', ' ')}", "change_slot", {"flow_id": flow.flow_id, "slot": name})
         for name in names
-    ]
-    run.context.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=flow.flow_id,
-        options=options,
-        turn_id=run.context.ids.turn_id,
-        metadata={"about": "change"},
     )
+    question = ChangeWhat(flow_id=flow.flow_id, options=options)
+    run.context.changes.state.ambiguity.declare(question, run.context.ids.turn_id)
     return NeedsInput()

@@ -1,4 +1,4 @@
-"""Turns what the tools returned into something to show: a frame for the domain's own families (PX-12)."""
+"""Turn tools' results into something to show: a frame for the domain's own families (PX-12)."""
 
 from orchestrator.dialogue.specification import Family
 from orchestrator.memory.notes import NoteKind
@@ -15,14 +15,14 @@ FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDU
 
 
 async def results(policy: Choices, run: Execution) -> Ending | None:
-    """Keep the findings for the answer and, where the family has one, make the flow's frame.
+    """Store the findings for the answer and, if the family has one, create the flow's frame.
 
-    Other families leave what they found in the scratchpad.
+    Other families write their findings to the scratchpad.
     """
     run.context.changes.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED:
         failed = await _frame(run, policy) if run.has_result else None
-        return None if run.has_effect else failed  # what is done stays done, also where it cannot be shown
+        return None if run.has_effect else failed  # side effects stay, even if they cannot be shown
     if run.data:
         await write_note(run, say_found(run), kind=NoteKind.RESULT)
         run.noted = True
@@ -30,13 +30,13 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
 
 
 def say_found(run: Execution) -> str:
-    """Say in a sentence what was found; not the raw data (PX-14)."""
+    """Return the findings in one sentence; not the raw data (PX-14)."""
     found = ", ".join([f"{name} {_sum_up(value)}" for name, value in run.data.items()])
     return f"{run.flow.spec.description or run.flow.title} found: {found or 'nothing'}"[:LONGEST_SNIPPET]
 
 
 def _sum_up(value: Json) -> str:
-    """Count lists and objects; give short values as they are."""
+    """Count lists and objects; return short values unchanged."""
     if not isinstance(value, (str, int, float)):
         if is_list(value):
             return f"({len(value)} rows)"

@@ -1,7 +1,7 @@
-"""Reviews the slots (PX-4): fills what can be filled without asking, then asks for the first that is missing."""
+"""Review the slots (PX-4): fill what can be filled without asking, then ask for the first missing one."""
 
-from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.changes.correction import find_too_early
+from orchestrator.dialogue.questions import AskSlot
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.memory.user_memory import assumable, say_where_from
@@ -12,12 +12,9 @@ from orchestrator.ports.memory.preferences import Preference, Source
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import JsonObject
 
-OUT_OF_ORDER = "out_of_order"
-"""In a flow's notes: the days that were so last."""
-
 
 async def review(_policy: Choices, run: Execution) -> Ending | None:
-    """Fill from what the flow can find itself; a slot still missing becomes the open question."""
+    """Fill slots from the flow's own sources; a missing one becomes the open question."""
     flow = run.flow
     await _recall(run)
     if run.context.recall.recent_turns is not None and flow.needs_to_think():
@@ -37,15 +34,14 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
 
 
 def ask_for(run: Execution, slot: str) -> NeedsInput:
-    run.context.changes.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
-    )
+    question = AskSlot(flow_id=run.flow.flow_id, slot=slot)
+    run.context.changes.state.ambiguity.declare(question, run.context.ids.turn_id)
     return NeedsInput()
 
 
 def _drop_too_early(run: Execution) -> str | None:
-    """Empty one of two days that are out of order, say why, and name it: the later one, unless the user said that
-    one alone; who names the same day again is asked for the other one (IR-4, AM-4).
+    """Empty one of two days that are out of order, explain it, and return its name: the later one, unless
+    the user gave only that one; a user who repeats a day is asked for the other one (IR-4, AM-4).
     """
     flow = run.flow
     if not [slot for slot in flow.spec.slots.values() if slot.not_before]:
@@ -56,18 +52,17 @@ def _drop_too_early(run: Execution) -> str | None:
         return None
     days: JsonObject = {name: values[name] for name in found}
     said = [name for name in found if name in flow.slots and flow.slots[name].source is SlotSource.USER]
-    again = said == [found[0]] or (len(said) != 1 and flow.notes.get(OUT_OF_ORDER) == days)
-    flow.notes[OUT_OF_ORDER] = days
+    again = said == [found[0]] or (len(said) != 1 and flow.progress.out_of_order == days)
+    flow.progress.note_out_of_order(days)
     run.context.changes.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=days)
     flow.clear(found[again])
     return found[again]
 
 
 async def _recall(run: Execution) -> None:
-    """Fill from what is remembered of the user, when a flow begins or goes on after another one; what was assumed
-    is said.
+    """Fill slots from memories when a flow starts or follows another one, and report assumptions.
 
-    Slots that need no value are filled only with what the user said themselves.
+    Optional slots are only filled with the user's own statements.
     """
     flow, preferences = run.flow, run.context.recall.preferences
     if preferences is None or (len(flow.turn_ids) > 1 and not run.context.changes.completed):
@@ -87,7 +82,7 @@ async def _recall(run: Execution) -> None:
 
 
 async def _look_up(run: Execution) -> None:
-    """Fill from documents what nobody has said, and say which ones."""
+    """Fill slots from documents if the user has not given values, and report it."""
     flow, finder = run.flow, run.context.recall.document_finder
     if finder is None or not flow.needs_to_think():
         return
@@ -110,7 +105,7 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
     flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
     taken = {name: flow.slots[name].value for name in found if name in flow.slots}
     for name in taken:
-        join_labels(run.context.changes.state, found[name].labels, "what is remembered of you")
+        join_labels(run.context.changes.state, found[name].labels, "what is remembered about you")
     if taken:
         sources: JsonObject = {name: say_where_from(found[name]) for name in taken}
         context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken, sources=sources)

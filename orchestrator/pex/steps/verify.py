@@ -1,7 +1,7 @@
-"""Verifies a flow that was carried out (PX-15): its results before it is Completed, then what has become of the state.
+"""Verify a flow (PX-15): its results before it is Completed, then the resulting state.
 
-Results that are not right start recovery (PX-16), unless something was done for good: what is done stays done, and a
-fault is recorded and flagged.
+Invalid results start recovery (PX-16), unless there was a committed side effect: then the fault is recorded
+and flagged.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ Verification = Callable[[Execution], str | None]
 
 
 async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
-    """Start recovery where the results are not what the flow is to give."""
+    """Record and flag what is wrong with the state, which no rerun would fix."""
     faults = _record_faults(run, OF_RESULTS)
     run.faulty = bool(faults)
     if not faults or run.has_effect:

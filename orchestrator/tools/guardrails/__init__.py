@@ -1,1 +1,1 @@
-"""Guardrails for code that a model wrote: pure checks before anything runs (PX-10)."""
+"""Guardrails for model-written code: pure checks before anything runs (PX-10)."""

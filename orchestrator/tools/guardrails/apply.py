@@ -1,4 +1,4 @@
-"""Judges code that a model wrote, and runs it: the one way from an answer to a result (PX-10)."""
+"""Check model-written code and run it: the only path from an answer to a result (PX-10)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -35,25 +35,25 @@ def apply_guardrails(
     python: PythonRules = DEFAULT_PYTHON,
     sql: SqlRules = DEFAULT_SQL,
 ) -> GuardrailVerdict:
-    """Judge the code in a model's answer.
+    """Check the code in a model's answer.
 
     Args:
-        raw_code: code, with or without fences and prose around it.
-        language: what it must be.
-        valid_entities: tables with their columns; None leaves names unchecked, {} allows none.
-        python: the rules of the domain.
-        sql: the rules of the tool.
+        raw_code: code, possibly with fences and prose.
+        language: the required language.
+        valid_entities: tables with their columns; None to skip the check, {} to allow none.
+        python: the domain's rules.
+        sql: the tool's rules.
 
     Returns:
-        Approved code, written anew: only that text may be run. Or why it is rejected, in a
-        sentence for the model.
+        Approved code, regenerated: only that text may run. Or the reason for rejection, in a sentence for
+            the model.
     """
     code = extract_code(raw_code, language)
     if isinstance(code, Rejected):
         return code
     if language is Language.PYTHON:
         return check_python(code, valid_entities, python)
-    # The parser is large, and few domains have a model write SQL.
+    # The parser is large, and few domains use model-written SQL.
     from orchestrator.tools.guardrails.sql import check_sql  # noqa: PLC0415
 
     return check_sql(code, valid_entities, sql)
@@ -67,7 +67,9 @@ async def run_guarded(
     rules: PythonRules = DEFAULT_PYTHON,
     limits: SandboxLimits = DEFAULT_LIMITS,
 ) -> SandboxResult | Rejected:
-    """Find the function in a model's answer, judge it, and call it with keyword arguments in the sandbox."""
+    """Extract the function from a model's answer, check it, and call it with keyword arguments in the
+    sandbox.
+    """
     code = extract_code(raw_code, Language.PYTHON)
     if isinstance(code, Rejected):
         return code
@@ -77,7 +79,7 @@ async def run_guarded(
     return await sandbox.run_python(approved.code, arguments, limits, imports=approved.imports)
 
 
-# Every other stop is the code's own fault.
+# Any other stop is the code's fault.
 FAILURES = {
     StopCategory.TIMEOUT: FailureCategory.TIMEOUT,
     StopCategory.UNAVAILABLE: FailureCategory.SERVER_ERROR,
@@ -85,7 +87,7 @@ FAILURES = {
 
 
 def _failure(why: Rejected | Stopped) -> ToolFailure:
-    """Say why code was not run to its end, with a category of tools."""
+    """Return why code did not finish, with a tool failure category."""
     category = FailureCategory.VALIDATION_ERROR
     if isinstance(why, Stopped):
         category = FAILURES.get(why.category, category)
@@ -93,7 +95,7 @@ def _failure(why: Rejected | Stopped) -> ToolFailure:
 
 
 class GuardedPython:
-    """Run Python that a model wrote, for services: the guardrails, then the sandbox."""
+    """Run model-written Python for services: guardrails, then the sandbox."""
 
     def __init__(self, sandbox: Sandbox, rules: PythonRules, limits: SandboxLimits = DEFAULT_LIMITS) -> None:
         self._sandbox = sandbox
@@ -109,7 +111,7 @@ class GuardedPython:
 
 
 class GuardedSql:
-    """Run SQL that a model wrote, for services: the guardrails, then a process with copies of the tables."""
+    """Run model-written SQL for services: guardrails, then a process with copies of the tables."""
 
     def __init__(self, sandbox: SqlSandbox, limits: QueryLimits = DEFAULT_QUERY_LIMITS) -> None:
         self._sandbox = sandbox

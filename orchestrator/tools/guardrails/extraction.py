@@ -1,7 +1,6 @@
-"""Finds the code in what a model wrote: fences, prose around.
+"""Extract the code from a model's answer, without fences and prose.
 
-Nothing is judged here but whether there is code at all, and whether it is what it looks like;
-what is left out is never run.
+Only checks that there is code and that it is what it appears to be; omitted parts never run.
 """
 
 import ast
@@ -11,13 +10,13 @@ from collections.abc import Iterable
 from orchestrator.domain.guarding import Language
 from orchestrator.tools.guardrails.verdict import Category, Rejected
 
-MAX_TEXT_CHARACTERS = 100_000  # of a model's whole answer; the code in it is bounded by its own rules
+MAX_TEXT_CHARACTERS = 100_000  # of a complete answer; its code has separate limits
 
 _FENCE = re.compile(
     r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""Nothing in it is tried in a second way: a long answer cannot keep the process busy."""
+"""Possessive quantifiers avoid backtracking: a long answer cannot block the process."""
 _HIDDEN = re.compile(
     "[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
@@ -38,7 +37,7 @@ _LABELS = {
 
 
 def extract_code(raw: str, language: Language) -> str | Rejected:
-    """Find the code in a model's answer: the first fenced block of the language, else what is no prose."""
+    """Return the first fenced block of the language, or else the part that is not prose."""
     if len(raw) > MAX_TEXT_CHARACTERS:
         return Rejected(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
@@ -100,7 +99,7 @@ def _looks_like_code(line: str) -> bool:
 
 
 def _shortened(code: str) -> Iterable[str]:
-    """Give the code, then without its last paragraphs, one more each time, at most twenty."""
+    """Yield the code, then without its last paragraphs, one more each time, at most twenty."""
     yield code
     gaps = [match.start() for match in re.finditer(r"\n[ \t]*\n", code)]
     for gap in reversed(gaps[-20:]):

@@ -1,6 +1,6 @@
-"""Judges Python that a model wrote: one function, few imports, nothing that leads out of itself.
+"""Check model-written Python: one function, few imports, no escape.
 
-Pure: parses and reads, never runs. Running is the sandbox's business, which trusts nothing of this.
+Pure: parses, never runs. The sandbox runs it, and does not rely on these checks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.tools.guardrails.verdict import ApprovedPython, Category, Enti
 
 @dataclass(frozen=True, slots=True)
 class PythonRules:
-    """`allowed_imports`: modules of the standard library; none unless the domain names them.
+    """Python rules. `allowed_imports`: standard-library modules; none by default.
 
     `max_depth`: of nested expressions and blocks together.
     """
@@ -38,7 +38,7 @@ class PythonRules:
 
     @classmethod
     def from_config(cls, section: Guardrails) -> PythonRules:
-        """Read the rules of a domain from the section `guardrails` of its configuration."""
+        """Read a domain's rules from the section `guardrails` of its configuration."""
         return cls(allowed_imports=section.allowed_imports)
 
 
@@ -64,7 +64,7 @@ _SYNTAX_REPAIRS: dict[type[ast.AST], str] = {
 
 
 def check_python(code: str, entities: Entities | None, rules: PythonRules) -> ApprovedPython | Rejected:
-    """Judge one function and write it anew, without comments and annotations."""
+    """Check one function and regenerate it, without comments and annotations."""
     tree = _parse(code, rules)
     if isinstance(tree, Rejected):
         return tree
@@ -77,7 +77,7 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
         return rejected
     try:
         written = ast.unparse(tree)
-    except ValueError:  # a number of too many digits
+    except ValueError:  # too many digits
         return Rejected(
             Category.TOO_LARGE, "The code holds a number with too many digits. Compute it instead."
         )
@@ -100,11 +100,11 @@ def _parse(code: str, rules: PythonRules) -> ast.Module | Rejected:
     except SyntaxError as error:
         if error.msg.startswith(("too many nested", "too many statically")):
             return _too_deep()
-        return Rejected(Category.SYNTAX, f"Line {error.lineno} is no valid Python: {error.msg}.")
+        return Rejected(Category.SYNTAX, f"Line {error.lineno} is not valid Python: {error.msg}.")
     except (RecursionError, MemoryError):
         return _too_deep()
     except ValueError as error:
-        return Rejected(Category.SYNTAX, f"This is no valid Python: {error}.")
+        return Rejected(Category.SYNTAX, f"This is not valid Python: {error}.")
     return _too_deep() if _depth(tree) > rules.max_depth else tree
 
 
@@ -113,7 +113,7 @@ def _too_deep() -> Rejected:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Count levels of nodes, without recursion."""
+    """Return the depth of a tree, without recursion."""
     level: list[ast.AST] = [tree]
     depth = 0
     while level:
@@ -123,7 +123,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _find_function(tree: ast.Module) -> ast.FunctionDef | Rejected:
-    """Find the one function; around it may be only imports and a docstring."""
+    """Return the only function; only imports and a docstring may surround it."""
     definitions = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
@@ -160,7 +160,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _faults(
     tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, rules: PythonRules
 ) -> Iterator[Rejected]:
-    """Find everything wrong with it, the worst kinds first for each node."""
+    """Yield every violation, the worst kinds first for each node."""
     if function.decorator_list:
         yield Rejected(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; leave them out.")
     scope = read_scope(tree, rules.allowed_imports)
@@ -189,7 +189,7 @@ def _imported_modules(tree: ast.AST) -> Iterator[str]:
 
 
 class _DropAnnotations(ast.NodeTransformer):
-    """Drops what would be evaluated, and names what is not imported."""
+    """Drops annotations, which would be evaluated and use names that are not imported."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None

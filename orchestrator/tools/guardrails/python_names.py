@@ -1,6 +1,6 @@
-"""Judges the names that guarded Python uses: imports, attributes, built-ins, keys of tables.
+"""Check the names in model-written Python: imports, attributes, builtins, table columns.
 
-Names are allowed by lists; whatever is on none of them and not bound by the code itself is refused.
+Names are allowlisted: anything neither listed nor bound by the code is rejected.
 """
 
 import ast
@@ -29,7 +29,7 @@ ag_await ag_code ag_frame ag_running cr_await cr_code cr_frame cr_origin cr_runn
     f_code f_globals f_lasti f_lineno f_locals f_trace format_map func_code func_globals gi_code gi_frame
     gi_running gi_yieldfrom mro tb_frame tb_lasti tb_lineno tb_next with_traceback
     """
-# Ways from a harmless object to frames, code, classes and formatted attribute look-ups.
+# Escapes from a harmless object to frames, code, classes and formatted attribute lookups.
 FORBIDDEN_ATTRIBUTES = frozenset(_FORBIDDEN_ATTRIBUTES.split())
 
 NAMED_TUPLE_API = frozenset({"_asdict", "_fields", "_make", "_replace"})
@@ -49,9 +49,10 @@ REPAIRS = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`modules`: what each imported module is called in the code. `bound`: every name that the code binds.
+    """Names in a function. `modules`: local names of imported modules. `bound`: every name that the code
+    binds.
 
-    `dotted`: what stands before a dot. `allowed`: modules that may be imported.
+    `dotted`: names before a dot. `allowed`: importable modules.
     """
 
     modules: dict[str, str]
@@ -66,7 +67,7 @@ def read_scope(tree: ast.Module, allowed: tuple[str, ...]) -> Scope:
 
 
 def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[Rejected]:
-    """Find the names of one node that may not be used."""
+    """Yield the forbidden names of one node."""
     yield from _identifier_faults(node)
     match node:
         case ast.Import() | ast.ImportFrom():
@@ -82,7 +83,7 @@ def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[Rejected]:
 
 
 def _identifier_faults(node: ast.AST) -> Iterator[Rejected]:
-    """Refuse names with two underscores in front; they may stand in many fields of many nodes."""
+    """Reject names with two leading underscores, which can occur in many fields of many nodes."""
     if isinstance(node, ast.Constant):
         return
     category = Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
@@ -137,7 +138,7 @@ def _format_faults(receiver: ast.expr) -> Iterator[Rejected]:
 
 
 def _template_faults(template: str) -> Iterator[Rejected]:
-    """`"{0.__class__}".format(x)` reads attributes without writing a dot in code."""
+    """Reject attribute access in templates: `"{0.__class__}".format(x)` needs no dot in code."""
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
@@ -175,7 +176,7 @@ def _module_names(tree: ast.AST) -> dict[str, str]:
 
 
 def _bound_names(tree: ast.AST) -> frozenset[str]:
-    """Collect every name the code binds anywhere; whether it is bound in time shows when it runs."""
+    """Return every name that the code binds anywhere; running it shows whether in time."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -198,14 +199,14 @@ def _bound_names(tree: ast.AST) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def public_names(module: str) -> frozenset[str]:
-    """List what a module of the allow-list offers, without the modules it has imported itself."""
+    """Return an allowlisted module's public names, without modules it imports."""
     loaded = importlib.import_module(module)
     offered: list[str] = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if name[0] != "_"]
     return frozenset(name for name in offered if not isinstance(getattr(loaded, name), types.ModuleType))
 
 
 def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[Rejected]:
-    """Keys that are read must be known, unless the code writes them itself."""
+    """Reject keys that are read but neither known nor written by the code."""
     known = {*entities, *(column for columns in entities.values() for column in columns)}
     written = set(_written_keys(tree))
     for key in _read_keys(tree):

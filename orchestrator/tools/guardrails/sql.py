@@ -1,8 +1,8 @@
-"""Judges SQL that a model wrote: one statement, of a kind the tool takes, over known tables.
+"""Check model-written SQL: one statement of a permitted kind, on known tables.
 
-Pure: parses and reads, never runs. What is approved was written anew from what was understood, and
-then read and judged again: the text that is run is the text that was judged. It is the second wall;
-the first is the process in which it runs (`ports.sandbox.SqlSandbox`).
+Pure: parses, never runs. Approved SQL is regenerated from its parse tree, then parsed and checked again: the
+text that runs is the text that was checked. This is the second barrier; the first is the process that runs
+it (`ports.sandbox.SqlSandbox`).
 """
 
 import re
@@ -20,8 +20,8 @@ from orchestrator.tools.guardrails.sql_names import check_names
 from orchestrator.tools.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, SqlRules
 
-MAX_BRACKETS = 60  # nested; the parser calls itself for each
-REWRITES = 4  # after which a statement that still changes is given up
+MAX_BRACKETS = 60  # nested; the parser recurses for each
+REWRITES = 4  # after which a statement that still changes is rejected
 _PLAIN_NAME = re.compile(r"""[^\x00-\x1f"'`;$\\]*""")
 _ODD = frozenset(kind for kind in TokenType if kind.name.endswith(("_STRING", "PARAMETER", "PLACEHOLDER")))
 
@@ -69,7 +69,7 @@ _CHANGING = (
 
 
 def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
-    """Judge one statement, and approve only a text that says the same when it is read and written again."""
+    """Check one statement; only approve a text that is unchanged by another parse and generation."""
     for _ in range(REWRITES):
         judged = _judge(code, entities, rules)
         if isinstance(judged, Rejected):
@@ -85,7 +85,7 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
 
 
 def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
-    """Judge a text, and write what was understood of it, without comments."""
+    """Check a text, and regenerate it without comments."""
     tokens = _read_tokens(code, rules)
     if isinstance(tokens, Rejected):
         return tokens
@@ -111,7 +111,7 @@ def _tokenize(code: str, rules: SqlRules) -> list[Token]:
 
 
 def _is_plain(token: Token) -> bool:
-    """Say whether a word can be read in one way: no quotes within names, no other kinds of text, no gaps."""
+    """Return whether a token has only one reading: no quoted names, other string kinds or gaps."""
     if token.token_type is TokenType.STRING:
         return True
     named = token.token_type in {TokenType.IDENTIFIER, TokenType.VAR}
@@ -119,7 +119,7 @@ def _is_plain(token: Token) -> bool:
 
 
 def _read_tokens(code: str, rules: SqlRules) -> list[Token] | Rejected:
-    """Words, without the semicolon at the end; judged before anything is parsed."""
+    """Return the tokens without the final semicolon, checked before parsing."""
     if len(code) > rules.max_characters:
         return Rejected(Category.TOO_LARGE, f"The statement has more than {rules.max_characters} characters.")
     try:
@@ -148,7 +148,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | Rejected:
 
 
 def _find_run_together(tokens: list[Token]) -> Iterator[str]:
-    """Yield numbers with a name right behind them: `0x1` means 1 to who wrote it, and 0 AS x1 to the database."""
+    """Yield numbers followed directly by a name: `0x1` is 1 to its author, but 0 AS x1 to the database."""
     for number, name in pairwise(tokens):
         if (
             number.token_type is TokenType.NUMBER
@@ -200,7 +200,7 @@ def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | Reject
     except (RecursionError, TooMuchWork):
         return _too_deep()
     except (ParseError, TokenError) as error:
-        return Rejected(Category.SYNTAX, f"This is no valid SQL: {_first_line(error)}.")
+        return Rejected(Category.SYNTAX, f"This is not valid SQL: {_first_line(error)}.")
     if len(trees) != 1:
         return Rejected(Category.NOT_ONE_STATEMENT, "Write exactly one statement.")
     return _too_deep() if _depth(trees[0]) > rules.max_depth else trees[0]
@@ -222,7 +222,7 @@ def _depth(tree: exp.Expr) -> int:
 def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[Rejected]:
     statement = _ROOTS.get(type(tree))
     if statement is None:
-        yield Rejected(Category.FORBIDDEN_STATEMENT, f"This is no statement that can be run. {_taken(rules)}")
+        yield Rejected(Category.FORBIDDEN_STATEMENT, f"This statement can't be run. {_taken(rules)}")
     elif statement not in rules.statements:
         yield _not_taken(statement.value.replace("_", " ").upper(), rules)
     if (
@@ -248,7 +248,7 @@ def _reads_text(node: exp.Expr) -> bool:
 
 
 def _source_faults(source: exp.Expr) -> Iterator[Rejected]:
-    """Functions and texts where a table is expected: few are harmless."""
+    """Yield functions and strings in place of a table: few are harmless."""
     if isinstance(source, exp.Identifier | exp.Alias):
         return
     name = _function_name(source) if isinstance(source, exp.Func) else source.key

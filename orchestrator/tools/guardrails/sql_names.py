@@ -1,7 +1,7 @@
-"""Checks the tables and columns that a statement names (NL-7's registry); lists the functions that it may call.
+"""Check the tables and columns of a statement against NL-7's registry; define its permitted functions.
 
-Tables exactly, for they decide what can be reached: a name is a table unless a WITH makes it
-something else just there. Columns by name, for the sake of a sentence that repairs.
+Tables are resolved exactly, because they decide what can be accessed: a name is a table unless a WITH
+defines it at that point. Columns are checked by name, to suggest corrections.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,9 +12,9 @@ from orchestrator.tools.guardrails.verdict import Category, Entities, Rejected, 
 
 
 def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | Rejected:
-    """Name the base tables of a statement, spelt as registered, or the first that is not known.
+    """Return the base tables of a statement, spelled as registered, or reject the first unknown one.
 
-    With no registry (None) every plain name is taken, and none that is qualified or a file.
+    Without a registry (None), every unqualified name that is not a file is accepted.
     """
     created = _created_table(tree)
     tables: dict[str, set[str]] = {}
@@ -52,10 +52,10 @@ def _created_table(tree: exp.Expr) -> exp.Expr | None:
 
 
 def _is_named_by_with(table: exp.Table) -> bool:
-    """Say whether a WITH around a table name gives that name, where it stands, to a query.
+    """Return whether a WITH defines the table name at this point.
 
-    Inside a WITH only the earlier names count. A recursive one knows itself as well, but the
-    database reads its first half before the name exists: there it is the real table.
+    Inside a WITH only earlier names are defined. A recursive one includes itself, but the database reads its
+    first half before the name exists: there it is the real table.
     """
     name = table.name.lower()
     inner: exp.Expr = table
@@ -99,7 +99,7 @@ def _find_table(name: str, table: exp.Table, entities: Entities | None, *, is_ne
     if table.db or not _is_plain_name(table.name):
         return Rejected(
             Category.FORBIDDEN_SOURCE,
-            f"{name!r} is no table that can be used here. Name known tables, without a schema or a file.",
+            f"{name!r} is not an available table. Name known tables, without a schema or a file.",
             find_nearest(table.name, known.values()),
         )
     if entities is None or is_new:
@@ -110,18 +110,18 @@ def _find_table(name: str, table: exp.Table, entities: Entities | None, *, is_ne
 
 
 def _is_plain_name(name: str) -> bool:
-    """Letters of any script, digits, spaces and dashes: nothing of which paths and addresses are made."""
+    """Return whether a name has only letters, digits, spaces and dashes: nothing that paths and URLs need."""
     return bool(name) and all(letter.isalnum() or letter in "_ -" for letter in name)
 
 
-# They give their results columns whose names are not in the statement.
+# Their results have columns that are not in the statement.
 _MAKE_COLUMNS = (exp.Pivot, exp.Describe, exp.Summarize, exp.Unnest, exp.Lateral, exp.Anonymous)
 
 
 def _find_unknown_column(
     tree: exp.Expr, tables: Mapping[str, set[str]], entities: Entities
 ) -> Rejected | None:
-    """Find the first column that is neither in a table the statement reads nor made by the statement."""
+    """Return the first column neither in a table of the statement nor created by the statement."""
     columns_of = {called: _columns_of(keys, entities) for called, keys in tables.items()}
     reachable = {key: column for columns in columns_of.values() for key, column in columns.items()}
     own = _names_made_inside(tree) | set(tables)
@@ -132,7 +132,7 @@ def _find_unknown_column(
     for column in tree.find_all(exp.Column):
         name, qualifier = column.name.lower(), column.table.lower()
         if isinstance(column.this, exp.Star) or qualifier in reachable:
-            continue  # all columns; or a field of a column that holds records
+            continue  # all columns; or a field of a struct column
         columns = columns_of.get(qualifier, reachable)
         if name in columns or (qualifier not in columns_of and (is_open or name in own)):
             continue
@@ -147,7 +147,7 @@ def _columns_of(keys: Iterable[str], entities: Entities) -> dict[str, str]:
 
 
 def _names_made_inside(tree: exp.Expr) -> set[str]:
-    """Collect aliases of columns and tables, names of WITH, parameters of lambdas, fields."""
+    """Return aliases of columns and tables, names of WITH, lambda parameters and fields."""
     made = {node.alias.lower() for node in tree.find_all(exp.Alias, exp.CTE, exp.Subquery) if node.alias}
     for node in tree.find_all(exp.TableAlias):
         made.update(column.name.lower() for column in node.columns)
@@ -194,10 +194,10 @@ _REFUSED = """ai_agg ai_classify ai_embed ai_generate ai_similarity ai_summarize
     current_transaction current_user current_user_id current_version dynamic_identifier host next_value_for
     read_csv read_parquet session_user to_file
     """
-REFUSED = frozenset(_REFUSED.split())  # known to the parser, and none of a query's business
+REFUSED = frozenset(_REFUSED.split())  # known to the parser, but not permitted in a query
 
 TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "json_each"})
 
-# Parts of the names of functions that read files, addresses, other databases, or text as SQL.
+# Parts of names of functions that read files, URLs, other databases, or text as SQL.
 _FILE_FUNCTIONS = "read_ scan glob sniff parquet _csv _json query sqlite postgres mysql"
 FILE_FUNCTION_WORDS = tuple(_FILE_FUNCTIONS.split())

@@ -1,6 +1,6 @@
-"""Bounds the work of the parser, which on some texts goes to and fro without end.
+"""Limit the work of the parser, which backtracks endlessly on some texts.
 
-What a query costs when it runs is held by the process in which it does.
+The process that runs a query limits its execution cost.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ STEPS_AT_LEAST = 500
 
 
 class TooMuchWork(Exception):
-    """The parser has gone to and fro more often than any ordinary statement asks for."""
+    """The parser backtracked more than any ordinary statement requires."""
 
 
 def parse(tokens: list[Token], code: str, dialect: str) -> list[exp.Expr]:
-    """Parse the statements of a text, with a bound on the work.
+    """Parse the statements of a text with limited work.
 
     Raises:
-        ParseError: it is no valid SQL.
-        RecursionError: it is nested more deeply than the interpreter can follow.
-        TooMuchWork: see there.
+        ParseError: the SQL is invalid.
+        RecursionError: it is nested too deeply for the interpreter.
+        TooMuchWork: parsing exceeded the limit.
     """
     known = Dialect.get_or_raise(dialect)
     parser = _bounded(known.parser_class)(dialect=known, error_level=ErrorLevel.IMMEDIATE)
@@ -41,7 +41,7 @@ def _bounded(base: type[Parser]) -> type[BoundedParser]:
 
 
 class BoundedParser(Parser):
-    """Counts the steps from word to word, also those back, on top of the parser of a dialect."""
+    """Counts the steps between tokens, including backtracking, of a dialect's parser."""
 
     steps_left: int
 

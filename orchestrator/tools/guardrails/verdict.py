@@ -1,4 +1,4 @@
-"""Holds the verdicts of the guardrails on code, a closed set of records, and what SQL is judged by."""
+"""Guardrail verdicts on code, a closed set of records, and the rules for SQL."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from rapidfuzz import fuzz, process, utils
 
 from orchestrator.domain.guarding import Statement
 
-# What code may name: the tables, each with its columns. A table of a schema is ``schema.table``.
+# Tables and columns that code can use. A table in a schema is ``schema.table``.
 Entities: TypeAlias = Mapping[str, Collection[str]]
 
 
 class Category(StrEnum):
-    """The reasons for which code is rejected."""
+    """Reasons to reject code."""
 
     EMPTY = "empty"
     TOO_LARGE = "too_large"
     TOO_DEEP = "too_deep"
-    """Nested so deeply that reading it is a risk in itself."""
+    """Nested so deeply that parsing it is a risk."""
     HIDDEN_CHARACTERS = "hidden_characters"
     """Characters that make code look different from what it is."""
     SYNTAX = "syntax"
@@ -30,11 +30,11 @@ class Category(StrEnum):
     FORBIDDEN_ATTRIBUTE = "forbidden_attribute"
     NOT_ONE_STATEMENT = "not_one_statement"
     NOT_READ_ONLY = "not_read_only"
-    """A statement that changes data, and the tool does not take it."""
+    """A statement that changes data, which the tool does not permit."""
     FORBIDDEN_STATEMENT = "forbidden_statement"
-    """A statement that no tool takes: attach, copy, pragma, install, set, call …"""
+    """A statement that no tool permits: attach, copy, pragma, install, set, call …"""
     FORBIDDEN_SOURCE = "forbidden_source"
-    """A file, an address or a system table where a table is expected."""
+    """A file, a URL or a system table in place of a table."""
     FORBIDDEN_FUNCTION = "forbidden_function"
     UNKNOWN_ENTITY = "unknown_entity"
 
@@ -44,7 +44,7 @@ READ_ONLY = frozenset({Statement.SELECT})
 
 @dataclass(frozen=True, slots=True)
 class SqlRules:
-    """`statements`: what the tool takes. `functions`: allowed besides the usual ones."""
+    """SQL rules. `statements`: permitted kinds. `functions`: permitted besides the standard ones."""
 
     dialect: str = "duckdb"
     statements: frozenset[Statement] = READ_ONLY
@@ -56,9 +56,9 @@ class SqlRules:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """`message`: one or two sentences with which a model can repair the code.
+    """A rejection. `message`: one or two sentences with which a model can fix the code.
 
-    `suggestion`: the known name nearest to an unknown one, if any is near.
+    `suggestion`: the nearest known name, if any.
     """
 
     category: Category
@@ -68,7 +68,7 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedPython:
-    """`code`: without comments and annotations, as it was understood; only this may be run."""
+    """Approved Python. `code`: regenerated, without comments and annotations; only this may run."""
 
     code: str
     function: str
@@ -78,10 +78,10 @@ class ApprovedPython:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedSql:
-    """`code`: written anew from what was understood; only this may be run.
+    """Approved SQL. `code`: regenerated; only this may run.
 
-    `tables`: the base tables that it reads or writes, as the registry spells them. `columns`: those of its result
-    that it names.
+    `tables`: the base tables that it accesses, spelled as registered. `columns`: the result columns that it
+    names.
     """
 
     code: str
@@ -97,7 +97,7 @@ NEAR_ENOUGH = 70.0
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str | None:
-    """Find the most similar known name; None when none is similar."""
+    """Return the most similar known name, or None."""
     found = process.extractOne(
         name, sorted(known), scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=NEAR_ENOUGH
     )

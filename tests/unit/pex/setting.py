@@ -88,6 +88,9 @@ class Journal:
     begun: set[str] = field(default_factory=set)
     results: dict[str, Any] = field(default_factory=dict)
 
+    def idempotency_key(self, key: str) -> str:
+        return f"turn_1:{key}"
+
     async def call(
         self,
         key: str,

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from orchestrator.dialogue.consent import grant
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.calls.consent import (
-    GRANT,
     bind,
     drop_consent,
-    grant,
     hold_for_approval,
     version_policy,
 )
@@ -42,7 +41,7 @@ def _tool(setting: Setting) -> Any:
 def allow(setting: Setting, approval: PendingApproval) -> None:
     setting.context.changes.state.approvals.clear()
     setting.context.changes.state.stack.approve(setting.run.flow, setting.context.now)
-    grant(setting.run.flow, approval)
+    grant(setting.run.flow, approval.approval_id, bind(approval))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ async def test_the_call_that_was_granted_is_made_once() -> None:
 
     assert setting.things.calls == ["attic"]
     assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.USED}
-    assert GRANT not in setting.run.flow.notes
+    assert setting.run.flow.consent.grant is None
 
 
 def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.consent import agree
 from orchestrator.dialogue.lifecycle import FlowState
+from orchestrator.dialogue.questions import TryAgain
 from orchestrator.dialogue.specification import Family, ToolUse
-from orchestrator.pex.calls.consent import confirm_candidate
 from orchestrator.pex.execution import (
     ENDINGS,
     Completed,
@@ -106,7 +106,7 @@ async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
     assert await setting.policy.execute(setting.run) == NeedsInput()
     if confirmed:
-        assert confirm_candidate(setting.context.changes.state, setting.run.flow)
+        assert agree(setting.context.changes.state, setting.run.flow)
         setting.context.changes.state.ambiguity.resolve()
 
     ending = await setting.policy.execute(setting.run)
@@ -119,10 +119,10 @@ async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() 
     """AM-3: after a failed attempt nothing that lasts is done while "shall I try again?" is open."""
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
     await setting.policy.execute(setting.run)
-    confirm_candidate(setting.context.changes.state, setting.run.flow)
+    agree(setting.context.changes.state, setting.run.flow)
     ambiguity = setting.context.changes.state.ambiguity
     ambiguity.resolve()
-    ambiguity.declare(Level.CONFIRMATION, flow_id=setting.run.flow.flow_id, metadata={"about": "retry"})
+    ambiguity.declare(TryAgain(flow_id=setting.run.flow.flow_id))
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []

@@ -1,0 +1,44 @@
+"""Prepare calls of tools that may answer later: a reference, a signed URL for the result, a time limit (RT-32)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, urlencode
+
+from orchestrator.domain.model import ToolSpec
+from orchestrator.domain.services import ToolCall
+from orchestrator.ports.scheduled import ScheduledEvents
+from orchestrator.turns.scheduled import CALLS, expect_result
+
+
+class LaterResults:
+    """Prepares calls. `public_url`: the gateway's URL, as other systems reach it."""
+
+    def __init__(self, store: ScheduledEvents, public_url: str) -> None:
+        self._store = store
+        self._public_url = public_url.rstrip("/")
+
+    async def expect(
+        self, spec: ToolSpec, call: ToolCall, fingerprint: str | None, *, set_by: str, look_in_s: float
+    ) -> ToolCall:
+        """Return the call with its reference and callback URL; it is looked after in `look_in_s` seconds.
+
+        `set_by`: the step or turn that asks for it. A repetition changes nothing.
+        """
+        event = await self._store.schedule(
+            expect_result(
+                call.session_id,
+                call.tenant_id,
+                call=call.idempotency_key,
+                tool_id=spec.tool_id,
+                fingerprint=fingerprint,
+                due=datetime.fromtimestamp(call.now, UTC) + timedelta(seconds=look_in_s),
+                set_by=set_by,
+            )
+        )
+        query = urlencode({"tenant": call.tenant_id, "signature": event.signature})
+        url = f"{self._public_url}{CALLS}{quote(event.event_id)}?{query}"
+        return replace(call, reference=event.event_id, callback_url=url)
+
+    async def forget(self, call: ToolCall) -> None:
+        """Look after a call no more, because the tool has answered at once."""
+        await self._store.cancel(call.tenant_id, call.session_id, call.reference)
