@@ -1,1 +1,1 @@
-"""The one interface to models (CO-2): prompts, and the way from a prompt to a usable answer."""
+"""The only interface to models (CO-2): prompts, and everything between a prompt and a usable answer."""

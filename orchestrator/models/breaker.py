@@ -1,6 +1,6 @@
-"""Circuit breakers: stop asking an endpoint that keeps failing, and find out when it is back.
+"""Circuit breakers: stop calling a failing endpoint, and detect its recovery.
 
-One circuit per endpoint and model, kept in this process. Time is passed in.
+One circuit per endpoint and model, in this process. Time is passed in.
 """
 
 from collections.abc import Callable, Generator
@@ -8,26 +8,33 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from orchestrator.errors import CircuitOpen, IllegalTransition, ModelRejected, ModelUnavailable
+from orchestrator.errors import (
+    CircuitOpen,
+    IllegalTransition,
+    ModelNotAllowed,
+    ModelRejected,
+    ModelUnavailable,
+)
+from orchestrator.models.profiles import ProfileBook, describe
 
 
 class CircuitState(StrEnum):
     CLOSED = "closed"
     """Requests pass."""
     OPEN = "open"
-    """Nothing is sent until the cooling time is over."""
+    """Nothing is sent until the reset timeout ends."""
     HALF_OPEN = "half_open"
-    """One request at a time passes, to see whether the endpoint is back."""
+    """One request at a time passes, to test whether the endpoint has recovered."""
 
 
 class CircuitEvent(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """A failure, with others to spare before the threshold."""
+    """A failure below the threshold."""
     TRIPPED = "tripped"
-    """The failure that reaches the threshold."""
+    """The failure that reaches the threshold, or one that would affect every request."""
     COOLED = "cooled"
-    """A request arrives after the cooling time."""
+    """A request arrives after the reset timeout."""
 
 
 TRANSITIONS: dict[tuple[CircuitState, CircuitEvent], CircuitState] = {
@@ -38,20 +45,25 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitEvent], CircuitState] = {
     (CircuitState.HALF_OPEN, CircuitEvent.SUCCEEDED): CircuitState.CLOSED,
     (CircuitState.HALF_OPEN, CircuitEvent.FAILED): CircuitState.OPEN,
 }
-"""Every change there is. While OPEN nothing is sent, and answers to what was sent before are ignored."""
+"""All transitions. While OPEN nothing is sent, and late answers are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """`threshold` failures in a row open the circuit for `cooling_s` seconds."""
+    """`threshold` consecutive failures open the circuit for `cooling_s` seconds.
+
+    An invalid key, an empty account or an unknown model opens it immediately for `long_cooling_s`, because
+    an operator must act.
+    """
 
     threshold: int = 5
     cooling_s: float = 15.0
+    long_cooling_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What is known about one endpoint and model. `generation` counts the state's changes."""
+    """The state of one endpoint and model. `generation`: counts its transitions."""
 
     state: CircuitState = CircuitState.CLOSED
     failures: int = 0
@@ -62,7 +74,7 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The right to send one request, and the state's generation in which it was given."""
+    """The right to send one request, with the generation in which it was granted."""
 
     generation: int
     probe: bool
@@ -70,17 +82,24 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class CircuitView:
-    """A circuit for people to look at. `retry_in_s`: until the next probe may be sent."""
+    """A circuit for display.
+
+    `retry_in_s`: time until the next probe. `problem`: the code of the last failure, or None. `not_taken`:
+    request features that the endpoint rejected. `never_answered`: no request has been answered so far.
+    """
 
     endpoint: str
     model: str
     state: CircuitState
     failures: int
     retry_in_s: float
+    problem: str | None = None
+    not_taken: tuple[str, ...] = ()
+    never_answered: bool = False
 
 
 def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
-    """Apply one event; raises IllegalTransition where the table has none."""
+    """Return the circuit after an event. Raises IllegalTransition if the table has no such transition."""
     state = TRANSITIONS.get((circuit.state, event))
     if state is None:
         raise IllegalTransition(f"A circuit that is {circuit.state} cannot take {event}.")
@@ -95,7 +114,7 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
 
 
 class Breaker:
-    """One circuit and its clock. Every permit is given back in exactly one of three ways."""
+    """A circuit and its clock. Every permit is returned in exactly one of three ways."""
 
     def __init__(
         self,
@@ -104,13 +123,17 @@ class Breaker:
         policy: BreakerPolicy,
         clock: Callable[[], float],
         on_change: Callable[[CircuitView], None],
+        profiles: ProfileBook | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._model = model
         self._policy = policy
         self._clock = clock
         self._on_change = on_change
+        self._profiles = profiles or ProfileBook()
         self._circuit = Circuit()
+        self._last: ModelUnavailable | None = None
+        self._answered = False
 
     @property
     def state(self) -> CircuitState:
@@ -118,7 +141,7 @@ class Breaker:
 
     @property
     def would_admit(self) -> bool:
-        """Tell whether a request would pass now."""
+        """Return whether a request would pass now."""
         match self._circuit.state:
             case CircuitState.CLOSED:
                 return True
@@ -127,13 +150,31 @@ class Breaker:
             case CircuitState.HALF_OPEN:
                 return not self._circuit.probing
 
+    @property
+    def never_answered(self) -> bool:
+        """Return whether no request has been answered so far."""
+        return self._last is not None and not self._answered
+
     def view(self) -> CircuitView:
         circuit = self._circuit
-        return CircuitView(self._endpoint, self._model, circuit.state, circuit.failures, self._retry_in_s())
+        return CircuitView(
+            self._endpoint,
+            self._model,
+            circuit.state,
+            circuit.failures,
+            self._retry_in_s(),
+            problem=None if self._last is None else self._last.code,
+            not_taken=describe(self._profiles.of((self._endpoint, self._model))),
+            never_answered=self.never_answered,
+        )
+
+    def announce(self) -> None:
+        """Publish the view after learning about the endpoint, although the state is unchanged."""
+        self._on_change(self.view())
 
     @contextmanager
     def guard(self) -> Generator[None, None, None]:
-        """Ask for a permit first, and give it back by how the block ends; raises CircuitOpen.
+        """Acquire a permit for the block and return it according to the outcome. Raises CircuitOpen.
 
         A rate limit counts as a failure: while it lasts, turns are better off without this model.
         """
@@ -141,10 +182,10 @@ class Breaker:
         try:
             yield
         except ModelRejected:
-            self.succeeded(permit)  # A refusal of one request is an answer.
+            self.succeeded(permit)  # Rejecting one request is a response.
             raise
-        except ModelUnavailable:
-            self.failed(permit)
+        except ModelUnavailable as error:
+            self.failed(permit, error)
             raise
         except BaseException:
             self.released(permit)
@@ -153,12 +194,13 @@ class Breaker:
             self.succeeded(permit)
 
     def admit(self) -> Permit:
-        """Let one request pass, or raise CircuitOpen."""
+        """Admit one request, or raise CircuitOpen."""
         if not self.would_admit:
             raise CircuitOpen(
                 f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times "
                 "in a row; nothing is sent until it had time to recover.",
                 retry_after_s=self._retry_in_s(),
+                because=self._last,
             )
         if self._circuit.state is CircuitState.OPEN:
             self._apply(CircuitEvent.COOLED)
@@ -168,20 +210,23 @@ class Breaker:
         return Permit(self._circuit.generation, probe)
 
     def succeeded(self, permit: Permit) -> None:
-        """Give a permit back: the endpoint answered."""
+        """Return a permit: the endpoint responded."""
+        self._answered = True
         if permit.generation == self._circuit.generation:
             self._apply(CircuitEvent.SUCCEEDED)
 
-    def failed(self, permit: Permit) -> None:
-        """Give a permit back: the endpoint did not answer."""
+    def failed(self, permit: Permit, error: ModelUnavailable) -> None:
+        """Return a permit: the endpoint failed."""
         if permit.generation != self._circuit.generation:
             return
+        self._last = error
         closed = self._circuit.state is CircuitState.CLOSED
-        trips = closed and self._circuit.failures + 1 >= self._policy.threshold
+        enough = self._circuit.failures + 1 >= self._policy.threshold or isinstance(error, ModelNotAllowed)
+        trips = closed and enough
         self._apply(CircuitEvent.TRIPPED if trips else CircuitEvent.FAILED)
 
     def released(self, permit: Permit) -> None:
-        """Give a permit back: the request was given up, so nothing is known."""
+        """Return a permit: the request was abandoned, so nothing is known."""
         if permit.probe and permit.generation == self._circuit.generation:
             self._circuit = replace(self._circuit, probing=False)
 
@@ -194,11 +239,13 @@ class Breaker:
     def _retry_in_s(self) -> float:
         if self._circuit.state is not CircuitState.OPEN:
             return 0.0
-        return max(0.0, self._circuit.opened_at + self._policy.cooling_s - self._clock())
+        needs_somebody = isinstance(self._last, ModelNotAllowed)
+        cooling_s = self._policy.long_cooling_s if needs_somebody else self._policy.cooling_s
+        return max(0.0, self._circuit.opened_at + cooling_s - self._clock())
 
 
 class BreakerBoard:
-    """The breakers of this process, made when they are first asked for."""
+    """The breakers of this process, created on first use, and the profiles of their endpoints."""
 
     def __init__(
         self,
@@ -210,11 +257,14 @@ class BreakerBoard:
         self._clock = clock
         self._on_change = on_change
         self._breakers: dict[tuple[str, str], Breaker] = {}
+        self.profiles = ProfileBook()
 
     def of(self, endpoint: str, model: str) -> Breaker:
         key = (endpoint, model)
         if key not in self._breakers:
-            self._breakers[key] = Breaker(endpoint, model, self._policy, self._clock, self._on_change)
+            self._breakers[key] = Breaker(
+                endpoint, model, self._policy, self._clock, self._on_change, self.profiles
+            )
         return self._breakers[key]
 
     def views(self) -> tuple[CircuitView, ...]:

@@ -1,29 +1,49 @@
-"""Budgets of tokens and cost, per call, turn, session and day.
+"""Token and cost budgets per call, turn, session, tenant and day.
 
-The worst case of a call is reserved before it is sent and corrected when its usage is known, so
-that calls side by side cannot pass a limit together. Call and turn are counted in this process,
-session and day in the store that is passed in.
+The worst case of a call is reserved before sending and corrected afterwards, so that concurrent calls cannot
+exceed a limit together. Calls and turns are counted in this process, sessions and days in the given store.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from orchestrator.errors import BudgetExceeded
 from orchestrator.ports.language_model import ChatRequest, Usage
 from orchestrator.ports.spending import SpendingStore, Spent
-from orchestrator.types import SessionId
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 
 CHARACTERS_PER_TOKEN = 3
-"""A cautious guess: English has about four characters per token, other languages fewer."""
+"""A conservative estimate: English has about four characters per token, other languages fewer."""
 TOKENS_PER_MESSAGE = 4
+MICROS = 1_000_000
+MINUTE_S = 60
 DAY_S = 86_400
 SESSION_S = 30 * DAY_S
 _NOTHING = Spent()
 
 
+class Tariff(Protocol):
+    """What a model costs."""
+
+    def of(self, usage: Usage) -> Spent:
+        """Return the spending for token counts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ListPrice:
+    """A provider's published price. `cost`: US dollars for token counts."""
+
+    cost: Callable[[Usage], float]
+
+    def of(self, usage: Usage) -> Spent:
+        return Spent(usage.total_tokens, round(self.cost(usage) * MICROS))
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens cost, in any one currency."""
+    """Prices per million tokens, in US dollars."""
 
     per_million_prompt: float = 0.0
     per_million_completion: float = 0.0
@@ -38,7 +58,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The most that may be spent in one scope; None is without limit."""
+    """The spending limit of one scope; None for no limit."""
 
     tokens: int | None = None
     cost_micros: int | None = None
@@ -53,12 +73,14 @@ class BudgetLimits:
     call: Limit = field(default_factory=Limit)
     turn: Limit = field(default_factory=Limit)
     session: Limit = field(default_factory=Limit)
+    tenant_minute: Limit = field(default_factory=Limit)
+    tenant_day: Limit = field(default_factory=Limit)
     day: Limit = field(default_factory=Limit)
 
 
 @dataclass(slots=True)
 class Spending:
-    """What one turn has spent so far; made by the turn and carried by its calls."""
+    """The spending of one turn, created by the turn and passed to its calls."""
 
     spent: Spent = _NOTHING
 
@@ -68,9 +90,9 @@ class Spending:
 
 
 class InProcessSpending:
-    """Session and day counters of this process alone, forgotten with it.
+    """Session and day counters in this process only.
 
-    Enough for one worker and for tests; several workers share a limit only through a shared store.
+    Sufficient for one worker and for tests; several workers need a shared store.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -94,7 +116,7 @@ class InProcessSpending:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One limited counter in the store."""
+    """A limited counter in the store."""
 
     name: str
     limit: Limit
@@ -104,7 +126,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The worst case of one call, taken from the turn and from every limited scope."""
+    """The reserved worst case of one call, in the turn and every limited scope."""
 
     worst: Spent
     turn: Spending
@@ -112,25 +134,30 @@ class Reservation:
 
 
 class Budgets:
-    """Reserves and charges what calls spend."""
+    """Reserves and charges the spending of calls."""
 
     def __init__(self, limits: BudgetLimits, store: SpendingStore, wall_clock: Callable[[], float]) -> None:
-        """`wall_clock`: seconds since 1970; days are days of UTC."""
+        """`wall_clock`: seconds since 1970; days are UTC days."""
         self._limits = limits
         self._store = store
         self._wall_clock = wall_clock
 
     async def reserve(
-        self, request: ChatRequest, price: Price, turn: Spending, session_id: SessionId
+        self,
+        request: ChatRequest,
+        price: Tariff,
+        turn: Spending,
+        session_id: SessionId,
+        tenant_id: TenantId = DEFAULT_TENANT,
     ) -> Reservation:
-        """Take a call's worst case from every scope, or raise BudgetExceeded and take nothing."""
+        """Reserve a call's worst case in every scope, or raise BudgetExceeded and reserve nothing."""
         worst = price.of(worst_usage(request))
         check("call", self._limits.call, worst)
         check("turn", self._limits.turn, turn.spent.plus(worst))
         turn.add(worst)
         taken: list[Scope] = []
         try:
-            for scope in self._scopes(session_id):
+            for scope in self._scopes(session_id, tenant_id):
                 taken.append(scope)
                 check(scope.name, scope.limit, await self._store.add(scope.key, worst, keep_s=scope.keep_s))
         except BaseException:
@@ -139,7 +166,7 @@ class Budgets:
         return Reservation(worst, turn, tuple(taken))
 
     async def charge(self, reservation: Reservation, actual: Spent) -> None:
-        """Replace the worst case by what was really spent; nothing, when no answer came."""
+        """Replace the worst case by the actual spending, or zero if there was no answer."""
         await self._correct(reservation, actual.minus(reservation.worst))
 
     async def _correct(self, reservation: Reservation, correction: Spent) -> None:
@@ -147,17 +174,21 @@ class Budgets:
         for scope in reservation.scopes:
             await self._store.add(scope.key, correction, keep_s=scope.keep_s)
 
-    def _scopes(self, session_id: SessionId) -> tuple[Scope, ...]:
-        day = int(self._wall_clock() // DAY_S)
+    def _scopes(self, session_id: SessionId, tenant_id: TenantId) -> tuple[Scope, ...]:
+        now, limits = self._wall_clock(), self._limits
+        minute, day = int(now // MINUTE_S), int(now // DAY_S)
+        tenant = f"tenant:{tenant_id}"
         scopes = (
-            Scope("session", self._limits.session, f"session:{session_id}", SESSION_S),
-            Scope("day", self._limits.day, f"day:{day}", 2 * DAY_S),
+            Scope("session", limits.session, f"session:{session_id}", SESSION_S),
+            Scope("tenant_minute", limits.tenant_minute, f"{tenant}:minute:{minute}", 2 * MINUTE_S),
+            Scope("tenant_day", limits.tenant_day, f"{tenant}:day:{day}", 2 * DAY_S),
+            Scope("day", limits.day, f"day:{day}", 2 * DAY_S),
         )
         return tuple(scope for scope in scopes if scope.limit.bounded)
 
 
 def check(scope: str, limit: Limit, wanted: Spent) -> None:
-    """Compare with a limit; raises BudgetExceeded."""
+    """Raise BudgetExceeded if a limit would be exceeded."""
     if limit.tokens is not None and wanted.tokens > limit.tokens:
         raise BudgetExceeded(scope, "tokens", limit=limit.tokens, wanted=wanted.tokens)
     if limit.cost_micros is not None and wanted.cost_micros > limit.cost_micros:
@@ -165,12 +196,12 @@ def check(scope: str, limit: Limit, wanted: Spent) -> None:
 
 
 def worst_usage(request: ChatRequest) -> Usage:
-    """Guess the most tokens that a request can use: its text, and its whole allowance."""
+    """Estimate the maximum tokens of a request: its text and its full answer limit."""
     return Usage(prompt_tokens(request), request.max_tokens)
 
 
 def prompt_tokens(request: ChatRequest) -> int:
-    """Guess the tokens of a request's messages and tools, rather too many than too few."""
+    """Estimate the tokens of messages and tools, preferring too many."""
     characters = sum(len(message.content) for message in request.messages)
     characters += sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
     characters += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
@@ -180,5 +211,5 @@ def prompt_tokens(request: ChatRequest) -> int:
 
 
 def completion_tokens(text: str) -> int:
-    """Guess the tokens of an answer whose endpoint does not count."""
+    """Estimate the tokens of an answer whose endpoint does not count them."""
     return len(text) // CHARACTERS_PER_TOKEN + 1

@@ -1,6 +1,6 @@
-"""Getting one answer out of models that fail: budget, breaker, the model, retries, the fallback.
+"""Get one answer from models that can fail: budget, breaker, model, retries, fallback.
 
-Does not know prompts and does not judge answers.
+Independent of prompts, and does not validate answers.
 """
 
 import asyncio
@@ -11,12 +11,30 @@ from dataclasses import dataclass, field, replace
 
 from tenacity import AsyncRetrying
 
-from orchestrator.errors import ModelNotConfigured, ModelTimedOut, ModelUnavailable, Unavailable
+from orchestrator.errors import (
+    EndpointError,
+    ModelFiltered,
+    ModelNotConfigured,
+    ModelRefused,
+    ModelRejected,
+    ModelTimedOut,
+    ModelUnavailable,
+    Unavailable,
+)
 from orchestrator.models.breaker import Breaker, BreakerBoard
-from orchestrator.models.budget import Budgets, Price, Spending, completion_tokens, prompt_tokens
+from orchestrator.models.budget import (
+    Budgets,
+    ListPrice,
+    Spending,
+    Tariff,
+    completion_tokens,
+    prompt_tokens,
+)
+from orchestrator.models.call_log import CallLog, Problem
 from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.journal import CallJournal
 from orchestrator.ports.language_model import (
+    CallPiece,
     ChatDelta,
     ChatMessage,
     ChatModel,
@@ -24,22 +42,23 @@ from orchestrator.ports.language_model import (
     ChatRequest,
     ChatRole,
     FinishReason,
+    Opaque,
+    RequestField,
     ToolCall,
     Usage,
 )
 from orchestrator.ports.spending import Spent
 from orchestrator.telemetry import get_logger
-from orchestrator.types import FlowId, SessionId, TurnId
+from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, TenantId, TurnId
 
 _logger = get_logger(__name__)
-_FREE = Price()
 PublishCall = Callable[[str, str], Awaitable[None]]
-"""Is given the name of a call and its arguments so far."""
+"""Receives a tool call's name and its partial arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """Time, passed in. `clock` never goes back; `wall_clock` is seconds since 1970."""
+    """Injected time. `clock`: monotonic. `wall_clock`: seconds since 1970."""
 
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
@@ -48,24 +67,25 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """For whom a call is made. A turn makes one and uses it, or its `for_flow`, for all its calls.
+    """The context of a call. A turn creates one and uses it, or its `for_flow`, for all calls.
 
-    `deadline`: the time on `Pacing.clock` at which the turn must have its answer.
+    `deadline`: when the turn needs its answer, on `Pacing.clock`.
     """
 
     session_id: SessionId
     turn_id: TurnId
+    tenant_id: TenantId = DEFAULT_TENANT
     flow: FlowId | None = None
     deadline: float | None = None
     spending: Spending = field(default_factory=Spending)
     journal: CallJournal | None = None
-    """Keeps answers for a retried turn; without it every call is made."""
+    """Stores answers for a retried turn; without it every call is sent."""
 
     def for_flow(self, flow: FlowId) -> "CallContext":
         return replace(self, flow=flow)
 
     def within(self, seconds: float, clock: Callable[[], float]) -> "CallContext":
-        """Make the same with a nearer deadline, if it is nearer."""
+        """Return a copy with an earlier deadline, if it is earlier."""
         latest = clock() + seconds
         return (
             self if self.deadline is not None and self.deadline <= latest else replace(self, deadline=latest)
@@ -73,37 +93,14 @@ class CallContext:
 
 
 @dataclass(slots=True)
-class CallLog:
-    """What happened on the way to an answer, for its signal."""
-
-    model: str | None = None
-    """Who answered, as the endpoint names it."""
-    asked: str | None = None
-    """Who was asked last, as it is configured."""
-    refused_by: str | None = None
-    """The scope of the budget that forbade the call."""
-    requests: int = 0
-    failures: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Model and error code of each request that got no answer."""
-    spent: Spent = field(default_factory=Spent)
-    repaired: bool = False
-    doubled: bool = False
-    messages: tuple[ChatMessage, ...] = ()
-    """What was asked last."""
-    answer: ChatMessage | None = None
-    """What was answered to that, as far as it came."""
-
-    def begin(self, model: str, request: ChatRequest) -> None:
-        self.asked, self.messages, self.answer = model, request.messages, None
-
-
-@dataclass(slots=True)
 class _Payment:
-    actual: Spent = field(default_factory=Spent)
+    """The token counts of an answer, or None while there is none."""
+
+    usage: Usage | None = None
 
 
 class ModelCaller:
-    """Sends requests to the models that a configuration names."""
+    """Sends requests to the configured models."""
 
     def __init__(
         self,
@@ -120,27 +117,28 @@ class ModelCaller:
         self._pacing = pacing
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Tell whether a model that may answer a prompt, or any (None), lets requests pass."""
+        """Return whether a model for this prompt, or for any (None), accepts requests."""
         return any(self.would_admit(choice) for choice in self._config.choices(prompt_id))
 
     def would_admit(self, choice: ModelChoice) -> bool:
+        choice = self._config.resolve(choice)
         return choice.provider in self._models and self._breaker(choice).would_admit
 
-    async def complete(
-        self, request: ChatRequest, call: CallContext, log: CallLog, *, voter: ModelChoice | None = None
-    ) -> ChatReply:
-        """Get a whole answer; from `voter` and no other model, if one is named.
+    async def complete(self, request: ChatRequest, call: CallContext, log: CallLog) -> ChatReply:
+        """Return a complete answer.
 
         Raises:
             ModelUnavailable: how the last model failed.
             BudgetExceeded: nothing was sent.
         """
-        choices = self._choices(request, voter)
+        choices = self._choices(request)
         for choice in choices:
             try:
                 async for attempt in self._retrying(choice, call):
-                    with attempt, _noted(choice, log):
+                    with attempt, self._noted(choice, log):
                         return await self._complete_once(choice, request, call, log)
+            except (ModelFiltered, ModelRefused):
+                raise
             except ModelUnavailable:
                 if choice is choices[-1] or not self._in_time(call):
                     raise
@@ -149,7 +147,7 @@ class ModelCaller:
     async def stream(
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        """Get an answer piece by piece; after the first piece a failure is final. Raises as `complete`."""
+        """Stream an answer; after the first text, a failure is final. Raises like `complete`."""
         choices = self._choices(request)
         has_begun = False
 
@@ -159,12 +157,14 @@ class ModelCaller:
         for choice in choices:
             try:
                 async for attempt in self._retrying(choice, call, may_retry):
-                    with attempt, _noted(choice, log):
+                    with attempt, self._noted(choice, log):
                         async with aclosing(self._stream_once(choice, request, call, log)) as deltas:
                             async for delta in deltas:
-                                has_begun = True
+                                has_begun = has_begun or delta.says_something
                                 yield delta
                         return
+            except (ModelFiltered, ModelRefused):
+                raise
             except ModelUnavailable:
                 if has_begun or choice is choices[-1] or not self._in_time(call):
                     raise
@@ -172,14 +172,15 @@ class ModelCaller:
     async def complete_aloud(
         self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall
     ) -> ChatReply:
-        """Get one whole answer, and hand on what its calls say so far; one that breaks off is asked for anew."""
-        text, finish_reason, usage = "", FinishReason.STOP, None
+        """Return one complete answer, publishing its calls while they are written; retry if it breaks off."""
+        text, finish_reason, usage, opaque = "", FinishReason.STOP, None, None
         calls: dict[int, ToolCall] = {}
         try:
             async with aclosing(self.stream(request, call, log)) as deltas:
                 async for delta in deltas:
                     text += delta.text
                     finish_reason, usage = delta.finish_reason or finish_reason, delta.usage or usage
+                    opaque = delta.opaque or opaque
                     for piece in delta.calls:
                         known = calls.get(piece.place, ToolCall("", "", ""))
                         grown = ToolCall(
@@ -187,54 +188,105 @@ class ModelCaller:
                         )
                         calls[piece.place] = grown
                         await publish(grown.name, grown.arguments)
-        except ModelUnavailable:
-            if not text and not calls:
+        except ModelUnavailable as error:
+            if error.final or not (text or calls):
                 raise
             return await self.complete(request, call, log)
-        log.answer = ChatMessage(ChatRole.ASSISTANT, text, tuple(calls.values()))
-        return ChatReply(text, finish_reason, log.model or "", tuple(calls.values()), usage)
+        log.answer = _said(text, tuple(calls.values()), opaque)
+        return ChatReply(text, finish_reason, log.model or "", tuple(calls.values()), usage, opaque)
 
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> ChatReply:
-        log.begin(choice.model, request)
-        request = self._addressed(request, choice, call)
-        price = self._config.prices.get(choice.model, _FREE)
-        async with self._paid(request, price, call, log) as payment:
+        """Request a complete answer, again each time a rejection suggests another form of the request."""
+        while True:
+            sent = self._begin(choice, request, call, log)
+            try:
+                reply = await self._complete_sent(choice, sent, call, log)
+            except ModelRejected as error:
+                if not self._correct(choice, sent, error, log):
+                    raise
+            else:
+                return reply
+
+    async def _complete_sent(
+        self, choice: ModelChoice, sent: ChatRequest, call: CallContext, log: CallLog
+    ) -> ChatReply:
+        async with self._paid(choice, sent, call, log) as payment:
             with self._breaker(choice).guard():
                 log.requests += 1
-                reply = await self._models[choice.provider].complete(request)
-            usage = reply.usage or Usage(prompt_tokens(request), completion_tokens(reply.text))
-            payment.actual = price.of(usage)
-        log.model = reply.model
-        log.answer = ChatMessage(ChatRole.ASSISTANT, reply.text, reply.tool_calls)
+                reply = await self._models[choice.provider].complete(sent)
+            payment.usage = reply.usage or Usage(prompt_tokens(sent), completion_tokens(reply.text))
+        log.model = reply.model or choice.model
+        log.answer = _said(reply.text, reply.tool_calls, reply.opaque)
+        self._note_answer(choice, sent)
         return reply
 
     async def _stream_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        log.begin(choice.model, request)
+        while True:
+            sent = self._begin(choice, request, call, log)
+            if not sent.profile.takes(RequestField.STREAM):
+                yield _in_one_piece(await self._complete_once(choice, request, call, log))
+                return
+            try:
+                async with aclosing(self._stream_sent(choice, sent, call, log)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+            except ModelRejected as error:
+                if not self._correct(choice, sent, error, log):
+                    raise
+            else:
+                return
+
+    async def _stream_sent(
+        self, choice: ModelChoice, sent: ChatRequest, call: CallContext, log: CallLog
+    ) -> AsyncGenerator[ChatDelta, None]:
         log.model = choice.model
-        request = self._addressed(request, choice, call)
-        price = self._config.prices.get(choice.model, _FREE)
-        usage = Usage(prompt_tokens(request), 0)
-        async with self._paid(request, price, call, log) as payment:
+        usage = Usage(prompt_tokens(sent), 0)
+        async with self._paid(choice, sent, call, log) as payment:
             with self._breaker(choice).guard():
                 log.requests += 1
-                async with aclosing(self._models[choice.provider].stream(request)) as deltas:
+                async with aclosing(self._models[choice.provider].stream(sent)) as deltas:
                     async for delta in deltas:
-                        usage = delta.usage or _grown(usage, delta)
+                        payment.usage = usage = delta.usage or _grown(usage, delta)
                         said = "" if log.answer is None else log.answer.content
                         log.answer = ChatMessage(ChatRole.ASSISTANT, said + delta.text)
-                        payment.actual = price.of(usage)
                         yield delta
+        self._note_answer(choice, sent)
 
-    def _choices(self, request: ChatRequest, voter: ModelChoice | None = None) -> tuple[ModelChoice, ...]:
-        wanted = self._config.choices(request.metadata.prompt_id) if voter is None else (voter,)
+    def _begin(
+        self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
+    ) -> ChatRequest:
+        log.begin(choice.model, request)
+        return self._addressed(request, choice, call)
+
+    def _key(self, choice: ModelChoice) -> tuple[str, str]:
+        return self._models[choice.provider].endpoint, choice.model
+
+    def _correct(self, choice: ModelChoice, sent: ChatRequest, error: ModelRejected, log: CallLog) -> bool:
+        """Learn from a rejection; return whether another form of the request is worth trying."""
+        if log.answer is not None and log.answer.content:
+            return False
+        if self._board.profiles.correct(self._key(choice), sent, error) is None:
+            return False
+        field = error.said.field if error.said is not None else None
+        log.corrected.append(field or "unnamed")
+        if field is not None:
+            self._breaker(choice).announce()
+        return True
+
+    def _note_answer(self, choice: ModelChoice, sent: ChatRequest) -> None:
+        if self._board.profiles.note_answer(self._key(choice), sent):
+            self._breaker(choice).announce()
+
+    def _choices(self, request: ChatRequest) -> tuple[ModelChoice, ...]:
+        wanted = self._config.choices(request.metadata.prompt_id)
         choices = tuple(choice for choice in wanted if choice.provider in self._models)
         if not choices:
             raise ModelNotConfigured(
-                "No model is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL, to use one."
+                "No model is configured. Set OPENAI_API_KEY, OPENAI_BASE_URL or PARLEY_MODEL=provider:name."
             )
         return choices
 
@@ -254,42 +306,75 @@ class ModelCaller:
         left = request.timeout_s if call.deadline is None else call.deadline - self._pacing.clock()
         if left <= 0:
             raise ModelTimedOut("The turn has no time left to ask a model.")
-        return replace(request, model=choice.model, timeout_s=min(left, request.timeout_s))
+        return replace(
+            request,
+            model=choice.model,
+            timeout_s=min(left, request.timeout_s),
+            profile=self._board.profiles.of(self._key(choice)),
+        )
+
+    @contextmanager
+    def _noted(self, choice: ModelChoice, log: CallLog) -> Generator[None, None, None]:
+        try:
+            yield
+        except ModelUnavailable as error:
+            said, (endpoint, model) = error.said, self._key(choice)
+            said = said or EndpointError(endpoint)
+            never = self._breaker(choice).never_answered
+            log.problems.append(
+                Problem(model, error.code, endpoint, said.status, said.code, said.field, never_answered=never)
+            )
+            raise
+
+    def _tariff(self, choice: ModelChoice) -> Tariff:
+        """Return the configured price of a model, or its provider's list price."""
+        model = self._models[choice.provider]
+        return self._config.prices.get(choice.model) or ListPrice(
+            lambda usage: model.list_price(choice.model, usage)
+        )
 
     def _breaker(self, choice: ModelChoice) -> Breaker:
         return self._board.of(self._models[choice.provider].endpoint, choice.model)
 
     @asynccontextmanager
     async def _paid(
-        self, request: ChatRequest, price: Price, call: CallContext, log: CallLog
+        self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[_Payment, None]:
-        """Hold a reservation while the block runs, then pay what the block says was spent."""
+        """Hold a reservation during the block, then charge the usage that the block reports."""
+        tariff = self._tariff(choice)
         try:
-            reservation = await self._budgets.reserve(request, price, call.spending, call.session_id)
+            reservation = await self._budgets.reserve(
+                request, tariff, call.spending, call.session_id, call.tenant_id
+            )
         except Unavailable as error:
             raise ModelUnavailable("The model budget cannot be checked now, so nothing was sent.") from error
         payment = _Payment()
         try:
             yield payment
         finally:
-            log.spent = log.spent.plus(payment.actual)
+            actual = Spent() if payment.usage is None else tariff.of(payment.usage)
+            if payment.usage is not None:
+                log.count(payment.usage, actual)
             try:
-                await self._budgets.charge(reservation, payment.actual)
+                await self._budgets.charge(reservation, actual)
             except Unavailable as error:
-                # The reservation stays: the counters show too much, never too little.
+                # The reservation stays: counters can be too high, never too low.
                 _logger.warning("What a model call spent could not be counted.", error=error)
 
 
-@contextmanager
-def _noted(choice: ModelChoice, log: CallLog) -> Generator[None, None, None]:
-    try:
-        yield
-    except ModelUnavailable as error:
-        log.failures.append((choice.model, error.code))
-        raise
+def _said(text: str, calls: tuple[ToolCall, ...], opaque: Opaque | None) -> ChatMessage:
+    return ChatMessage(ChatRole.ASSISTANT, text, calls, opaque=opaque)
+
+
+def _in_one_piece(reply: ChatReply) -> ChatDelta:
+    """Return a non-streamed answer as a single delta."""
+    calls = tuple(
+        CallPiece(place, call.id, call.name, call.arguments) for place, call in enumerate(reply.tool_calls)
+    )
+    return ChatDelta(reply.text, reply.finish_reason, reply.usage, calls, reply.opaque)
 
 
 def _grown(usage: Usage, delta: ChatDelta) -> Usage:
-    # Endpoints send about a token per piece.
+    # Endpoints send about one token per delta.
     is_more = bool(delta.text or delta.calls)
     return replace(usage, completion_tokens=usage.completion_tokens + 1) if is_more else usage

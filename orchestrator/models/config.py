@@ -1,19 +1,21 @@
-"""Which model answers which prompt, and within which bounds. Values only; loading is elsewhere."""
+"""Which model answers which prompt, and its limits. Values only; loading is elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.domain.configuration import DomainConfig, ModelName
 from orchestrator.models.breaker import BreakerPolicy
-from orchestrator.models.budget import BudgetLimits, Limit, Price
+from orchestrator.models.budget import MICROS, BudgetLimits, Limit, Price
 from orchestrator.models.retries import RetryPolicy
+from orchestrator.models.templates import Prompt
+from orchestrator.ports.language_model import Effort
 
 DEFAULT_PROVIDER = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model, and the endpoint that has it, by the name under which the endpoint was configured."""
+    """A model and the configured name of its endpoint."""
 
     model: str
     provider: str = DEFAULT_PROVIDER
@@ -21,7 +23,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """`request_s` bounds one attempt, `stream_s` one whose answer is streamed, `answer_s` all attempts."""
+    """Timeouts. `request_s`: one attempt. `stream_s`: one streamed attempt. `answer_s`: all attempts."""
 
     request_s: float = 20.0
     stream_s: float = 60.0
@@ -30,10 +32,10 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """How calls are made. `default` is None when no model is to be used.
+    """How calls are made. `default`: None to use no model.
 
-    Names of `max_tokens_per_prompt` and `per_prompt` are prompt identifiers; names of `prices` are models,
-    without which a call costs nothing.
+    Keys of `max_tokens_per_prompt`, `effort_per_prompt` and `per_prompt` are prompt IDs; keys of `prices`
+    are models, and other models have their provider's list price.
     """
 
     default: ModelChoice | None = None
@@ -42,31 +44,40 @@ class ModelConfig:
     timeouts: Timeouts = field(default_factory=Timeouts)
     max_tokens: int = 1024
     max_tokens_per_prompt: Mapping[str, int] = field(default_factory=dict[str, int])
+    effort: Effort | None = None
+    effort_per_prompt: Mapping[str, Effort] = field(default_factory=dict[str, Effort])
     temperature: float | None = None
     strict_schemas: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    meant: Mapping[ModelChoice, ModelChoice] = field(default_factory=dict[ModelChoice, ModelChoice])
+    """Configured choices, such as ``provider:name``, and what they resolve to."""
     budgets: BudgetLimits = field(default_factory=BudgetLimits)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
 
     def choices(self, prompt_id: str | None) -> tuple[ModelChoice, ...]:
-        """Name the models to try for a prompt, or for any (None), in order."""
+        """Return the models to try for a prompt, or for any (None), in order."""
         own = None if prompt_id is None else self.per_prompt.get(prompt_id)
         first = own or self.default
-        candidates = [choice for choice in (first, self.fallback) if choice is not None]
+        candidates = [self.resolve(choice) for choice in (first, self.fallback) if choice is not None]
         return tuple(dict.fromkeys(candidates))
 
-    def tokens_for(self, prompt_id: str) -> int:
-        return self.max_tokens_per_prompt.get(prompt_id, self.max_tokens)
+    def resolve(self, choice: ModelChoice) -> ModelChoice:
+        return self.meant.get(choice, choice)
 
+    def tokens_for(self, prompt: Prompt) -> int:
+        """Return the answer limit: the domain's for this prompt, the prompt's own, or the domain's."""
+        return self.max_tokens_per_prompt.get(prompt.id) or prompt.max_tokens or self.max_tokens
 
-MICROS = 1_000_000
+    def effort_for(self, prompt: Prompt) -> Effort | None:
+        """Return the reasoning effort, chosen like `tokens_for`."""
+        return self.effort_per_prompt.get(prompt.id) or prompt.effort or self.effort
 
 
 def read_model_config(
     config: DomainConfig, model: ModelChoice, fallback: ModelChoice | None = None
 ) -> ModelConfig:
-    """Say how a domain's calls are made. `model`, `fallback`: those of the environment."""
+    """Read a domain's model configuration. `model`, `fallback`: the environment's."""
     models, budgets = config.models, config.budgets
     return ModelConfig(
         default=_choose(models.default) or model,
@@ -75,6 +86,8 @@ def read_model_config(
         timeouts=Timeouts(models.timeout_s, models.stream_timeout_s, models.patience_s),
         max_tokens=models.max_tokens,
         max_tokens_per_prompt=dict(models.max_tokens_per_prompt),
+        effort=None if models.effort is None else Effort(models.effort),
+        effort_per_prompt={name: Effort(effort) for name, effort in models.effort_per_prompt.items()},
         temperature=models.temperature,
         strict_schemas=models.strict_schemas,
         prices={name: Price(price.prompt, price.completion) for name, price in models.prices.items()},
@@ -82,15 +95,11 @@ def read_model_config(
             call=_limit(budgets.tokens_per_call, budgets.cost_per_call),
             turn=_limit(budgets.tokens_per_turn, budgets.cost_per_turn),
             session=_limit(budgets.tokens_per_session, budgets.cost_per_session),
+            tenant_minute=_limit(budgets.tokens_per_tenant_minute, None),
+            tenant_day=_limit(budgets.tokens_per_tenant_day, budgets.cost_per_tenant_day),
             day=_limit(budgets.tokens_per_day, budgets.cost_per_day),
         ),
     )
-
-
-def read_voters(config: DomainConfig) -> tuple[ModelChoice, ...]:
-    """Name the models that vote on what a message means (NL-3); none when they do not."""
-    voters = config.nlu.voters
-    return tuple(ModelChoice(model) for model in voters.models) if voters.enabled else ()
 
 
 def _choose(name: ModelName | None) -> ModelChoice | None:

@@ -1,7 +1,7 @@
-"""The Prompt Engineer: the one interface to models (CO-2).
+"""The Prompt Engineer: the only interface to models (CO-2).
 
-Turns a prompt's name and variables into a usable answer or one of `MODEL_FAILURES`, and records
-how. What the answer means is the caller's business.
+Turns a prompt's name and variables into a usable answer or one of `MODEL_FAILURES`, and records the call.
+Callers interpret the answer.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -9,11 +9,21 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ParleyError
+from orchestrator.errors import (
+    BudgetExceeded,
+    ModelContextExceeded,
+    ModelCutOff,
+    ModelFiltered,
+    ModelOutputInvalid,
+    ModelRefused,
+    ModelRejected,
+    ParleyError,
+)
 from orchestrator.models.breaker import BreakerBoard, CircuitView
 from orchestrator.models.budget import Budgets, InProcessSpending
-from orchestrator.models.calling import CallContext, CallLog, ModelCaller, Pacing, PublishCall
-from orchestrator.models.config import ModelChoice, ModelConfig
+from orchestrator.models.call_log import CallLog
+from orchestrator.models.calling import CallContext, ModelCaller, Pacing, PublishCall
+from orchestrator.models.config import ModelConfig
 from orchestrator.models.signals import call_signal, circuit_signal
 from orchestrator.models.structured import (
     CutOff,
@@ -22,7 +32,9 @@ from orchestrator.models.structured import (
     ToolsAnswer,
     Unusable,
     Usable,
+    Withheld,
     ask_again,
+    drop_history,
     judge_object,
     judge_text,
     judge_tools,
@@ -40,6 +52,7 @@ from orchestrator.ports.language_model import (
     ChatRole,
     FinishReason,
     OutputSchema,
+    ToolChoice,
     ToolDefinition,
 )
 from orchestrator.ports.spending import SpendingStore
@@ -53,12 +66,21 @@ _REAL_PACING = Pacing()
 _CUT_OFF = "it met its token limit before it was complete"
 
 
-class PromptEngineer:
-    """Asks models by prompt identifier.
+def _name_cut_off(thought: int) -> str:
+    return f"{_CUT_OFF}; {thought} tokens were spent on thinking" if thought else _CUT_OFF
 
-    Every method that asks raises ModelUnavailable (or a subclass), ModelOutputInvalid or
-    BudgetExceeded when there is no usable answer, and NotFound or PromptVariablesWrong when it is
-    called wrongly.
+
+def _withheld(*, refused: bool) -> ModelRejected:
+    if refused:
+        return ModelRefused("The model declined to answer.")
+    return ModelFiltered("The provider's content filter stopped the answer.")
+
+
+class PromptEngineer:
+    """Calls models by prompt ID.
+
+    Every call raises ModelUnavailable (or a subclass), ModelOutputInvalid or BudgetExceeded if there is no
+    usable answer, and NotFound or PromptVariablesWrong for incorrect use.
     """
 
     def __init__(
@@ -99,20 +121,16 @@ class PromptEngineer:
 
     @property
     def available(self) -> bool:
-        """Tell whether a model can be asked now: one is configured, and its breaker lets requests pass."""
+        """Return whether a model can be called now: one is configured and its breaker lets requests pass."""
         return self.can_answer(None)
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Say the same of one prompt, which may have a model of its own."""
+        """Return the same for one prompt, which can have a separate model."""
         return self._caller.can_answer(prompt_id)
-
-    def can_ask(self, choice: ModelChoice) -> bool:
-        """Say the same of one model."""
-        return self._caller.would_admit(choice)
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
-        """List the breakers' states, for health reports and people."""
+        """Return the breakers' states, for health reports and display."""
         return self._board.views()
 
     async def structured(
@@ -122,27 +140,25 @@ class PromptEngineer:
         schema: JsonObject,
         call: CallContext,
         *,
-        voter: ModelChoice | None = None,
+        judged_by: JsonObject | None = None,
     ) -> JsonObject:
-        """Ask for one JSON object that fits a JSON Schema.
+        """Request one JSON object that matches a JSON Schema.
 
-        `voter`: this model and no other, for rounds in which several models are asked (NL-3).
+        `judged_by`: the schema that the answer must match, if less strict than the one sent to the model.
         """
         prompt = self._prompts.get(prompt_id)
 
         async def ask() -> JsonObject:
-            shape = Shape(schema)
+            shape = Shape(judged_by or schema)
             output = OutputSchema(prompt_id, schema, self._config.strict_schemas)
             return await self._obtain(
                 prompt,
                 call,
                 lambda prompt: replace(self._request(prompt, variables, call), output=output),
                 lambda reply: judge_object(reply, shape),
-                voter=voter,
             )
 
-        asked = [prompt.digest, dict(variables), voter.model if voter is not None else None]
-        return await self._once(prompt, call, asked, ask)
+        return await self._once(prompt, call, [prompt.digest, dict(variables)], ask)
 
     async def text(
         self,
@@ -152,10 +168,10 @@ class PromptEngineer:
         *,
         publish: Callable[[str], Awaitable[None]] | None = None,
     ) -> str:
-        """Ask for plain text.
+        """Request plain text.
 
-        `publish`: gets the pieces while the model writes them, and nothing when the answer is known
-        from an earlier attempt. An answer that breaks off is not asked for again.
+        `publish`: receives the text while it is written, but not for a journaled answer. An answer that
+        breaks off is not retried.
         """
         prompt = self._prompts.get(prompt_id)
 
@@ -176,6 +192,7 @@ class PromptEngineer:
         call: CallContext,
         *,
         transcript: tuple[ChatMessage, ...] = (),
+        tool_choice: ToolChoice | str = ToolChoice.AUTO,
         find_fault: FindFault | None = None,
         publish: PublishCall | None = None,
     ) -> ToolsAnswer:
@@ -187,15 +204,17 @@ class PromptEngineer:
             tools: the tools on offer; a call of another one, or with wrong arguments, is repaired.
             call: for whom.
             transcript: `reply` of each earlier step, followed by a `tool_result` for each of its calls.
+            tool_choice: whether a tool must be called, or the name of the one that must be.
             find_fault: says why an answer cannot be used although its calls fit their schemas.
             publish: gets the name of each call and its arguments so far while the model writes them, and
                 nothing when the answer is known from an earlier attempt, or is asked for again.
         """
-        shapes = {tool.name: Shape(tool.parameters) for tool in tools}
+        shapes = {tool.name: Shape(tool.judged_by or tool.parameters) for tool in tools}
 
         def make(prompt: Prompt) -> ChatRequest:
             request = self._request(prompt, variables, call)
-            return replace(request, messages=request.messages + transcript, tools=tools)
+            messages = request.messages + transcript
+            return replace(request, messages=messages, tools=tools, tool_choice=tool_choice)
 
         def judge(reply: ChatReply) -> Judgement[ToolsAnswer]:
             judged = judge_tools(reply, tools, shapes)
@@ -208,6 +227,8 @@ class PromptEngineer:
             return write_answer(await self._obtain(prompt, call, make, judge, publish=publish))
 
         offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
+        if tool_choice != ToolChoice.AUTO:
+            offered.append([tool_choice])
         said = [write_message(message) for message in transcript]
         return read_answer(
             await self._once(prompt, call, [prompt.digest, dict(variables), offered, said], ask)
@@ -216,7 +237,7 @@ class PromptEngineer:
     async def stream(
         self, prompt_id: str, variables: Mapping[str, Json], call: CallContext
     ) -> AsyncGenerator[str, None]:
-        """Ask for plain text, piece by piece. A failure after the first piece leaves the text unfinished."""
+        """Stream plain text. A failure after the first piece leaves it incomplete."""
         prompt = self._prompts.get(prompt_id)
         request = replace(self._request(prompt, variables, call), timeout_s=self._config.timeouts.stream_s)
         finish_reason: FinishReason | None = None
@@ -237,7 +258,7 @@ class PromptEngineer:
         call: CallContext,
         publish: Callable[[str], Awaitable[None]],
     ) -> str:
-        """Stream an answer, hand its pieces on, and give the whole of it."""
+        """Stream an answer, publish its pieces, and return all of it."""
         pieces: list[str] = []
         async with aclosing(self.stream(prompt_id, variables, call)) as stream:
             async for piece in stream:
@@ -251,7 +272,7 @@ class PromptEngineer:
     async def _once(
         self, prompt: Prompt, call: CallContext, asked: Json, ask: Callable[[], Awaitable[Json]]
     ) -> Any:
-        """Ask, unless the turn's journal has the answer from an earlier attempt."""
+        """Call the model, unless the turn's journal has the answer of an earlier attempt."""
         return await ask() if call.journal is None else await call.journal.once(prompt.id, asked, ask)
 
     async def _obtain(
@@ -261,43 +282,58 @@ class PromptEngineer:
         make: Callable[[Prompt], ChatRequest],
         judge: Callable[[ChatReply], Judgement[Answer]],
         *,
-        voter: ModelChoice | None = None,
         publish: PublishCall | None = None,
     ) -> Answer:
-        """Ask until the answer is usable: once more with twice the tokens, once more with the reason."""
+        """Request until the answer is usable: at most once with twice the tokens, and once with the reason."""
         request = make(prompt)
         if (bound := self._config.timeouts.answer_s) is not None:
             call = call.within(bound, self._pacing.clock)
         with self._recorded(prompt, call) as log:
             while True:
-                if publish is not None:
-                    patient = replace(request, timeout_s=self._config.timeouts.stream_s)
-                    reply = await self._caller.complete_aloud(patient, call, log, publish)
-                    publish = None
-                else:
-                    reply = await self._caller.complete(request, call, log, voter=voter)
+                reply = await self._reply(request, call, log, publish)
+                publish = None
                 match judge(reply):
                     case Usable(answer):
                         return answer
                     case CutOff():
+                        thought = reply.usage.reasoning_tokens if reply.usage is not None else 0
                         if log.doubled:
-                            raise ModelOutputInvalid(prompt.id, _CUT_OFF)
+                            raise ModelCutOff(prompt.id, _name_cut_off(thought))
                         log.doubled = True
-                        request = replace(request, max_tokens=2 * request.max_tokens)
+                        request = replace(request, max_tokens=2 * (request.max_tokens + thought))
+                    case Withheld(refused):
+                        raise _withheld(refused=refused)
                     case Unusable(reason):
                         if log.repaired:
                             raise ModelOutputInvalid(prompt.id, reason)
                         log.repaired = True
                         request = replace(request, messages=request.messages + ask_again(reply, reason))
 
+    async def _reply(
+        self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall | None
+    ) -> ChatReply:
+        """Request one answer; if the request is too long, retry with the newer half of the conversation."""
+        try:
+            if publish is None:
+                return await self._caller.complete(request, call, log)
+            patient = replace(request, timeout_s=self._config.timeouts.stream_s)
+            return await self._caller.complete_aloud(patient, call, log, publish)
+        except ModelContextExceeded:
+            shorter = drop_history(request.messages)
+            if shorter is None:
+                raise
+            log.shortened = True
+            return await self._caller.complete(replace(request, messages=shorter), call, log)
+
     def _request(self, prompt: Prompt, variables: Mapping[str, Json], call: CallContext) -> ChatRequest:
         return ChatRequest(
-            model="",  # The caller names it, for each attempt.
+            model="",  # The caller sets it for each attempt.
             messages=prompt.render(variables),
             metadata=CallMetadata(prompt.id, prompt.version, call.session_id, call.turn_id),
-            max_tokens=self._config.tokens_for(prompt.id),
+            max_tokens=self._config.tokens_for(prompt),
             timeout_s=self._config.timeouts.request_s,
             temperature=self._config.temperature,
+            effort=self._config.effort_for(prompt),
         )
 
     @contextmanager
@@ -324,14 +360,14 @@ class PromptEngineer:
 
 
 def tool_result(call_id: str, result: Json) -> ChatMessage:
-    """Make the message that carries a tool's result back to the model, as data."""
+    """Return the message with a tool's result for the model, as data."""
     return ChatMessage(ChatRole.TOOL, encode_data(result), tool_call_id=call_id)
 
 
 def _check_ending(prompt_id: str, finish_reason: FinishReason | None, *, empty: bool) -> None:
     if finish_reason is FinishReason.LENGTH:
-        raise ModelOutputInvalid(prompt_id, _CUT_OFF)
-    if finish_reason is FinishReason.CONTENT_FILTER:
-        raise ModelOutputInvalid(prompt_id, "the endpoint's content filter stopped it")
+        raise ModelCutOff(prompt_id, _CUT_OFF)
+    if finish_reason in {FinishReason.CONTENT_FILTER, FinishReason.REFUSAL}:
+        raise _withheld(refused=finish_reason is FinishReason.REFUSAL)
     if empty:
         raise ModelOutputInvalid(prompt_id, "it is empty")

@@ -1,6 +1,6 @@
-"""Model calls as steps of a turn: what a model has answered is not asked again when a turn is retried (RT-8).
+"""Model calls as steps of a turn: a retried turn does not repeat answered calls (RT-8).
 
-The journal itself belongs to whoever runs the turn. Failures are not kept: a later attempt may fare better.
+Whoever runs the turn owns the journal. Failures are not stored, because a later attempt may succeed.
 """
 
 from collections import Counter
@@ -17,28 +17,30 @@ KIND = "model"
 
 
 class StepCaller(Protocol):
-    """What is asked of a turn's journal."""
+    """A turn's journal."""
 
     async def call(
         self, key: str, kind: str, request: Json, run: Callable[[str], Awaitable[Json]], *, idempotent: bool
     ) -> Json | UnknownOutcome | NotBegun:
-        """Answer from the journal, or run and record the result under `key`."""
+        """Return the journaled result of `key`, or run and record it."""
         ...
 
 
 @dataclass(slots=True)
 class CallJournal:
-    """The model calls of one attempt of one turn.
+    """The model calls of one attempt at a turn.
 
-    A call is found by what is asked, not by its place in the turn: an attempt that takes another way,
-    because a model failed this time, asks anew instead of getting the answer to another question.
+    Calls are identified by content, not by position: an attempt that takes another path, because a model
+    failed, asks again instead of getting the answer to another question.
     """
 
     steps: StepCaller
     asked: Counter[str] = field(default_factory=Counter[str])
 
     async def once(self, prompt_id: str, question: Json, run: Callable[[], Awaitable[Json]]) -> Json:
-        """Give the recorded answer to a question, or ask and record. Raises what `run` and the journal raise."""
+        """Return the recorded answer to a question, or ask and record. Raises what `run` and the journal
+        raise.
+        """
         digest = blake2b(encode_data(question).encode(errors="surrogatepass"), digest_size=12).hexdigest()
         name = f"{KIND}:{prompt_id}:{digest}"
         self.asked[name] += 1

@@ -1,4 +1,6 @@
-"""Trying a model again after what may pass: full jitter by tenacity, the endpoint's own wish, and the time left."""
+"""Retries of a model after transient failures: full jitter by tenacity, the endpoint's delay and the time
+left.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,14 +14,14 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from orchestrator.errors import ModelFailed, ModelTimedOut, RateLimited
+from orchestrator.errors import ModelFailed, ModelTimedOut, ModelUnavailable, RateLimited
 
 _PASSING = (RateLimited, ModelTimedOut, ModelFailed)
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`attempts` counts the first try. Waits over `longest_wait_s` are not worth waiting for."""
+    """Retry limits. `attempts` includes the first try. Longer delays than `longest_wait_s` are not worth it."""
 
     attempts: int = 3
     base_s: float = 0.5
@@ -32,12 +34,12 @@ class RetryPolicy:
         in_time: Callable[[float], bool],
         may_retry: Callable[[], bool],
     ) -> AsyncRetrying:
-        """Make the attempts at one model; the last error is raised as it is.
+        """Return the attempts at one model; the last error is raised unchanged.
 
         Args:
             sleep: waits some seconds.
-            in_time: whether there is time for a wait of some seconds.
-            may_retry: whether another attempt could be made, asked after each failure.
+            in_time: whether there is time for a delay.
+            may_retry: whether another attempt is possible, called after each failure.
         """
         jitter = wait_random_exponential(multiplier=self.base_s, max=self.cap_s)
         used_up = stop_after_attempt(self.attempts)
@@ -60,6 +62,6 @@ class RetryPolicy:
 
 
 def _asked_wait_s(state: RetryCallState) -> float | None:
-    """Read the seconds that the endpoint asked to wait, with its last answer."""
+    """Return the retry delay of the endpoint's last response."""
     error = None if state.outcome is None else state.outcome.exception()
-    return error.retry_after_s if isinstance(error, RateLimited) else None
+    return error.retry_after_s if isinstance(error, ModelUnavailable) else None

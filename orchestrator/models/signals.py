@@ -1,7 +1,8 @@
-"""The signals that model calls and breakers send."""
+"""Signals of model calls and breakers."""
 
 from orchestrator.models.breaker import CircuitView
-from orchestrator.models.calling import CallContext, CallLog
+from orchestrator.models.call_log import CallLog
+from orchestrator.models.calling import CallContext
 from orchestrator.models.templates import Prompt
 from orchestrator.ports.language_model import ChatMessage
 from orchestrator.redaction import hide_secrets
@@ -12,12 +13,15 @@ SOURCE = "prompt_engineer"
 
 
 def circuit_signal(view: CircuitView) -> Signal:
-    """Word a change of a breaker as a signal."""
+    """Return a signal for a change of a breaker."""
     payload = {
         "endpoint": view.endpoint,
         "model": view.model,
         "state": view.state.value,
         "failures": view.failures,
+        "problem": view.problem,
+        "not_taken": list(view.not_taken),
+        "never_answered": view.never_answered,
     }
     return Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload)
 
@@ -31,9 +35,9 @@ def call_signal(
     *,
     with_contents: bool = False,
 ) -> Signal:
-    """Word one call as a signal. `outcome`: answered, or the code of the error that ended it.
+    """Return a signal for a call. `outcome`: answered, or the code of the final error.
 
-    `with_contents`: with what the model was asked last and what it answered, without secrets.
+    `with_contents`: include the last request and answer, without secrets.
     """
     return Signal(
         source=SOURCE,
@@ -50,10 +54,15 @@ def call_signal(
             "asked": log.asked,
             "refused_by": log.refused_by,
             "requests": log.requests,
-            "failures": [list(failure) for failure in log.failures],
+            "failures": [[problem.model, problem.code] for problem in log.problems],
+            "problem": None if outcome == "answered" or not log.problems else log.problems[-1].as_json(),
             "repaired": log.repaired,
             "doubled": log.doubled,
+            "shortened": log.shortened,
+            "corrected": log.corrected,
             "tokens": log.spent.tokens,
+            "cached_tokens": log.cached_tokens,
+            "reasoning_tokens": log.reasoning_tokens,
             "cost_micros": log.spent.cost_micros,
             "duration_ms": round(duration_ms, 1),
         },

@@ -1,12 +1,13 @@
-"""Judging what a model answered: usable, cut off, or not usable and why.
+"""Validate model answers: usable, truncated, or unusable with a reason.
 
-Also words the request to answer again. Asking again is the caller's work.
+Also writes the repair request. Sending it is the caller's task.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import orjson
@@ -17,16 +18,18 @@ from orchestrator.ports.language_model import (
     ChatReply,
     ChatRole,
     FinishReason,
+    Opaque,
     ToolCall,
     ToolDefinition,
 )
-from orchestrator.types import Json, JsonObject, drop_nul
+from orchestrator.types import Json, JsonObject, drop_nul, is_list, is_object
 
 Answer = TypeVar("Answer")
+_QUALIFIER = re.compile(r"^.*[.:/]")
 LONGEST_QUOTE = 2_000
-"""Characters of an unusable answer, or of a reason, that are shown to the model again."""
+"""Characters of an unusable answer, or of a reason, to show to the model again."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
-"""What stands between the first and the last brace: models put a fence or words around it."""
+"""The text from the first brace to the last: models add fences or prose around JSON."""
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 
 
@@ -37,7 +40,14 @@ class Usable(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """The answer met its token limit before it was complete."""
+    """The answer reached its token limit before it was complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """No answer: the provider's filter stopped it, or the model declined (`refused`)."""
+
+    refused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +55,12 @@ class Unusable:
     reason: str
 
 
-Judgement: TypeAlias = Usable[Answer] | CutOff | Unusable
+Judgement: TypeAlias = Usable[Answer] | CutOff | Withheld | Unusable
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A call that the model wants, its arguments valid for the tool's schema."""
+    """A tool call with arguments that match the tool's schema."""
 
     id: str
     name: str
@@ -59,27 +69,28 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class ToolsAnswer:
-    """What a model said and the tools it wants called; no calls means that it is done."""
+    """A model's text and tool calls; no calls means that it is done."""
 
     text: str
     calls: tuple[ToolRequest, ...]
     reply: ChatMessage
-    """The assistant message, to be sent back in front of the tools' results."""
+    """The assistant message, to send back before the tools' results."""
 
 
 def write_message(message: ChatMessage) -> JsonObject:
-    """Write a message as JSON, for the journal."""
+    """Serialize a message for the journal."""
     calls = [[call.id, call.name, call.arguments] for call in message.tool_calls]
     return {
         "role": message.role.value,
         "content": message.content,
         "calls": calls,
         "answers": message.tool_call_id,
+        "opaque": None if message.opaque is None else [message.opaque.endpoint, message.opaque.body],
     }
 
 
 def write_answer(answer: ToolsAnswer) -> JsonObject:
-    """Write a step of a loop over tools as JSON, for the journal."""
+    """Serialize a step of a tool loop for the journal."""
     calls = [[call.id, call.name, call.arguments] for call in answer.calls]
     return {"text": answer.text, "calls": calls, "reply": write_message(answer.reply)}
 
@@ -91,28 +102,29 @@ def read_answer(body: Json) -> ToolsAnswer:
         reply["content"],
         tuple(ToolCall(*call) for call in reply["calls"]),
         reply["answers"],
+        None if reply["opaque"] is None else Opaque(*reply["opaque"]),
     )
     return ToolsAnswer(body["text"], tuple(ToolRequest(*call) for call in body["calls"]), message)
 
 
 class Shape:
-    """A JSON Schema, prepared for judging answers."""
+    """A JSON Schema, compiled for validating answers."""
 
     def __init__(self, schema: JsonObject) -> None:
-        # A process that asks no model need not import it.
+        # Not needed by a process without a model.
         from jsonschema import Draft202012Validator, exceptions  # noqa: PLC0415
 
         self._validator: Any = Draft202012Validator(schema)
         self._best_match: Any = cast("Any", exceptions).best_match  # the library's own types are incomplete
 
     def mismatch(self, value: Json) -> str | None:
-        """Say where and why a value does not fit, or None when it does."""
+        """Return where and why a value does not match, or None."""
         error = self._best_match(self._validator.iter_errors(value))
         return None if error is None else f"{error.json_path}: {error.message}"[:LONGEST_QUOTE]
 
 
 def judge_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
-    """Read a structured answer: one JSON object that fits the shape."""
+    """Validate a structured answer: one JSON object that matches the schema."""
     value = read_json(reply.text)
     if isinstance(value, dict):
         mismatch = shape.mismatch(value)
@@ -123,20 +135,20 @@ def judge_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
     match reply.finish_reason:
         case FinishReason.LENGTH:
             return CutOff()
-        case FinishReason.CONTENT_FILTER:
-            return Unusable("the endpoint's content filter stopped the answer")
+        case FinishReason.CONTENT_FILTER | FinishReason.REFUSAL:
+            return Withheld(refused=reply.finish_reason is FinishReason.REFUSAL)
         case FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.OTHER:
             return Unusable(mismatch)
 
 
 def judge_text(reply: ChatReply) -> Judgement[str]:
-    """Read a plain answer: text, and all of it."""
+    """Validate a plain answer: complete text."""
     text = reply.text.strip()
     match reply.finish_reason:
         case FinishReason.LENGTH:
             return CutOff()
-        case FinishReason.CONTENT_FILTER:
-            return Unusable("the endpoint's content filter stopped the answer")
+        case FinishReason.CONTENT_FILTER | FinishReason.REFUSAL:
+            return Withheld(refused=reply.finish_reason is FinishReason.REFUSAL)
         case FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.OTHER:
             return Usable(text) if text else Unusable("the answer is empty")
 
@@ -144,39 +156,81 @@ def judge_text(reply: ChatReply) -> Judgement[str]:
 def judge_tools(
     reply: ChatReply, tools: tuple[ToolDefinition, ...], shapes: Mapping[str, Shape]
 ) -> Judgement[ToolsAnswer]:
-    """Read an answer that may call tools: every call must name an offered tool and fit its schema."""
+    """Validate an answer with tool calls: each must name an offered tool and match its schema."""
     if reply.finish_reason is FinishReason.LENGTH:
         return CutOff()
+    if reply.finish_reason in {FinishReason.CONTENT_FILTER, FinishReason.REFUSAL}:
+        return Withheld(refused=reply.finish_reason is FinishReason.REFUSAL)
     calls: list[ToolRequest] = []
     for call in reply.tool_calls:
-        if call.name not in shapes:
+        # Models qualify names, as in `functions.search`.
+        name = call.name if call.name in shapes else _QUALIFIER.sub("", call.name)
+        if name not in shapes:
             offered = ", ".join(tool.name for tool in tools)
             return Unusable(f"there is no tool {call.name[:100]!r}; there are: {offered}")
         arguments = read_json(call.arguments or "{}")
         if not isinstance(arguments, dict):
-            return Unusable(f"the arguments of {call.name} are not a JSON object")
-        if (mismatch := shapes[call.name].mismatch(arguments)) is not None:
-            return Unusable(f"the arguments of {call.name} do not fit: {mismatch}")
-        calls.append(ToolRequest(call.id, call.name, cast("JsonObject", arguments)))
+            return Unusable(f"the arguments of {name} are not a JSON object")
+        arguments, shape = cast("JsonObject", arguments), shapes[name]
+        if (mismatch := shape.mismatch(arguments)) is not None:
+            arguments = _decode_members(arguments)
+            if shape.mismatch(arguments) is not None:
+                return Unusable(f"the arguments of {name} do not fit: {mismatch}")
+        calls.append(ToolRequest(call.id, name, arguments))
     if not calls and not reply.text.strip():
         return Unusable("the answer is empty")
-    message = ChatMessage(ChatRole.ASSISTANT, reply.text, reply.tool_calls)
+    # An opaque answer goes back as it came, so its results have to name the same calls.
+    named = [replace(call, name=read.name) for call, read in zip(reply.tool_calls, calls, strict=True)]
+    made = reply.tool_calls if reply.opaque is not None else tuple(named)
+    message = ChatMessage(ChatRole.ASSISTANT, reply.text, made, opaque=reply.opaque)
     return Usable(ToolsAnswer(reply.text.strip(), tuple(calls), message))
 
 
+def _decode_members(arguments: JsonObject) -> JsonObject:
+    """Return arguments whose lists and objects are not JSON text within the JSON."""
+
+    def decode(value: Json) -> Json:
+        decoded: Json = _parse(value) if isinstance(value, str) else None
+        return decoded if is_object(decoded) or is_list(decoded) else value
+
+    return {name: decode(value) for name, value in arguments.items()}
+
+
 def read_json(text: str) -> Json:
-    """Read JSON, else the one object that stands in a text, trailing commas let pass; None when there is none."""
+    """Parse JSON, or the only object in a text, tolerating trailing commas and JSON within a JSON string.
+    Returns None if there is none.
+    """
+    value = _parse(text)
+    return _parse(value) if isinstance(value, str) else value
+
+
+def _parse(text: str) -> Json:
     text = drop_nul(text)
     found = _OBJECT.search(text)
     inside = [found[0], _TRAILING_COMMA.sub("", found[0])] if found else []
     for tried in (text, *inside):
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(tried)
+    for tried in (text, *inside):
+        # Models write unescaped line breaks and tabs within strings.
+        with suppress(ValueError, RecursionError):
+            return json.loads(tried, strict=False)
+    return None
+
+
+def drop_history(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...] | None:
+    """Return messages without the older half of the conversation in their data, or None if there is none."""
+    for at, message in enumerate(messages):
+        read = read_json(message.content) if message.role is ChatRole.USER else None
+        data = cast("JsonObject", read) if isinstance(read, dict) else {}
+        if history := data.get("history"):
+            shorter = encode_data(data | {"history": history[(len(history) + 1) // 2 :]})
+            return (*messages[:at], replace(message, content=shorter), *messages[at + 1 :])
     return None
 
 
 def ask_again(reply: ChatReply, reason: str) -> tuple[ChatMessage, ...]:
-    """Word the repair: what was answered, as data, and what is wrong with it."""
+    """Return the repair request: the previous answer, as data, and what is wrong with it."""
     answered = {
         "text": reply.text[:LONGEST_QUOTE],
         "tool_calls": [[call.name, call.arguments[:LONGEST_QUOTE]] for call in reply.tool_calls],

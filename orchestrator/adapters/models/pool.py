@@ -1,7 +1,8 @@
-"""The models of one process: its endpoints, one board of breakers, and one Prompt Engineer per configuration.
+"""The models of one process: its endpoints, one set of circuit breakers, one Prompt Engineer per
+configuration.
 
-What a domain asks of models is in its configuration, where they are in the environment's. The client
-library is loaded when there is an endpoint, not before: it costs every process half a second.
+The domain's configuration says how models are used; the environment says where they are. The library is only
+loaded if an endpoint is configured, because importing it takes two seconds.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from orchestrator.adapters.models.providers import PROVIDERS, Endpoint, split_model
 from orchestrator.domain.configuration import DomainConfig
+from orchestrator.errors import ConfigurationError, ModelUnavailable
 from orchestrator.memory.hashing_embedder import FallbackEmbedder, HashingEmbedder
 from orchestrator.models.breaker import BreakerBoard, BreakerPolicy, CircuitView
 from orchestrator.models.calling import Pacing
@@ -20,60 +24,64 @@ from orchestrator.models.config import (
     ModelChoice,
     ModelConfig,
     read_model_config,
-    read_voters,
 )
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.signals import circuit_signal
 from orchestrator.models.templates import load_prompts
+from orchestrator.ports.language_model import CallMetadata, ChatMessage, ChatRequest, ChatRole
 from orchestrator.ports.memory.documents import Embedder
 from orchestrator.ports.spending import SpendingStore
 from orchestrator.settings import OPENAI_URL, Settings
 from orchestrator.settings.fields import ModelEndpoint
 from orchestrator.telemetry import RecordSignal, drop_signal, get_logger
+from orchestrator.types import SessionId, TurnId
 
 if TYPE_CHECKING:
-    from orchestrator.adapters.openai import Endpoint, OpenAIChat
+    from orchestrator.adapters.models.chat import LibraryChat
 
+WARM_UP = "warm_up"
+"""The prompt name of the one request that loads a model."""
+WARM_UP_S = 600.0
 _log = get_logger(__name__)
 
 
 def read_endpoints(settings: Settings) -> dict[str, Endpoint]:
-    """The endpoints that the environment configures, by provider name; empty for System 1 alone.
+    """Return the endpoints configured by the environment, by name, or an empty dict if there is no model.
 
-    An address without a key is one, and so is a key without an address.
+    OPENAI_BASE_URL and OPENAI_API_KEY define `default`, a provider in PARLEY_MODEL defines one with its own
+    name, and PARLEY_MODEL_ENDPOINTS defines more.
     """
-    configured = dict(settings.model_endpoints)
-    if settings.openai_base_url or settings.openai_api_key:
-        configured[DEFAULT_PROVIDER] = _first_endpoint(settings)
-    return {name: _open_endpoint(endpoint) for name, endpoint in configured.items()}
+    endpoints = {name: _read_endpoint(endpoint) for name, endpoint in settings.model_endpoints.items()}
+    url, key = settings.openai_base_url, settings.openai_api_key
+    if url or key:
+        secret = key.get_secret_value() if key else ""
+        official = (url or OPENAI_URL).rstrip("/") == OPENAI_URL
+        endpoints[DEFAULT_PROVIDER] = (
+            Endpoint(provider="openai", api_key=secret)
+            if official
+            else Endpoint(base_url=url or "", api_key=secret)
+        )
+    named, _ = split_model(settings.model, endpoints)
+    if named is not None and named not in endpoints:
+        secret = key.get_secret_value() if key and named.startswith("openai") else ""
+        endpoints[named] = Endpoint(provider=named, api_key=secret)
+    return endpoints
 
 
-def _first_endpoint(settings: Settings) -> ModelEndpoint:
-    url, key = settings.openai_base_url or OPENAI_URL, settings.openai_api_key
-    if url.rstrip("/") != OPENAI_URL:
-        return ModelEndpoint(base_url=url, api_key=key)
-    # OpenAI itself accepts metadata only with requests that it stores, and has renamed the limit.
-    return ModelEndpoint(
-        base_url=url,
-        api_key=key,
-        token_limit_field="max_completion_tokens",  # noqa: S106
-        extra_body={"store": True},
-    )
-
-
-def _open_endpoint(endpoint: ModelEndpoint) -> Endpoint:
-    from orchestrator.adapters.openai import Endpoint  # noqa: PLC0415 - see above
-
+def _read_endpoint(endpoint: ModelEndpoint) -> Endpoint:
     return Endpoint(
-        base_url=endpoint.base_url,
+        provider=endpoint.provider,
+        base_url=endpoint.base_url or "",
         api_key=endpoint.api_key.get_secret_value() if endpoint.api_key else "",
-        token_limit_field=endpoint.token_limit_field,
+        responses=endpoint.responses,
+        metadata=endpoint.metadata,
+        store=endpoint.store,
         extra_body=endpoint.extra_body,
     )
 
 
 class ModelPool:
-    """Gives out Prompt Engineers. They belong to the event loop on which they are first used."""
+    """Provides Prompt Engineers. They belong to the event loop that first uses them."""
 
     def __init__(
         self,
@@ -109,36 +117,34 @@ class ModelPool:
         self._board = BreakerBoard(
             breaker or BreakerPolicy(), self._pacing.clock, lambda view: record(circuit_signal(view))
         )
-        self._clients: dict[str, OpenAIChat] = {}
+        self._clients: dict[str, LibraryChat] = {}
         self._engineers: list[tuple[tuple[ModelConfig, Mapping[str, str]], PromptEngineer]] = []
 
     @property
     def configured(self) -> bool:
-        """True when there is any endpoint."""
+        """Return whether any endpoint is configured."""
         return bool(self._endpoints)
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
-        """The breakers' states in this process."""
+        """Return the states of this process's breakers."""
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
-        """The engineer for a domain, shared by all whose models and prompts are alike; None without a model.
+        """Return the domain's engineer, shared by equal configurations, or None without a model.
 
         Raises:
-            ConfigurationError: a prompt is broken.
+            ConfigurationError: a prompt is invalid.
         """
-        if not self._endpoints:
-            return None
-        wanted = read_model_config(config, self._model, self._fallback)
-        if not self._can_serve(wanted, read_voters(config)):
+        wanted = self._resolve(read_model_config(config, self._model, self._fallback))
+        if not self._can_serve(wanted):
             return None
         asked = (wanted, config.prompts)
         known = next((engineer for asked_so, engineer in self._engineers if asked_so == asked), None)
         if known is not None:
             return known
         engineer = PromptEngineer(
-            self._open_clients(),
+            self._clients,
             load_prompts(config.prompts),
             wanted,
             spending=self._spending,
@@ -152,31 +158,90 @@ class ModelPool:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        clients, self._clients = list(self._clients.values()), {}
+        clients = list(self._clients.values())
+        self._clients.clear()
         self._engineers.clear()
         await asyncio.gather(*(client.aclose() for client in clients))
 
-    def _can_serve(self, wanted: ModelConfig, voters: tuple[ModelChoice, ...]) -> bool:
-        choices = {*wanted.choices(None), *wanted.per_prompt.values(), *voters}
-        missing = sorted({choice.provider for choice in choices} - self._endpoints.keys())
-        if missing:
-            _log.warning("Some models have no endpoint and are not asked.", providers=missing)
-        return any(choice.provider in self._endpoints for choice in choices)
+    def _resolve(self, wanted: ModelConfig) -> ModelConfig:
+        """Return the configuration with each `provider:name` resolved."""
+        named = (wanted.default, wanted.fallback, *wanted.per_prompt.values())
+        choices = {choice for choice in named if choice is not None}
+        return replace(wanted, meant={choice: self._meant_by(choice) for choice in choices})
 
-    def _open_clients(self) -> dict[str, OpenAIChat]:
-        from orchestrator.adapters.openai import OpenAIChat  # noqa: PLC0415 - see above
+    def _meant_by(self, choice: ModelChoice) -> ModelChoice:
+        if choice.provider != DEFAULT_PROVIDER:
+            return choice
+        provider, name = split_model(choice.model, self._endpoints)
+        return choice if provider is None else ModelChoice(name, provider)
 
-        if not self._clients:
-            self._clients = {name: OpenAIChat(endpoint) for name, endpoint in self._endpoints.items()}
-        return self._clients
+    def _can_serve(self, wanted: ModelConfig) -> bool:
+        """Open what a configuration needs; return whether any of it is available."""
+        providers = sorted({choice.provider for choice in wanted.meant.values()})
+        missing = [name for name in providers if not self._open(name)]
+        if missing and self._clients:
+            _log.warning("Some models have no endpoint and are not used.", providers=missing)
+        return len(missing) < len(providers)
+
+    def _open(self, name: str) -> bool:
+        """Open an endpoint, or a provider that needs no further settings."""
+        if name in self._clients:
+            return True
+        endpoint = self._endpoints.get(name) or (Endpoint(provider=name) if name in PROVIDERS else None)
+        if endpoint is None:
+            return False
+        # The library is slow to import, and its errors indicate a wrong environment.
+        from orchestrator.adapters.models.chat import LibraryChat  # noqa: PLC0415
+
+        try:
+            self._clients[name] = LibraryChat(endpoint)
+        except ConfigurationError as error:
+            _log.warning("A model provider is not usable.", provider=name, error=error)
+            return False
+        return True
+
+    async def warm_up(self) -> None:
+        """Send local servers a one-word request with a long timeout, so that models are loaded before users
+        wait.
+
+        A server may abort loading when its caller gives up, and so never finish. This request waits.
+        """
+        choices = {choice for asked, _ in self._engineers for choice in asked[0].meant.values()}
+        local = [choice for choice in choices if self._loads(choice)]
+        await asyncio.gather(*(self._warm(self._clients[choice.provider], choice.model) for choice in local))
+
+    def _loads(self, choice: ModelChoice) -> bool:
+        endpoint = self._endpoints.get(choice.provider)
+        return endpoint is not None and endpoint.loads_models and choice.provider in self._clients
+
+    async def _warm(self, client: LibraryChat, model: str) -> None:
+        began = self._pacing.clock()
+        try:
+            await client.complete(
+                ChatRequest(
+                    model=model,
+                    messages=(ChatMessage(ChatRole.USER, "Hello"),),
+                    metadata=CallMetadata(WARM_UP, "1", SessionId(WARM_UP), TurnId(WARM_UP)),
+                    max_tokens=1,
+                    timeout_s=WARM_UP_S,
+                )
+            )
+        except ModelUnavailable as error:
+            outcome = error.code
+        else:
+            outcome = "answered"
+        took_s = round(self._pacing.clock() - began, 1)
+        _log.info(
+            "A model was warmed up.", endpoint=client.endpoint, model=model, outcome=outcome, took_s=took_s
+        )
 
 
 def open_embedder(settings: Settings, closing: AsyncExitStack) -> Embedder:
-    """The embedder that the environment asks for; what it opens is closed with `closing`."""
+    """Return the configured embedder; `closing` closes what it opens."""
     endpoint = read_endpoints(settings).get(DEFAULT_PROVIDER) if settings.embedding_model else None
     if endpoint is None:
         return HashingEmbedder()
-    from orchestrator.adapters.openai.embeddings import OpenAIEmbedder  # noqa: PLC0415 - slow to import
+    from orchestrator.adapters.models.embeddings import OpenAIEmbedder  # noqa: PLC0415 - slow to import
 
     wanted = OpenAIEmbedder(endpoint, settings.embedding_model)
     closing.push_async_callback(wanted.aclose)

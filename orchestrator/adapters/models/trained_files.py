@@ -1,7 +1,7 @@
-"""Trained models as files of one folder. Nobody but this account and root may have written them.
+"""Trained models as files of one folder, writable only by this account and root.
 
-Several processes share the folder; each file appears whole. Where the folder cannot be written, as in an
-image, what is in it is used and nothing is added.
+Several processes share the folder, and files appear atomically. A read-only folder, as in an image, is used
+but not extended.
 """
 
 import os
@@ -21,32 +21,32 @@ _log = get_logger(__name__)
 
 
 class TrainedFiles:
-    """Implements `nlu.training.TrainedModels`. The folder is made when it is first needed."""
+    """Implements `nlu.training.TrainedModels`. The folder is created when first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def require_writable(self) -> None:
-        """For those who only want to fill the folder. Raises Unavailable."""
+        """Raise Unavailable if the folder cannot be written. For callers that only fill it."""
         try:
             self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder):
                 pass
         except OSError as error:
-            raise Unavailable(f"Nothing can be kept in {self._folder}: {error}") from error
+            raise Unavailable(f"Can't write to {self._folder}: {error}") from error
 
     def get(self, key: str) -> bytes | None:
         path = self._path(key)
         try:
             with path.open("rb") as file:
                 if not _is_trusted(os.fstat(file.fileno())):
-                    _log.warning("A kept model may have been written by others.", path=str(path))
+                    _log.warning("Ignoring a trained model that others could have written.", path=str(path))
                     return None
                 return file.read()
         except FileNotFoundError:
             return None
         except OSError as error:
-            _log.warning("A kept model cannot be read.", path=str(path), error=error)
+            _log.warning("Could not read a trained model.", path=str(path), error=error)
             return None
 
     def put(self, key: str, content: bytes) -> None:
@@ -55,7 +55,7 @@ class TrainedFiles:
             self._write(self._path(key), content)
             self._remove_oldest()
         except OSError as error:
-            _log.info("A trained model is not kept.", folder=str(self._folder), error=error)
+            _log.info("Could not store a trained model.", folder=str(self._folder), error=error)
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}{SUFFIX}"
@@ -72,7 +72,7 @@ class TrainedFiles:
             raise
 
     def _remove_oldest(self) -> None:
-        """Domains change while they are developed; what they were is of no use."""
+        """Remove the oldest models: those of earlier versions of a domain are useless."""
         kept = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written_at, reverse=True)
         for path in kept[KEPT_AT_MOST:]:
             path.unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""The prompts that ship, one Markdown file each. `orchestrator.models.templates` reads them."""
+"""The shipped prompts, one Markdown file each. `orchestrator.models.templates` reads them."""

@@ -3,7 +3,8 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from orchestrator.adapters.openai import Endpoint, OpenAIChat
+from orchestrator.adapters.models.chat import LibraryChat
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.models.calling import CallContext, Pacing
 from orchestrator.models.config import ModelChoice, ModelConfig, Timeouts
@@ -25,7 +26,7 @@ PROMPTS = load_prompts()
 CONFIG = ModelConfig(
     default=ModelChoice("small"),
     timeouts=Timeouts(5, 5),
-    max_tokens=64,
+    max_tokens_per_prompt={"nlu_think": 64, "res_naturalize": 64},
     retries=RetryPolicy(attempts=3, base_s=0.01, cap_s=0.02, longest_wait_s=1),
     breaker=BreakerPolicy(threshold=4, cooling_s=30),
 )
@@ -50,7 +51,7 @@ class Clock:
 
 
 def thinking(utterance: str = "Book a flight to Oslo") -> dict:
-    settings = {"assistant": "Travel", "today": "Monday, 2026-01-05", "flows": []}
+    settings = {"assistant": "Travel", "today": "Monday, 2026-01-05", "flows": [], "likely": {}}
     return settings | {
         "utterance": utterance,
         "history": [],
@@ -107,7 +108,7 @@ async def bench(
 ) -> AsyncGenerator[Bench, None]:
     signals: list[Signal] = []
     with ScriptedModel(playing) as model:
-        chat = OpenAIChat(Endpoint(base_url=model.base_url, **more))
+        chat = LibraryChat(Endpoint(base_url=model.base_url, **more))
         engineer = PromptEngineer(
             {"default": chat},
             PROMPTS,

@@ -10,9 +10,9 @@ from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.models.breaker import BreakerPolicy
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import (

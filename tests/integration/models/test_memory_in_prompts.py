@@ -60,7 +60,7 @@ async def test_a_missing_value_is_filled_from_what_is_remembered_and_said() -> N
 
     assert asked.data["notes"] == [TOLD]
     assert turn["flows"][-1]["slots"]["origin"] == "BGO"
-    assert "I take Bergen (BGO) as the origin" in turn["reply"]
+    assert "I'll use Bergen (BGO) as the origin" in turn["reply"]
 
 
 POLICY = NewDocument(
@@ -96,11 +96,11 @@ async def test_a_missing_value_is_looked_up_in_documents(
     assert "departure_date" not in slots, "days are never assumed"
     assert len(asked) == (0 if document.labels else 1)
     if taken is not None:
-        assert "I take Bergen (BGO) as the origin (from the document “Travel policy”)" in turn["reply"]
+        assert "I'll use Bergen (BGO) as the origin (from the document “Travel policy”)" in turn["reply"]
 
 
 async def test_a_skill_is_given_what_is_remembered() -> None:
-    stopped = ToolUse(calls=(("finish", {"outcome": "uncertain", "reason": "Which season?"}),))
+    stopped = ToolUse(calls=(("finish", {"outcome": "uncertain", "message": "Which season?"}),))
     async with staged(rules(pex_skill=stopped), nlu={"mode": "system1"}) as stage:
         await remember(stage, SAID, POISON)
         await stage.simulator.converse(user_id=ADA).say(
@@ -109,3 +109,15 @@ async def test_a_skill_is_given_what_is_remembered() -> None:
         asked = stage.model.requests_for("pex_skill")
 
     assert asked[0].data["remembered"] == [TOLD]
+
+
+async def test_a_sentence_that_became_a_rule_is_told_once() -> None:
+    stopped = ToolUse(calls=(("finish", {"outcome": "uncertain", "message": "Which season?"}),))
+    async with staged(rules(pex_skill=stopped), nlu={"mode": "system1"}) as stage:
+        talk = stage.simulator.converse(user_id=ADA)
+        await talk.say("I always sit at the window")
+        await talk.say("advise me on a trip from Oslo to Rome on 27 November")
+        asked = stage.model.requests_for("pex_skill")
+
+    [told] = asked[0].data["remembered"]
+    assert told.startswith("I always sit at the window")

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from orchestrator.adapters.openai import Endpoint, OpenAIChat
+from orchestrator.adapters.models.chat import LibraryChat
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured
 from orchestrator.models.budget import BudgetLimits, Limit, Price
 from orchestrator.models.engineer import PromptEngineer
@@ -37,14 +38,14 @@ async def test_the_wire_carries_schema_name_metadata_and_data():
 
 
 async def test_an_endpoint_s_own_ways_are_followed():
-    ways = {"token_limit_field": "max_completion_tokens", "extra_body": {"store": True}}
+    ways = {"extra_body": {"store": True}}
 
     async with bench(script(Answer(text="Fine.")), replace(CONFIG, temperature=0.2), **ways) as at:
         await at.word()
 
     body = at.model.requests[0].body
-    assert (body["max_completion_tokens"], body["store"], body["temperature"]) == (64, True, 0.2)
-    assert "max_tokens" not in body
+    assert (body["max_tokens"], body["store"], body["temperature"]) == (64, True, 0.2)
+    assert "max_completion_tokens" not in body
 
 
 async def test_hostile_text_reaches_the_model_only_as_data():
@@ -147,4 +148,4 @@ async def test_the_key_is_sent_and_shown_nowhere():
     assert at.model.requests[0].headers["authorization"] == "Bearer secret-key"
     shown = [str(caught.value), str(at.signals), repr(Endpoint(base_url="http://x", api_key="secret-key"))]
     assert not [text for text in shown if "secret" in text]
-    assert OpenAIChat(Endpoint(base_url="http://user:secret@host/v1")).endpoint == "http://host/v1"
+    assert LibraryChat(Endpoint(base_url="http://user:secret@host/v1")).endpoint == "http://host/v1"

@@ -32,16 +32,41 @@ SYSTEM2 = {"nlu": {"mode": "system2"}}
 # When a model is asked.
 
 
-async def test_under_auto_only_what_system1_is_unsure_of_is_asked():
-    """NL-2"""
-    async with staged(script_of(understood("unknown"))) as stage:
+async def test_the_model_reads_every_message_that_is_not_closed():
+    """NL-2: also one that System 1 is sure of, but no plain yes and no command."""
+    meant = understood("task", "book_flight", origin="Oslo", destination="Madrid", date="tomorrow")
+    async with staged(script_of(meant)) as stage:
         talk = stage.simulator.converse()
-        clear = await talk.say("Book a flight from Oslo to Madrid tomorrow")
-        asked_for_the_clear_one = len(stage.model.requests)
-        await stage.simulator.converse().say(TAPAS)
+        offer = await talk.say("Book a flight from Oslo to Madrid tomorrow")
+        asked_first = len(stage.model.requests)
+        booked = await talk.say("yes")
 
-    assert clear["ambiguity"]["level"] == "confirmation"
-    assert (asked_for_the_clear_one, len(stage.model.requests)) == (0, 1)
+    assert offer["ambiguity"]["level"] == "confirmation"
+    assert booked["completed"] == ["book_flight"]
+    assert [request.metadata["prompt_id"] for request in stage.model.requests[:asked_first]] == ["nlu_think"]
+    assert all(request.metadata["prompt_id"] != "nlu_think" for request in stage.model.requests[asked_first:])
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("show me my bookings", {"kind": "task", "flows": [{"dact": "fly_to_the_moon", "score": 0.9}]}),
+        ("show me my bookings", {"kind": "task", "flows": []}),
+        ("hello, who are you?", {"kind": "denial", "flows": []}),
+        ("hello there", {"kind": "cancellation", "flows": [], "target": "hello"}),
+        ("I'd like to fly to Madrid", {"kind": "correction", "flows": []}),
+    ],
+)
+async def test_an_answer_that_fits_nothing_leaves_the_message_to_system_1(said: str, answer: dict[str, Any]):
+    """NL-2: a flow that there is not, or a reply to nothing."""
+    async with staged(Script(), nlu={"mode": "system1"}) as stage:
+        alone = await stage.simulator.converse().say(said)
+    meant = Answer(json={"slots": [], **answer})
+    async with staged(rules(nlu_think=meant), nlu={"mode": "system2"}) as stage:
+        turn = await stage.simulator.converse().say(said)
+
+    assert (turn["reply"], turn["completed"]) == (alone["reply"], alone["completed"])
+    assert turn["flags"]["model_problem"] == "model_output_invalid"
 
 
 async def test_under_system1_no_model_is_asked():
@@ -65,24 +90,6 @@ async def test_every_request_says_for_whom_it_is():
         "turn_id": turn["turn_id"],
     }
     assert request.body["response_format"]["json_schema"]["name"] == "nlu_think"
-
-
-async def test_models_vote_when_the_domain_names_voters():
-    """NL-3: the third opinion is asked for only because two disagree."""
-    votes = {
-        "one": understood("task", "book_flight", destination="Madrid"),
-        "two": understood("task", "search_flights", destination="Madrid"),
-        "three": understood("task", "book_flight", destination="Madrid"),
-        "four": Fail(400),
-    }
-    script = Script(rules=tuple(Rule(model=name, replies=(reply,)) for name, reply in votes.items()))
-    voters = {"enabled": True, "models": list(votes)}
-    async with staged(script, nlu={"mode": "system2", "voters": voters}) as stage:
-        turn = await stage.simulator.converse().say(TAPAS)
-
-    assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
-    assert {request.model for request in stage.model.requests[:2]} == {"one", "two"}
-    assert len(stage.model.requests) == 4
 
 
 # When it fails.
@@ -160,7 +167,17 @@ async def test_what_a_user_writes_is_data_and_nothing_else(text: str):
     assert hostile.messages[0] == harmless.messages[0]
     (body,) = hostile.user_messages
     assert "\n" not in body
-    given = {"utterance", "history", "stack", "question", "shown", "plan", "remembered"}
+    given = {
+        "utterance",
+        "history",
+        "stack",
+        "question",
+        "shown",
+        "plan",
+        "remembered",
+        "likely",
+        "today",
+    }
     assert set(orjson.loads(body)) == given
     assert without_spaces(hostile.said) == without_spaces(visible(text))
     for marker in ("<", ">", "`", "\u202e", "\u200b", "\u0007"):
@@ -233,8 +250,8 @@ async def test_a_model_finds_a_missing_value_in_earlier_turns():
         (request,) = stage.model.requests_for("slot_fill")
 
     assert turn["flows"][-1]["slots"] == {"destination": "MAD", "origin": "OSL"}
-    assert "which day" in turn["reply"]
-    assert "From what you said before I take Oslo (OSL) as the origin" in turn["reply"]
+    assert "What day" in turn["reply"]
+    assert "From what you said before, I'll use Oslo (OSL) as the origin" in turn["reply"]
     assert "I live in Oslo, by the way" in [entry["text"] for entry in request.data["history"]]
 
 
@@ -256,7 +273,10 @@ async def test_without_an_answer_the_value_is_asked_for():
 def booked(words: Any, **sections: Any):
     """A conversation that ends with a booking whose answer is rewritten."""
     script = rules(res_naturalize=Computed(words) if callable(words) else words)
-    return staged(script, **({"generation": {"naturalize": "auto"}, "nlu": {"mode": "system1"}} | sections))
+    return staged(
+        script,
+        **({"generation": {"naturalize": "auto", "fewest_words": 0}, "nlu": {"mode": "system1"}} | sections),
+    )
 
 
 async def book(stage: Stage) -> dict[str, Any]:
@@ -315,7 +335,7 @@ async def test_markup_of_a_model_is_escaped():
 @pytest.mark.parametrize("mode", ["off", "auto"])
 async def test_questions_and_lists_stay_as_they_are(mode: str):
     """RS-3"""
-    sections = {"generation": {"naturalize": mode}}
+    sections = {"generation": {"naturalize": mode, "fewest_words": 0}}
     async with booked(Answer(text="never"), **sections) as stage:
         talk = stage.simulator.converse()
         listed = await talk.say("Show me flights from Oslo to Rome on Monday")
@@ -323,4 +343,15 @@ async def test_questions_and_lists_stay_as_they_are(mode: str):
 
     assert "1. " in listed["reply"]
     assert "fly from" in asked["reply"]
+    assert stage.model.requests == []
+
+
+async def test_a_short_answer_is_not_reworded():
+    """CO-2: there is nothing to gain in fewer than twenty words, and a request is saved."""
+    script = rules(res_naturalize=Answer(text="never"))
+    async with staged(script, generation={"naturalize": "auto"}, nlu={"mode": "system1"}) as stage:
+        turn = await stage.simulator.converse().say("show my bookings")
+
+    assert turn["reply"] == "You have no bookings yet."
+    assert turn["completed"] == ["list_bookings"]
     assert stage.model.requests == []

@@ -1,10 +1,8 @@
-"""A request that the declared steps do not fit is decomposed by the model; one that they fit costs no call (PL-1)."""
+"""Declared steps cost no call of a model, unless the domain lets a model decompose every request (PL-1)."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import pytest
 
 from orchestrator.testing.scripted_model import Answer, Fail
 from tests.integration.models.staging import rules, staged
@@ -29,24 +27,29 @@ BACK_FIRST = Answer(
 )
 
 
-async def ask(text: str, **replies: Any) -> tuple[dict[str, Any], list[str | None]]:
+async def ask(
+    text: str, plans: dict[str, str] | None = None, **replies: Any
+) -> tuple[dict[str, Any], list[str | None]]:
     script = rules(**({"plan_decompose": BACK_FIRST, "plan_replan": KEEP, "plan_complete": MET} | replies))
-    sections = {"nlu": {"mode": "system1", "slot_fill": "off"}, "generation": {"naturalize": "off"}}
+    sections = {
+        "nlu": {"mode": "system1", "slot_fill": "off"},
+        "generation": {"naturalize": "off"},
+        "plans": plans or {},
+    }
     async with staged(script, **sections) as stage:
         turn = await stage.simulator.converse(user_id="ada").say(text)
         return turn, [request.prompt_id for request in stage.model.requests]
 
 
-async def test_a_request_that_the_recipe_fits_is_not_decomposed_by_a_model() -> None:
+async def test_declared_steps_are_not_decomposed_by_a_model() -> None:
     _, asked = await ask(FITTING)
 
     assert "plan_decompose" not in asked
 
 
-@pytest.mark.parametrize("more", [", but look for the return flight first", ", but without the way out"])
-async def test_another_order_or_less_is_for_the_model(more: str) -> None:
-    """Its plan is followed to the end; what is declared does not join it."""
-    turn, asked = await ask(FITTING + more)
+async def test_a_domain_may_let_the_model_decompose_every_request() -> None:
+    """Its plan is followed to the end; no declared step is added."""
+    turn, asked = await ask(FITTING + ", but look for the return flight first", plans={"model": "on"})
 
     assert asked[0] == "plan_decompose"
     searched = [tool["arguments"]["origin"] for tool in turn["tools"]]
@@ -54,8 +57,7 @@ async def test_another_order_or_less_is_for_the_model(more: str) -> None:
 
 
 async def test_without_an_answer_the_declared_steps_are_taken() -> None:
-    turn, _ = await ask(FITTING + ", but look for the return flight first", plan_decompose=Fail(400))
+    turn, _ = await ask(FITTING, plans={"model": "on"}, plan_decompose=Fail(400))
 
     searched = [tool["arguments"].get("origin") for tool in turn["tools"]]
     assert searched[:2] == ["OSL", "MAD"]
-    assert "I take the usual steps in their usual order" in turn["reply"]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.adapters.models.providers import Endpoint
+from orchestrator.nlu.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import (
     Answer,
@@ -85,17 +87,25 @@ async def talking(
             await pool.aclose()
 
 
-def steps(*bodies: JsonObject) -> Answer:
-    return Answer(json={"steps": list(bodies)})
+def steps(*bodies: JsonObject, alternatives: str = "none") -> Answer:
+    return Answer(json={"steps": list(bodies), "alternatives": alternatives})
 
 
 def outcomes(plan: JsonObject) -> list[str]:
     return [revision["outcome"] for revision in plan["revisions"]]
 
 
-async def test_a_model_decomposes_and_judges() -> None:
+def as_pairs(step: JsonObject) -> JsonObject:
+    """Write a step as a model does whose endpoint enforces the schema."""
+    pairs = [{"name": name, "value": value} for name, value in step["slots"].items()]
+    return {"needs": []} | step | {"slots": pairs}
+
+
+@pytest.mark.parametrize("written", [dict, as_pairs])
+async def test_a_model_decomposes_and_judges(written: Callable[[JsonObject], JsonObject]) -> None:
     """PL-1, PL-3: structured output over the catalogue; the goal is met when the model says so."""
-    async with talking(plan_decompose=steps(COUNTER, TONER), plan_replan=KEEP, plan_complete=MET) as talk:
+    decomposed = steps(written(COUNTER), written(TONER))
+    async with talking(plan_decompose=decomposed, plan_replan=KEEP, plan_complete=MET) as talk:
         first = await talk.say(REQUEST)
         last = await talk.say("yes")
         plan = await talk.plan()
@@ -207,7 +217,7 @@ async def test_a_goal_that_is_not_met_gets_more_steps_and_then_an_honest_end() -
         turn = await talk.say(REQUEST)
         plan = await talk.plan()
     assert turn["completed"] == ["read_counter", "read_counter"]
-    assert "could not finish arranging the work" in turn["reply"]
+    assert "couldn't finish arranging the work" in turn["reply"]
     assert "Not done: the auditor's coffee" in turn["reply"]
     assert outcomes(plan) == ["decomposed", "continue", "expand", "continue", "unfinished"]
     assert (plan["state"], plan["reason"]) == ("Invalid", "failed")
@@ -224,7 +234,7 @@ def score(request: Request) -> Reply:
 
 async def test_a_long_decomposition_is_searched_for_and_the_tree_is_kept() -> None:
     """PL-5: from four steps on; candidates, scores, faults and the choice can be inspected."""
-    first = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    first = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
     bad = {"steps": [TONER, DISK, COUNTER]}
     good = {"steps": [COUNTER, OTHER_COUNTER, DISK]}
     async with talking(
@@ -255,7 +265,7 @@ async def test_a_short_decomposition_skips_the_tree() -> None:
 
 async def test_the_tree_can_be_off() -> None:
     """PL-5"""
-    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
     async with talking({"tree_search": "off"}, plan_decompose=long, plan_replan=KEEP) as talk:
         await talk.say(REQUEST)
     assert talk.asked() == ["plan_decompose"]
@@ -263,7 +273,7 @@ async def test_the_tree_can_be_off() -> None:
 
 async def test_a_domain_says_how_many_plans_the_search_asks_for() -> None:
     """PL-5: at the root, where the first one is one of them; and of each that is looked into."""
-    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
     async with talking(
         {"tree_candidates": 2, "tree_variants": 5},
         plan_decompose=long,
@@ -279,7 +289,7 @@ async def test_a_domain_says_how_many_plans_the_search_asks_for() -> None:
 
 async def test_the_search_keeps_to_its_budget_of_calls() -> None:
     """PL-5"""
-    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
     async with talking(
         {"tree_model_calls": 3},
         plan_decompose=long,
@@ -297,5 +307,41 @@ async def test_after_a_failure_the_model_is_asked_about_a_declared_plan_too() ->
     changed = Answer(json={"decision": "change", "steps": [TONER], "reason": "the server is down"})
     async with talking(plan_replan=(changed, KEEP)) as talk:
         turn = await talk.say("do the service round of printer two")
-    assert talk.asked() == ["plan_replan"]
+    assert set(talk.asked()) == {"plan_replan"}
     assert "the server is down. Left out: wipe the disk" in turn["reply"]
+
+
+async def test_the_obvious_order_skips_the_tree() -> None:
+    """PL-5: as many steps alone do not warrant a search."""
+    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    async with talking(plan_decompose=long, plan_replan=KEEP) as talk:
+        await talk.say(REQUEST)
+    assert talk.asked() == ["plan_decompose"]
+
+
+async def test_a_model_that_proposes_a_done_step_again_ends_the_plan() -> None:
+    """PL-2: it is neither done nor offered twice."""
+    unmet = Answer(json={"complete": False, "missing": ["the toner"], "summary": ""})
+    async with talking(plan_decompose=steps(COUNTER), plan_replan=KEEP, plan_complete=unmet) as talk:
+        turn = await talk.say(REQUEST)
+        again = talk.model.requests[-1].data
+    assert [tool["tool_id"] for tool in turn["tools"]] == [turn["tools"][0]["tool_id"]]
+    assert "'read_counter' is done already." in again["problems"]
+    assert "Not done: the toner" in turn["reply"]
+
+
+async def test_a_model_judges_declared_plans() -> None:
+    """PL-2, PL-3: the replanning check and the end, for a plan made by a recipe as well."""
+    async with talking(plan_replan=KEEP, plan_complete=MET) as talk:
+        await talk.say("take care of printer two")
+        turn = await talk.say("yes")
+    assert turn["flows"] == []
+    assert talk.asked() == ["plan_replan", "plan_complete"]
+
+
+async def test_the_replanning_check_sees_the_notes_of_its_turn() -> None:
+    """PL-2"""
+    async with talking(plan_decompose=steps(COUNTER, TONER), plan_replan=KEEP) as talk:
+        await talk.say(REQUEST)
+        check = next(request.data for request in talk.model.requests if request.prompt_id == "plan_replan")
+    assert check["notes"]

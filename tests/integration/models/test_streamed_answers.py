@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import Journal
 from orchestrator.simulator import Simulator
@@ -75,7 +75,7 @@ async def staged(reply: Any, *, threshold: int = ALWAYS):
     loaded, system1 = travel()
     script = Script(rules=(Rule(prompt="res_naturalize", replies=(reply,)),))
     sections = {
-        "generation": {"naturalize": "auto"},
+        "generation": {"naturalize": "auto", "fewest_words": 0},
         "nlu": {"mode": "system1"},
         "thresholds": {"stream_threshold_tokens": threshold},
     }
@@ -110,7 +110,7 @@ async def test_a_short_answer_arrives_whole() -> None:
     async with staged(rewrite(), threshold=500) as stage:
         turn = await stage.book()
 
-    assert "stream" not in stage.model.requests[0].body
+    assert not stage.model.requests[0].body.get("stream")
     assert (stage.tokens, turn["properties"]["streamed"]) == ([], False)
     assert turn["properties"]["naturalized"] is True
 

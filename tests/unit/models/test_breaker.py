@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import CircuitOpen, IllegalTransition
+from orchestrator.errors import CircuitOpen, IllegalTransition, ModelFailed
 from orchestrator.models.breaker import (
     TRANSITIONS,
     Breaker,
@@ -17,6 +17,8 @@ from orchestrator.models.breaker import (
     CircuitView,
     advance,
 )
+
+DOWN = ModelFailed("down")
 
 
 class Clock:
@@ -35,7 +37,7 @@ def make_breaker(clock: Clock, *, threshold: int = 3, cooling_s: float = 10.0):
 
 def fail(breaker: Breaker, times: int) -> None:
     for _ in range(times):
-        breaker.failed(breaker.admit())
+        breaker.failed(breaker.admit(), DOWN)
 
 
 @pytest.mark.parametrize(("state", "event"), list(itertools.product(CircuitState, CircuitEvent)))
@@ -63,7 +65,9 @@ def test_it_opens_at_the_threshold_and_says_when_to_come_back():
         breaker.admit()
     assert caught.value.retry_after_s == 6.0
     assert [change.state for change in changes] == [CircuitState.OPEN]
-    assert breaker.view() == CircuitView("http://one/v1", "small", CircuitState.OPEN, 3, 6.0)
+    assert breaker.view() == CircuitView(
+        "http://one/v1", "small", CircuitState.OPEN, 3, 6.0, problem="model_failed", never_answered=True
+    )
 
 
 def test_a_success_in_between_starts_the_count_again():
@@ -131,7 +135,7 @@ def test_late_answers_from_before_the_opening_decide_nothing():
 
     clock.now += 10
     probe = breaker.admit()
-    breaker.failed(late_failure)
+    breaker.failed(late_failure, DOWN)
     assert breaker.state is CircuitState.HALF_OPEN
     breaker.succeeded(probe)
     assert breaker.state is CircuitState.CLOSED
@@ -163,9 +167,11 @@ def test_whatever_happens_the_breaker_keeps_its_promises(threshold, steps):
                 assert admits
         elif permits:
             permit = permits.pop(number % len(permits))
-            {"succeed": breaker.succeeded, "fail": breaker.failed, "release": breaker.released}[action](
-                permit
-            )
+            {
+                "succeed": breaker.succeeded,
+                "fail": lambda permit: breaker.failed(permit, DOWN),
+                "release": breaker.released,
+            }[action](permit)
         if breaker.state is CircuitState.OPEN and before.state is CircuitState.CLOSED:
             assert breaker.view().failures >= threshold
         assert breaker.view().retry_in_s <= 10.0

@@ -19,7 +19,7 @@ from orchestrator.models.budget import (
 )
 from orchestrator.ports.language_model import CallMetadata, ChatMessage, ChatRequest, ChatRole, Usage
 from orchestrator.ports.spending import Spent
-from orchestrator.types import SessionId, TurnId
+from orchestrator.types import SessionId, TenantId, TurnId
 
 ONE, OTHER = SessionId("session_one"), SessionId("session_other")
 PRICE = Price(per_million_prompt=2.0, per_million_completion=8.0)
@@ -179,3 +179,20 @@ def test_no_order_of_calls_passes_a_limit(limit, calls):
             assert turn.spent.tokens == settled + WORST * len(open_calls) <= limit
 
     asyncio.run(run())
+
+
+async def test_a_tenant_at_its_limit_leaves_the_others_alone():
+    """CO-2: per minute, so that nobody uses up the provider's rate limit for all, and per day."""
+    one, other = TenantId("one"), TenantId("other")
+    for scope in ("tenant_minute", "tenant_day"):
+        clock = Clock()
+        budgets, _ = make_budgets(clock, **{scope: Limit(tokens=WORST)})
+        await budgets.reserve(make_request(), PRICE, Spending(), ONE, one)
+
+        with pytest.raises(BudgetExceeded) as caught:
+            await budgets.reserve(make_request(), PRICE, Spending(), OTHER, one)
+        await budgets.reserve(make_request(), PRICE, Spending(), OTHER, other)
+        clock.now += 60 if scope == "tenant_minute" else DAY_S
+        await budgets.reserve(make_request(), PRICE, Spending(), ONE, one)
+
+        assert caught.value.scope == scope

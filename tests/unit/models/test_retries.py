@@ -15,7 +15,7 @@ from orchestrator.errors import (
 from orchestrator.models.retries import RetryPolicy
 
 POLICY = RetryPolicy(attempts=4, base_s=0.5, cap_s=1.5, longest_wait_s=5)
-PASSING = [ModelFailed("down", status=503), ModelTimedOut("slow"), RateLimited("busy")]
+PASSING = [ModelFailed("down"), ModelTimedOut("slow"), RateLimited("busy")]
 
 
 async def fail(policy: RetryPolicy, error: Exception, *, in_time=lambda _wait: True, may_retry=lambda: True):

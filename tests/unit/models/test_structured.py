@@ -12,6 +12,7 @@ from orchestrator.models.structured import (
     ToolRequest,
     Unusable,
     Usable,
+    Withheld,
     ask_again,
     judge_object,
     judge_text,
@@ -81,8 +82,9 @@ def test_an_answer_at_its_limit_is_cut_off_unless_it_is_whole():
     assert judge_text(reply("It costs", FinishReason.LENGTH)) == CutOff()
 
 
-def test_filtered_and_empty_texts_are_unusable():
-    assert isinstance(judge_text(reply("Well", FinishReason.CONTENT_FILTER)), Unusable)
+def test_empty_texts_are_unusable_and_those_withheld_are_final():
+    assert judge_text(reply("Well", FinishReason.CONTENT_FILTER)) == Withheld(refused=False)
+    assert judge_text(reply("No.", FinishReason.REFUSAL)) == Withheld(refused=True)
     assert isinstance(judge_text(reply("  \n")), Unusable)
     assert judge_text(reply(" Done. ")) == Usable("Done.")
 

@@ -97,49 +97,10 @@ def test_the_prompts_that_ship_are_complete():
     assert all(prompt.version and prompt.purpose and prompt.data for prompt in prompts.values())
 
 
-def test_nlu_think_tells_each_slot_once():
-    cabin = {"name": "cabin", "type": "category", "options": ["economy", "business"]}
-    day = {"name": "date", "type": "date", "description": "the day of travel"}
-    other_day = {"name": "date", "type": "date", "description": "the day of the flight"}
-    flow = {
-        "dact": "book_flight",
-        "intent": "Transform",
-        "description": "Book a flight",
-        "slots": [cabin, day],
-    }
-    status = {
-        "dact": "check_flight",
-        "intent": "Find",
-        "description": "Check a flight",
-        "slots": [cabin, other_day],
-    }
-    search = {
-        "dact": "search",
-        "intent": "Find",
-        "description": "Search flights",
-        "slots": [cabin, other_day],
-    }
-    variables = {"assistant": "Travel", "today": "Monday", "flows": [flow, status, search]}
-    data = {
-        "utterance": "book it",
-        "history": [],
-        "stack": [],
-        "question": None,
-        "shown": [],
-        "plan": [],
-        "remembered": [],
-    }
-
-    system, user = load_prompts().get("nlu_think").render(variables | data)
-
-    assert (
-        "- book_flight (Transform): Book a flight\n  - cabin; one of: economy, business\n" in system.content
-    )
-    assert "  - date (date): the day of travel\n- check_flight (Find): Check a flight\n" in system.content
-    assert "  - as above: cabin\n  - date (date): the day of the flight\n- search" in system.content
-    assert "- search (Find): Search flights\n  - as above: cabin, date\n" in system.content
-    assert "book it" not in system.content
-    assert json.loads(user.content) == data
+def test_no_prompt_begins_with_the_day():
+    """CO-2: the beginning of a request stays the same, so that providers can cache it."""
+    for prompt in load_prompts().all():
+        assert "today" not in prompt.settings, prompt.id
 
 
 def test_variables_must_be_those_that_are_declared():

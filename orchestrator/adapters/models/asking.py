@@ -1,0 +1,136 @@
+"""Settings, tools and output mode of a request to the library."""
+
+from dataclasses import asdict
+from typing import Any, cast
+
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition as LibraryTool
+
+from orchestrator.adapters.models.building import is_openai_client
+from orchestrator.adapters.models.providers import Endpoint
+from orchestrator.adapters.models.strict import is_strict, make_strict
+from orchestrator.ports.language_model import (
+    ChatRequest,
+    Effort,
+    OutputMode,
+    OutputSchema,
+    RequestField,
+    ToolChoice,
+)
+from orchestrator.types import JsonObject
+
+_THOUGHT = {
+    Effort.NONE: 0,
+    Effort.MINIMAL: 1024,
+    Effort.LOW: 2048,
+    Effort.MEDIUM: 10_000,
+    Effort.HIGH: 16_384,
+}
+"""Thinking tokens by effort: the library's budgets for Anthropic models, which must be below their limit."""
+PROMPT_HEADER = "X-Parley-Prompt"
+"""Tells scripts and proxies the prompt's name. Providers ignore unknown headers."""
+_TEMPLATE = (
+    "Answer with one JSON object that fits this JSON Schema, and with nothing before or after it:\n{schema}"
+)
+
+
+def settings_for(endpoint: Endpoint, model: Model[Any], request: ChatRequest) -> ModelSettings:
+    """Return the request's model settings, without those that the endpoint rejects."""
+    takes, effort = request.profile.takes, _effort(request)
+    wanted: JsonObject = {"timeout": request.timeout_s}
+    if takes(RequestField.TOKEN_LIMIT):
+        wanted["max_tokens"] = request.max_tokens + _room_for_thought(model, effort)
+    if request.temperature is not None and takes(RequestField.TEMPERATURE):
+        wanted["temperature"] = request.temperature
+    if effort is not None:
+        wanted |= _thinking(endpoint, effort)
+    if (forced := _forced_tool(request)) is not None:
+        wanted["tool_choice"] = [forced]
+    wanted["max_retries"] = 0
+    if is_openai_client(model):
+        wanted |= _openai_settings(endpoint, request)
+    known = {name: value for name, value in wanted.items() if name not in model.unsupported_settings}
+    return cast("ModelSettings", known)
+
+
+def _openai_settings(endpoint: Endpoint, request: ChatRequest) -> JsonObject:
+    body = dict(endpoint.extra_body)
+    settings: JsonObject = {"extra_headers": {PROMPT_HEADER: request.metadata.prompt_id}}
+    may_store = endpoint.provider.startswith(("openai", "azure"))
+    if may_store:
+        settings["openai_store"] = endpoint.store
+        # The library requests cache diagnostics by default, and Parley does not read them.
+        settings["openai_prompt_cache_diagnostics"] = False
+    # OpenAI accepts metadata only on requests that it stores.
+    tells = endpoint.store if may_store else endpoint.metadata and endpoint.is_compatible
+    if tells and request.profile.takes(RequestField.METADATA):
+        body["metadata"] = asdict(request.metadata)
+    return settings | ({"extra_body": body} if body else {})
+
+
+def _effort(request: ChatRequest) -> Effort | None:
+    if not request.profile.takes(RequestField.EFFORT):
+        return None
+    return Effort.NONE if request.tools and request.profile.no_thought_with_tools else request.effort
+
+
+def _room_for_thought(model: Model[Any], effort: Effort | None) -> int:
+    """Return the tokens to reserve for thinking: providers count thinking and answer against one limit."""
+    thinks = effort is not None and bool(model.profile.get("supports_thinking", False))
+    return _THOUGHT[effort] if effort is not None and thinks else 0
+
+
+def _thinking(endpoint: Endpoint, effort: Effort) -> JsonObject:
+    if endpoint.is_compatible:
+        # Parley cannot know whether a model behind a URL reasons, so it sends the effort and remembers a
+        # rejection.
+        return {"openai_reasoning_effort": effort.value}
+    return {"thinking": False if effort is Effort.NONE else effort.value}
+
+
+def _forced_tool(request: ChatRequest) -> str | None:
+    if not request.tools or not request.profile.takes(RequestField.TOOL_CHOICE):
+        return None
+    return None if isinstance(request.tool_choice, ToolChoice) else request.tool_choice
+
+
+def parameters_for(model: Model[Any], request: ChatRequest) -> ModelRequestParameters:
+    """Return the tools and output of a request, in the best mode that model and endpoint support."""
+    if request.output is not None:
+        return _output(model, request.output, request)
+    tools = [
+        LibraryTool(
+            name=tool.name, description=tool.description, parameters_json_schema=tool.parameters, strict=False
+        )
+        for tool in request.tools
+    ]
+    must = (
+        bool(tools)
+        and request.tool_choice != ToolChoice.AUTO
+        and request.profile.takes(RequestField.TOOL_CHOICE)
+    )
+    return ModelRequestParameters(function_tools=tools, allow_text_output=not must)
+
+
+def _output(model: Model[Any], output: OutputSchema, request: ChatRequest) -> ModelRequestParameters:
+    schema = make_strict(output.schema) if output.strict else output.schema
+    # A dialect for strict schemas drops limits, so only fully strict schemas are marked strict.
+    strict = is_strict(schema) and request.profile.takes(RequestField.STRICT)
+    definition = OutputObjectDefinition(json_schema=schema, name=output.name, strict=strict)
+    best, profile = request.profile.output, model.profile
+    if best is OutputMode.SCHEMA and profile.get("supports_json_schema_output", False):
+        return ModelRequestParameters(output_mode="native", output_object=definition)
+    if best is OutputMode.SCHEMA and profile.get("supports_tools", True):
+        tool = LibraryTool(
+            name=output.name,
+            description="The answer.",
+            parameters_json_schema=schema,
+            strict=False,
+            kind="output",
+        )
+        return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+    return ModelRequestParameters(
+        output_mode="prompted", output_object=definition, prompted_output_template=_TEMPLATE
+    )

@@ -1,0 +1,26 @@
+"""Published prices of models, from `genai-prices`."""
+
+from genai_prices import Usage as PricedUsage
+from genai_prices import calc_price
+
+from orchestrator.adapters.models.providers import PROVIDERS, Endpoint
+from orchestrator.ports.language_model import Usage
+
+
+def list_price(endpoint: Endpoint, url: str, model: str, usage: Usage) -> float:
+    """Return what token counts cost at a provider, in US dollars; 0 if it publishes no price.
+
+    Compatible endpoints are recognized by their URL, so a local server is free whatever its model is called.
+    """
+    counts = PricedUsage(
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        cache_read_tokens=min(usage.cached_tokens, usage.prompt_tokens),
+    )
+    provider = endpoint.provider.partition("-")[0]
+    try:
+        if provider in PROVIDERS and not endpoint.is_compatible:
+            return float(calc_price(counts, model, provider_id=provider).total_price)
+        return float(calc_price(counts, model, provider_api_url=url).total_price)
+    except (LookupError, ValueError):  # No price for this model, or none for such counts.
+        return 0.0

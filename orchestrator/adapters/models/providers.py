@@ -1,0 +1,114 @@
+"""Known models: providers by name and endpoints by URL.
+
+The library knows each provider's protocol. It is slow to import, so `orchestrator.adapters.models.chat`
+imports it, and only if an endpoint is configured.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import environ
+
+from orchestrator.models.config import DEFAULT_PROVIDER
+from orchestrator.types import Json
+
+COMPATIBLE = "compatible"
+"""Any endpoint with the chat-completions API, known by URL alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider, named as in `PARLEY_MODEL=provider:name`.
+
+    `keys`: environment variables with its key or URL, any of which configures it. `package`: the module of
+    its client, installed by the extra of the same name; empty if the `openai` client supports it.
+    `compatible`: assume only what all compatible endpoints share. `base_url`: its default URL.
+    """
+
+    keys: tuple[str, ...]
+    package: str = ""
+    compatible: bool = False
+    base_url: str = ""
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider(("OPENAI_API_KEY",)),
+    "openai-chat": Provider(("OPENAI_API_KEY",)),
+    "openai-responses": Provider(("OPENAI_API_KEY",)),
+    "azure": Provider(("AZURE_OPENAI_ENDPOINT",)),
+    "azure-responses": Provider(("AZURE_OPENAI_ENDPOINT",)),
+    "anthropic": Provider(("ANTHROPIC_API_KEY",), "anthropic"),
+    "google": Provider(("GOOGLE_API_KEY", "GEMINI_API_KEY"), "google.genai"),
+    "mistral": Provider(("MISTRAL_API_KEY",), "mistralai"),
+    "groq": Provider(("GROQ_API_KEY",), "groq"),
+    "bedrock": Provider(
+        ("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_ROLE_ARN"), "boto3"
+    ),
+    "openrouter": Provider(("OPENROUTER_API_KEY",)),
+    "deepseek": Provider(("DEEPSEEK_API_KEY",)),
+    "ollama": Provider(("OLLAMA_BASE_URL",), base_url="http://localhost:11434/v1"),
+    "vllm": Provider(("VLLM_BASE_URL",), base_url="http://localhost:8000/v1"),
+    "llama.cpp": Provider(("LLAMACPP_BASE_URL",), compatible=True, base_url="http://localhost:8080/v1"),
+}
+
+
+def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | None, str]:
+    """Split ``provider:name`` into provider or endpoint and model name; the first is None if there is no
+    provider.
+
+    Local model names also contain colons (``mistral:7b``): with a URL for the default endpoint, a prefix
+    counts as a provider only if its key is set.
+    """
+    prefix, colon, rest = name.partition(":")
+    if not colon or not rest:
+        return None, name
+    if prefix in endpoints:
+        return prefix, rest
+    provider = PROVIDERS.get(prefix)
+    by_url = DEFAULT_PROVIDER in endpoints and endpoints[DEFAULT_PROVIDER].provider == COMPATIBLE
+    if provider is None or (by_url and not any(environ.get(key) for key in provider.keys)):
+        return None, name
+    return prefix, rest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where models answer.
+
+    `provider` is a name of `PROVIDERS`, or `compatible`. `base_url` and `api_key` are empty where the provider's
+    own environment variables say them. `responses`: whether a compatible endpoint is asked by the Responses API.
+    `metadata`: whether requests carry who asks; a compatible endpoint that refuses it is asked without. `store`:
+    whether OpenAI may keep requests. `extra_body` goes into every request of the `openai` client.
+    `silence_s` bounds the wait for the next piece of a streamed answer.
+    """
+
+    provider: str = COMPATIBLE
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    responses: bool = False
+    metadata: bool = True
+    store: bool = False
+    extra_body: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    connect_s: float = 3.0
+    silence_s: float = 30.0
+    connections: int = 100
+
+    @property
+    def is_compatible(self) -> bool:
+        """Return whether only the endpoint's URL is known."""
+        return self.provider == COMPATIBLE or PROVIDERS[self.provider].compatible
+
+    @property
+    def url(self) -> str:
+        """Return its URL, or an empty string if the library knows it."""
+        known = PROVIDERS.get(self.provider)
+        if self.base_url or known is None:
+            return self.base_url
+        named = next(
+            (environ[key] for key in known.keys if key.endswith("_BASE_URL") and environ.get(key)), ""
+        )
+        return named or known.base_url
+
+    @property
+    def loads_models(self) -> bool:
+        """Return whether it may be a local server, which loads models on first use."""
+        return self.is_compatible or self.provider in {"ollama", "vllm"}

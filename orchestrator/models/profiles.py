@@ -1,0 +1,119 @@
+"""Endpoint profiles learned from rejections, per endpoint and model.
+
+The first request uses every feature. A rejection that names a field removes or rewrites that field; an
+unspecific one is retried once with the minimal request. If the endpoint accepted the same form before, only
+a second rejection changes the profile.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from orchestrator.errors import ModelContextExceeded, ModelFiltered, ModelRefused, ModelRejected
+from orchestrator.ports.language_model import (
+    ChatRequest,
+    EndpointProfile,
+    OutputMode,
+    RequestField,
+    ToolChoice,
+)
+
+Key = tuple[str, str]
+Form = tuple[Key, EndpointProfile, frozenset[str]]
+"""A request's form: its endpoint and model, its profile, and the optional parts that it has."""
+_NOT_ABOUT_FORM = (ModelContextExceeded, ModelFiltered, ModelRefused)
+_WORSE = {OutputMode.SCHEMA: OutputMode.OBJECT, OutputMode.OBJECT: OutputMode.PROMPTED}
+
+
+class ProfileBook:
+    """The profiles of this process's endpoints and models."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, EndpointProfile] = {}
+        self._guesses: dict[Key, tuple[EndpointProfile, Form]] = {}
+        self._accepted: set[Form] = set()
+        self._blameless: set[Form] = set()
+
+    def of(self, key: Key) -> EndpointProfile:
+        guess, _ = self._guesses.get(key, (None, None))
+        return guess or self._known.get(key) or EndpointProfile()
+
+    def note_answer(self, key: Key, sent: ChatRequest) -> bool:
+        """Record that an endpoint accepts a request's form; return whether its profile is new."""
+        self._accepted.add(_form(key, sent))
+        guess, rejected = self._guesses.pop(key, (None, None))
+        if rejected is None or guess != sent.profile:
+            return False
+        if rejected in self._accepted:
+            # It was accepted before, so this rejection may have been an exception.
+            self._accepted.remove(rejected)
+            return False
+        self._known[key] = sent.profile
+        return True
+
+    def correct(self, key: Key, request: ChatRequest, error: ModelRejected) -> EndpointProfile | None:
+        """Return the profile for a retry, or None if no other form of the request could succeed."""
+        if isinstance(error, _NOT_ABOUT_FORM):
+            return None
+        profile = request.profile
+        _, rejected = self._guesses.pop(key, (None, None))
+        field = error.said.field if error.said is not None else None
+        corrected = None if field is None else without(profile, RequestField(field), request)
+        if corrected is not None:
+            self._known[key] = corrected
+            return corrected
+        if rejected is not None:
+            # The minimal request was rejected too, so the form is not the reason.
+            self._blameless.add(rejected)
+            return None
+        least, form = _least(profile, request), _form(key, request)
+        if least == profile or form in self._blameless:
+            return None
+        self._guesses[key] = least, form
+        return least
+
+
+def _form(key: Key, request: ChatRequest) -> Form:
+    parts = {"tools": bool(request.tools), "output": request.output is not None}
+    carried = (field.value for field in _carried(request))
+    return key, request.profile, frozenset([*carried, *(name for name, has in parts.items() if has)])
+
+
+def without(profile: EndpointProfile, field: RequestField, request: ChatRequest) -> EndpointProfile | None:
+    """Return a profile that omits or rewrites a rejected field, or None if it already does."""
+    match field:
+        case RequestField.OUTPUT:
+            worse = _WORSE.get(profile.output)
+            return None if worse is None or request.output is None else replace(profile, output=worse)
+        case RequestField.TOKEN_LIMIT if not profile.renamed_token_limit:
+            return replace(profile, renamed_token_limit=True)
+        case RequestField.EFFORT if request.tools and not profile.no_thought_with_tools:
+            return replace(profile, no_thought_with_tools=True)
+        case _:
+            return None if field in profile.refused else replace(profile, refused=profile.refused | {field})
+
+
+def _least(profile: EndpointProfile, request: ChatRequest) -> EndpointProfile:
+    return replace(profile, output=OutputMode.PROMPTED, refused=profile.refused | {*_carried(request)})
+
+
+def _carried(request: ChatRequest) -> Iterator[RequestField]:
+    """Yield the optional fields of a request; the answer limit stays."""
+    yield from (RequestField.METADATA, RequestField.STREAM_USAGE, RequestField.STRICT)
+    if request.temperature is not None:
+        yield RequestField.TEMPERATURE
+    if request.effort is not None:
+        yield RequestField.EFFORT
+    if request.tool_choice != ToolChoice.AUTO:
+        yield RequestField.TOOL_CHOICE
+
+
+def describe(profile: EndpointProfile) -> tuple[str, ...]:
+    """Return the features that an endpoint does not support, for display; empty if none was rejected."""
+    said = sorted(field.value for field in profile.refused)
+    if profile.output is not OutputMode.SCHEMA:
+        said.append(f"output by {profile.output.value}")
+    if profile.renamed_token_limit:
+        said.append("the other name of the token limit")
+    if profile.no_thought_with_tools:
+        said.append("thinking with tools")
+    return tuple(said)

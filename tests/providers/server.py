@@ -1,0 +1,151 @@
+"""A local HTTP server that refuses what a provider refuses, and answers as that provider does.
+
+What it says comes from a script of the scripted model; `ways` replaces its next answers by other ways to answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import orjson
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from orchestrator.testing.scripted_model import Answer, Script, ToolUse
+from orchestrator.testing.scripted_model.script import Playback
+from tests.providers.dialect import Dialect, Reply, Turn
+
+
+@dataclass(frozen=True)
+class Failing:
+    """An error response in the provider's own form. `code`: its name for what is wrong."""
+
+    status: int
+    message: str
+    code: str | None = None
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """A whole response as it is."""
+
+    body: str
+    media_type: str = "application/json"
+
+
+Way = Reply | Failing | Verbatim
+
+
+class StrictProvider:
+    """`refused`: what was refused, with the reason. `asked`: the prompts of the requests that were taken."""
+
+    def __init__(self, dialect: Dialect, script: Script, *ways: Way) -> None:
+        self.dialect = dialect
+        self.ways: deque[Way] = deque(ways)
+        self.refused: list[str] = []
+        self.asked: list[str | None] = []
+        self.bodies: list[Any] = []
+        self._playback = Playback(script)
+
+    @property
+    def url(self) -> str:
+        """The address up to the provider's own paths."""
+        return f"http://127.0.0.1:{self._port}"
+
+    def __enter__(self) -> Self:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.bind(("127.0.0.1", 0))
+        self._port = listener.getsockname()[1]
+        app = Starlette(routes=[Route("/{path:path}", self._respond, methods=["POST"])])
+        self._server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
+        serve = self._server.serve([listener])
+        self._thread = threading.Thread(target=lambda: asyncio.run(serve), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(10)
+
+    async def _respond(self, request: HttpRequest) -> Response:
+        path = request.url.path
+        body: Any = orjson.loads(await request.body())
+        if not self.dialect.takes(path):
+            return JSONResponse(self.dialect.error(404, f"Not found: {path}"), 404)
+        self.bodies.append(body)
+        reason = self.dialect.refuse(body, request.headers)
+        if reason is not None:
+            self.refused.append(reason)
+            return JSONResponse(self.dialect.error(400, reason), 400)
+        turn = self.dialect.read(body, path)
+        way = self._choose(turn, path)
+        if isinstance(way, Failing):
+            return JSONResponse(self.dialect.error(way.status, way.message, way.code), way.status)
+        if isinstance(way, Verbatim):
+            return Response(way.body, media_type=way.media_type)
+        if self.dialect.wants_stream(body, path):
+            return StreamingResponse(self._stream(body, way), media_type="text/event-stream")
+        return JSONResponse(self.dialect.answer(body, way))
+
+    async def _stream(self, body: Any, reply: Reply) -> AsyncIterator[str]:
+        for chunk in self.dialect.chunks(body, reply):
+            yield chunk
+
+    def _choose(self, turn: Turn, path: str) -> Way:
+        asked = turn.as_request(path)
+        self.asked.append(asked.prompt_id)
+        if self.ways:
+            return self.ways.popleft()
+        said = self._playback.next_reply(asked)
+        match said:
+            case Answer():
+                text = said.text if said.json is None else orjson.dumps(fit(said.json, turn.schema)).decode()
+                return Reply(text)
+            case ToolUse():
+                return Reply(calls=said.calls)
+            case _:
+                return Failing(500, f"the script says nothing to {asked.prompt_id}")
+
+
+def fit(answer: Any, schema: Any) -> Any:
+    """Write slots as a provider that enforces the schema makes a model write them: as pairs of texts."""
+    slots = answer.get("slots") if isinstance(answer, dict) else None
+    wanted = ((schema or {}).get("properties") or {}).get("slots") or {}
+    if not isinstance(slots, dict) or wanted.get("type") != "array":
+        return answer
+    pairs = [{"name": name, "value": _as_text(value)} for name, value in slots.items() if value is not None]
+    return {
+        "intent": None,
+        "target": "",
+        "digression": None,
+        "not_understood": [],
+        **answer,
+        "slots": pairs,
+    }
+
+
+def _as_text(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "yes" if value else "no"
+        case {"amount": amount, "currency": currency}:
+            return f"{amount} {currency}"
+        case [int() | float() | None as low, int() | float() | None as high]:
+            return f"{'' if low is None else low}..{'' if high is None else high}"
+        case list():
+            return ", ".join(map(_as_text, value))
+        case dict():
+            return orjson.dumps(value).decode()
+        case _:
+            return str(value)

@@ -1,0 +1,82 @@
+"""The shipped evaluations through each strict provider: the same deeds, nothing refused, no apology.
+
+What the provider's model says is what System 1 understands, written into the provider's own form of answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.domain.configuration import merge_sections
+from orchestrator.domain.evaluations import ConversationEntry
+from orchestrator.simulator import Simulator
+from orchestrator.telemetry import Signal, SignalType
+from orchestrator.testing.scripted_model import Script
+from parley.evaluation.conversations import beginning_of
+from tests.providers.dialects import DIALECTS
+from tests.providers.endpoints import MODELS, endpoint_of
+from tests.providers.server import StrictProvider, Way
+from tests.trained import trained
+from tests.transcripts.recorded import Author
+from tests.transcripts.test_transcripts import conversations, go_through
+from tests.transcripts.test_transcripts_with_model import SYSTEM2
+
+# Some providers' clients leave the closing of their connections to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+SHIPPED = ("travel", "analytics")
+SHORT = 40
+"""Of the shipped conversations one in so many is in the short form."""
+
+
+@asynccontextmanager
+async def asked(
+    name: str, script: Script, *ways: Way, signals: list[Signal] | None = None
+) -> AsyncIterator[tuple[StrictProvider, ModelPool]]:
+    """A strict provider and the models of a process that is pointed at it."""
+    calls: list[Signal] = [] if signals is None else signals
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OPENAI_API_VERSION", "2025-04-01-preview")
+        with StrictProvider(DIALECTS[name](), script, *ways) as provider:
+            endpoint = endpoint_of(name, provider.url)
+            pool = ModelPool({"default": endpoint}, model=MODELS[name], record=calls.append)
+            try:
+                yield provider, pool
+            finally:
+                await pool.aclose()
+
+
+def shipped() -> Iterator[Any]:
+    cases = [case for case in conversations() if case.values[0] in SHIPPED]
+    for name in DIALECTS:
+        for place, case in enumerate(cases):
+            marks = [pytest.mark.slow] if place % SHORT else []
+            yield pytest.param(name, *case.values, id=f"{name} {case.id}", marks=marks)
+
+
+@pytest.mark.parametrize(("name", "domain", "conversation"), list(shipped()))
+async def test_a_conversation_goes_as_written(
+    name: str, domain: str, conversation: ConversationEntry
+) -> None:
+    """CO-2: by every provider, as without one."""
+    loaded, system1 = trained(domain)
+    author, calls = Author(system1), list[Signal]()
+    async with asked(name, author.script(), signals=calls) as (provider, pool):
+        simulator = Simulator.of(
+            loaded,
+            sections=merge_sections(conversation.config, SYSTEM2),
+            models=pool,
+            system1=author,
+            at=beginning_of(conversation),
+        )
+        await go_through(conversation, simulator)
+
+    assert provider.refused == []
+    questions = [call.payload for call in calls if call.type is SignalType.MODEL_CALL]
+    assert [one for one in questions if one["outcome"] != "answered"] == []
+    assert len(questions) == len(provider.bodies)

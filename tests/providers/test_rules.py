@@ -1,0 +1,49 @@
+"""The rules of the strict providers: each takes a good request, and refuses one that breaks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.models.strict import is_strict, make_strict
+from orchestrator.pex.skills.runner import REFLECT_SCHEMA
+from tests.providers.broken import BROKEN, GOOD, break_it
+from tests.providers.dialects import DIALECTS
+from tests.providers.rules import refuse_unstrict
+from tests.unit.models.test_answer_schemas import SCHEMAS
+
+ASKED_FOR: dict[str, Any] = SCHEMAS | {"pex_reflect": REFLECT_SCHEMA}
+KEYS = {"authorization": "Bearer k", "anthropic-version": "2023-06-01"}
+CASES = [(name, rule) for name, rules in BROKEN.items() for rule in rules]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_good_request_is_taken(name: str) -> None:
+    dialect = DIALECTS[name]()
+    assert dialect.refuse(GOOD[name], KEYS) is None
+    assert dialect.read(GOOD[name], f"{dialect.path}m:generateContent").tools == ["look"]
+
+
+@pytest.mark.parametrize(("name", "rule"), CASES)
+def test_a_request_that_breaks_a_rule_is_refused(name: str, rule: str) -> None:
+    """CO-2."""
+    [one] = [one for one in DIALECTS[name].rules if one.name == rule]
+    assert one.judge(break_it(name, rule)) is not None
+    assert one.judge(GOOD[name]) is None
+
+
+@pytest.mark.parametrize("prompt", ASKED_FOR)
+def test_every_answer_has_a_strict_form(prompt: str) -> None:
+    """CO-2: as `strict_schemas` asks for it; https://github.com/Agent-Field/agentfield/pull/680"""
+    strict = make_strict(ASKED_FOR[prompt])
+
+    assert is_strict(strict)
+    assert refuse_unstrict(strict) is None
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_rule_has_a_source_and_a_request_that_breaks_it(name: str) -> None:
+    rules: dict[str, Any] = {one.name: one.source for one in DIALECTS[name].rules}
+    assert rules.keys() == BROKEN[name].keys()
+    assert all(source.startswith("https://") for source in rules.values())

@@ -1,0 +1,58 @@
+"""What the scripted model and the strict providers send is what the providers' own clients take it for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from anthropic.types import Message
+from google.genai.types import GenerateContentResponse
+from mistralai.client.models import ChatCompletionResponse
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response
+
+from orchestrator.testing.scripted_model import Answer, Request, ToolUse
+from orchestrator.testing.scripted_model.wire import chunks, completion
+from tests.providers.broken import GOOD
+from tests.providers.dialect import Reply
+from tests.providers.dialects import DIALECTS
+
+ASKED = Request(
+    "/v1/chat/completions", {"model": "m", "messages": [], "stream_options": {"include_usage": True}}, {}
+)
+SAID = (
+    Answer(text="Hello there"),
+    Answer(text="cut", finish_reason="length"),
+    ToolUse(calls=(("look", {"day": "x"}),)),
+)
+TYPES: dict[str, Any] = {
+    "openai-chat": ChatCompletion,
+    "openai-chat-thinking": ChatCompletion,
+    "azure": ChatCompletion,
+    "groq": ChatCompletion,
+    "mistral": ChatCompletionResponse,
+    "openai-responses": Response,
+    "anthropic": Message,
+    "gemini": GenerateContentResponse,
+}
+REPLIES = (Reply("Hello there"), Reply(calls=(("look", {"day": "x"}),)))
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_the_scripted_model_speaks_the_clients_types(said: Answer | ToolUse) -> None:
+    """Model protocol."""
+    whole = ChatCompletion.model_validate(completion(ASKED, said), strict=True)
+    pieces = [ChatCompletionChunk.model_validate(one, strict=True) for one in chunks(ASKED, said)]
+
+    assert whole.usage is not None
+    assert pieces[-1].usage is not None
+    assert whole.choices[0].finish_reason in {one.choices[0].finish_reason for one in pieces if one.choices}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("reply", REPLIES)
+def test_a_strict_provider_speaks_its_clients_types(name: str, reply: Reply) -> None:
+    """CO-2."""
+    read = TYPES[name].model_validate(DIALECTS[name]().answer(GOOD[name], reply))
+    told = read.model_dump_json()
+    assert ("look" if reply.calls else "Hello there") in told

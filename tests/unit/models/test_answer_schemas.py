@@ -1,0 +1,109 @@
+"""CO-2: every schema that a model gets bounds the answer, with names from closed sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from internal_flows.housekeeping.session.summarize_session import JUDGED_BY, summary_schema
+from orchestrator.nlu.answer_schemas import another_flow_schema, understanding_schema
+from orchestrator.nlu.readers.system2 import asked_for
+from orchestrator.plans.answer_schemas import (
+    COMPLETION,
+    COMPLETION_SCHEMA,
+    DECOMPOSITION,
+    JUDGEMENTS,
+    REPLANNING,
+    SEVERAL,
+    decomposition_schema,
+    judgements_schema,
+    replanning_schema,
+    several_schema,
+)
+from orchestrator.plans.drafts import catalogue
+from tests.trained import trained
+
+DOMAIN = trained("travel")[0].domain
+ASKED_FOR = asked_for(trained("travel")[1].flows)
+STEPS = [flow.spec for flow in catalogue(DOMAIN.flows).values()]
+DONE = ("search_flights_2",)
+SCHEMAS = {
+    "nlu_think": understanding_schema(ASKED_FOR),
+    "nlu_contemplate": another_flow_schema(ASKED_FOR),
+    "plan_decompose": decomposition_schema(STEPS, DONE, 6),
+    "plan_alternatives": several_schema(STEPS, DONE, 6, 2),
+    "plan_score": judgements_schema(3),
+    "plan_replan": replanning_schema(STEPS, DONE, 6),
+    "plan_complete": COMPLETION_SCHEMA,
+    "memory_summarize": summary_schema(800),
+}
+
+
+def parts(schema: Any) -> Iterator[Any]:
+    if isinstance(schema, dict):
+        yield schema
+        for inner in schema.values():
+            yield from parts(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from parts(inner)
+
+
+@pytest.mark.parametrize("prompt", SCHEMAS)
+def test_every_text_and_list_of_an_answer_is_bounded(prompt: str) -> None:
+    """NL-2: an endpoint that enforces the schema cannot run on."""
+    for part in parts(SCHEMAS[prompt]):
+        kinds = part.get("type", ()) if isinstance(part.get("type"), list) else [part.get("type")]
+        if "string" in kinds:
+            assert "enum" in part or part["maxLength"] <= 800, part
+        if "array" in kinds:
+            assert part["maxItems"] <= 6, part
+        if "object" in kinds:
+            assert part["additionalProperties"] is False
+            assert sorted(part["required"]) == sorted(part["properties"])
+
+
+def test_steps_name_flows_slots_and_earlier_steps_of_the_domain() -> None:
+    """PL-1."""
+    step = SCHEMAS["plan_decompose"]["properties"]["steps"]["items"]["properties"]
+
+    assert "compare_fares" in step["dact"]["enum"], "what only plans do is a step"
+    assert "chat" not in step["dact"]["enum"]
+    assert {*step["dact"]["enum"], *DONE} == {*step["needs"]["items"]["enum"]}
+    assert {"origin", "date"} <= {*step["slots"]["items"]["properties"]["name"]["enum"]}
+
+
+STEP = {
+    "dact": "search_flights",
+    "slots": [{"name": "origin", "value": "Oslo"}],
+    "needs": [],
+    "purpose": "look",
+}
+LOOSE = STEP | {"slots": {"origin": "Oslo"}}
+ANSWERS: dict[str, tuple[Any, Any, Any]] = {
+    "plan_decompose": (DECOMPOSITION, {"steps": [STEP], "alternatives": "none"}, {"steps": [LOOSE]}),
+    "plan_alternatives": (SEVERAL, {"plans": [{"steps": [STEP]}]}, {"plans": [{"steps": [LOOSE]}]}),
+    "plan_score": (
+        JUDGEMENTS,
+        {"judgements": [{"score": 0.5, "faults": []}]},
+        {"judgements": [{"score": 1}]},
+    ),
+    "plan_replan": (REPLANNING, {"decision": "keep", "steps": [], "reason": ""}, {"decision": "stop"}),
+    "plan_complete": (COMPLETION, {"complete": True, "missing": [], "summary": ""}, {"complete": False}),
+    "memory_summarize": (JUDGED_BY, {"summary": "So.", "findings": []}, {"summary": "So."}),
+}
+
+
+@pytest.mark.parametrize("prompt", ANSWERS)
+def test_an_answer_is_judged_less_strictly_than_it_is_asked_for(prompt: str) -> None:
+    judged_by, bounded, loose = ANSWERS[prompt]
+    judge: Any = Draft202012Validator(judged_by)
+    asked: Any = Draft202012Validator(SCHEMAS[prompt])
+
+    assert asked.is_valid(bounded)
+    assert judge.is_valid(bounded)
+    assert judge.is_valid(loose)
+    assert not asked.is_valid(loose)
