@@ -1,14 +1,12 @@
-"""A domain's configuration: sections over shared defaults, validated, frozen (CO-5).
+"""A domain's configuration: sections merged over shared defaults, validated, frozen (CO-5).
 
-The defaults themselves are in ``defaults.yaml`` beside this file and nowhere else; whoever reads
-files hands both parts over as plain data.
+The defaults are only in ``defaults.yaml``; callers that read files pass both parts as plain data.
 """
 
 import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AfterValidator,
@@ -20,14 +18,16 @@ from pydantic import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    StringConstraints,
 )
 
 from orchestrator.domain.guarding import HARMLESS_MODULES, is_importable
+from orchestrator.domain.locales import check_locale, check_timezone
 from orchestrator.types import Json, JsonObject, is_object
 
 
 def _read_switch(value: Json) -> Json:
-    """YAML reads a bare ``off`` or ``on`` as a boolean; both spellings mean the word."""
+    """Restore switches: YAML parses a bare ``off`` or ``on`` as a boolean."""
     return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
 
 
@@ -35,15 +35,7 @@ def _check_pattern(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from error
-    return value
-
-
-def _check_zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError("is no time zone, such as Europe/Oslo or UTC") from error
+        raise ValueError(f"is not a valid regular expression: {error}") from error
     return value
 
 
@@ -59,33 +51,39 @@ def _check_module(value: str) -> str:
 Switch = Annotated[Literal["off", "on", "auto"], BeforeValidator(_read_switch)]
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 Module = Annotated[str, AfterValidator(_check_module)]
-TimeZone = Annotated[str, AfterValidator(_check_zone)]
+TimeZone = Annotated[str, AfterValidator(check_timezone)]
+LocaleTag = Annotated[str, AfterValidator(check_locale)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
-    """A part of the configuration: frozen, and strict about unknown keys."""
+    """A section of the configuration: frozen, and strict about unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Persona(Section):
-    """Who speaks. `greeting` opens a conversation; `tone` goes into prompts only."""
+    """The assistant's persona."""
 
     name: str
+    """The assistant's name."""
     tone: str
+    """Tone of rephrased replies; only prompts use it."""
     greeting: str
+    """Opens a conversation."""
 
 
 class Language(Section):
-    """ISO 639-1 codes. Messages in other languages are turned away by `prepare` (NL-1)."""
+    """Languages as ISO 639-1 codes. Messages in other languages are rejected."""
 
     default: str
+    """Language of prompts, templates and examples."""
     supported: tuple[str, ...]
+    """Languages that users can write in."""
 
 
 class ModelName(Section):
-    """A model, and the endpoint that has it."""
+    """A model and its endpoint."""
 
     model: str
     provider: str = "default"
@@ -96,115 +94,142 @@ ModelReference = Annotated[
 ]
 
 
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high"]
+
+
 class ModelPrice(Section):
-    """What a million tokens cost, in the currency of the cost budgets."""
+    """Price per million tokens, in US dollars."""
 
     prompt: NonNegativeFloat
     completion: NonNegativeFloat
 
 
 class Models(Section):
-    """Which model answers which prompt; None is the model that the environment names.
-
-    `per_prompt`, `max_tokens_per_prompt`: by prompt identifier, for example ``nlu_think``. `prices`:
-    by model; without one a call costs nothing.
-    """
+    """Which model answers which prompt. Prompts are named by their ID, for example ``nlu_think``."""
 
     default: ModelReference
+    """A name, or ``{model, provider}``. Default: `PARLEY_MODEL`."""
     fallback: ModelReference
+    """Model to use when the default fails. Default: `PARLEY_FALLBACK_MODEL`."""
     per_prompt: Mapping[str, ModelReference]
+    """Models of single prompts."""
     timeout_s: PositiveFloat
-    """Of one request."""
+    """Timeout of one request, in seconds."""
     stream_timeout_s: PositiveFloat
+    """Timeout of one streamed request, in seconds."""
     patience_s: PositiveFloat
-    """The longest that one question may take, with retries, repair and the fallback model."""
+    """Total timeout of one question, including retries, repair and the fallback model."""
     max_tokens: PositiveInt
+    """Maximum length of an answer."""
     max_tokens_per_prompt: Mapping[str, PositiveInt]
+    """Maximum length of an answer to single prompts."""
+    effort: ReasoningEffort | None
+    """Reasoning effort: `none`, `minimal`, `low`, `medium` or `high`. Default: the prompt's own, or the model's."""
+    effort_per_prompt: Mapping[str, ReasoningEffort]
+    """Reasoning effort of single prompts."""
     temperature: float | None
+    """Sampling temperature. Default: the model's."""
     strict_schemas: bool
-    """Whether the endpoint is told to enforce schemas; not every endpoint can."""
+    """Write schemas in OpenAI's strict form, which not every endpoint supports."""
     prices: Mapping[str, ModelPrice]
-
-
-class Voters(Section):
-    """Rounds of voting models; `rounds` are the numbers of voters heard in each (NL-3)."""
-
-    enabled: bool
-    models: tuple[str, ...]
-    rounds: tuple[PositiveInt, ...]
+    """Prices in US dollars per million tokens by model, ``{prompt, completion}``, instead of the list price."""
 
 
 class Understanding(Section):
-    """How messages are understood (NL-2, NL-3)."""
+    """How messages are interpreted."""
 
     mode: Literal["system1", "system2", "auto"]
+    """`system1`: local classifier. `system2`: language model. `auto`: the model while it responds."""
     slot_fill: Switch
-    """Whether a model looks for missing values in earlier turns; `auto`: when a task begins (PX-4)."""
-    voters: Voters
+    """Let a model look for missing values in earlier turns. `auto`: only when a task starts."""
 
 
 class Thresholds(Section):
-    """Scores are shares of 1; sizes are tokens."""
+    """Scores are from 0 to 1; sizes are in tokens."""
 
     confident: Share
-    """From here on System 1 decides alone under `auto`."""
+    """Minimum score at which the local classifier is confident about a mid-turn message."""
     likely: Share
-    """Below, no flow is likely enough: general ambiguity."""
+    """Minimum score of a flow; below it, the assistant asks what the user means."""
     stream_threshold_tokens: PositiveInt
-    """Answers longer than this are streamed."""
+    """Longer answers are streamed."""
 
 
 class Session(Section):
+    """Defaults of new sessions."""
+
     deadline_s: PositiveFloat
-    """The longest that one attempt at a turn may take; `PARLEY_TURN_DEADLINE_S` bounds all of them together."""
-    if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge", "understand"]
-    """Of sessions that are made without a rule of their own: what a turn does while another is unfinished."""
+    """Maximum duration of one attempt at a turn; `PARLEY_TURN_DEADLINE_S` limits all attempts together."""
+    if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "understand"]
+    """Default rule of new sessions: what a turn does while another is unfinished."""
     timezone: TimeZone
-    """Where the users are, by its name in the IANA database: whose day “today” is."""
+    """Default time zone of users, by IANA name: whose day “today” is."""
+    locale: LocaleTag | None
+    """Default locale of users, for numbers, dates and amounts. `null`: English formats."""
 
 
 class Memory(Section):
-    """Bounds of the working state and of the memory tiers."""
+    """Limits of the session state."""
 
     max_history_messages: PositiveInt
+    """Messages in the state."""
     max_trace_entries: PositiveInt
+    """Entries of the trace in the state."""
     completed_flows: PositiveInt
+    """Completed flows in the state; older ones are archived."""
     snapshot_every_turns: PositiveInt
+    """Turns between full copies of the state in the history."""
 
 
 class FlowManagement(Section):
-    """`max_stack_depth` None: unlimited (FS-12). `abandon_after_s`: FS-13."""
+    """Limits of the flow stack."""
 
     max_stack_depth: PositiveInt | None
+    """Maximum number of open tasks; a plan counts as one. Default: unlimited."""
     on_limit_reached: Literal["cancel_oldest", "reject_new", "ask_user"]
+    """Action beyond that: `cancel_oldest`, `reject_new` or `ask_user`."""
     abandon_after_s: PositiveInt
+    """Age at which an inactive flow is abandoned, in seconds."""
     keep_going_budget: PositiveInt
-    """How often one turn may repeat PEX and RES."""
+    """Maximum number of flows that one turn can run, one after another."""
 
 
 class AmbiguitySection(Section):
+    """Open questions."""
+
     escalation_turns: PositiveInt
+    """Failed attempts at a question before the assistant offers something else."""
     max_choices: PositiveInt
+    """Maximum number of offered choices."""
 
 
 class Resilience(Section):
+    """Retries, timeouts and recovery."""
+
     max_recovery_attempts: NonNegativeInt
+    """Maximum number of fallbacks to another flow in one turn."""
     repair_attempts: NonNegativeInt
+    """Maximum repair attempts of an invalid frame."""
     tool_retries: NonNegativeInt
+    """Default retries of idempotent tools."""
     tool_timeout_ms: PositiveInt
-    """Of tools whose manifest names none."""
+    """Default timeout of tools."""
     backoff_base_s: NonNegativeFloat
+    """Initial delay between retries, in seconds; doubled each time, with jitter."""
     backoff_max_s: NonNegativeFloat
+    """Maximum delay between retries, in seconds."""
     skill_overhead_ms: NonNegativeInt
-    """What a skill may take besides the time-outs of its tools."""
+    """Time a skill can take besides its tools' timeouts."""
     skill_rounds: PositiveInt
-    """How often a skill may ask its model."""
+    """Maximum model calls of a skill."""
     skill_calls: PositiveInt
-    """How often a skill may call tools."""
+    """Maximum tool calls of a skill."""
     context_wait_s: PositiveFloat
-    """How long a flow waits for what Internal flows find."""
+    """Maximum time that a flow waits for missing context, in seconds."""
     context_in_turn_s: NonNegativeFloat
-    """How much of that the turn itself waits; then it ends, and the flow goes on when something is found."""
+    """How much of this time the turn itself waits; afterwards it ends, and the flow resumes with the
+    findings.
+    """
 
 
 def _check_network(value: str) -> str:
@@ -213,79 +238,106 @@ def _check_network(value: str) -> str:
 
 
 class Network(Section):
-    """What tools over HTTP and MCP may reach, and how much of an answer is taken in.
-
-    `private_networks`: addresses that are not public and may be reached all the same, for example
-    ``127.0.0.0/8``.
-    """
+    """What HTTP and MCP tools can reach."""
 
     private_networks: tuple[Annotated[str, AfterValidator(_check_network)], ...]
+    """Private networks that tools can reach, for example ``10.1.0.0/16``."""
     connect_timeout_s: PositiveFloat
+    """Timeout of establishing a connection, in seconds."""
     max_output_bytes: PositiveInt
-    """Of any tool: a longer answer is refused."""
+    """Maximum size of a tool's result."""
 
 
 class Guardrails(Section):
+    """Checks of messages and of model-written code."""
+
     max_tokens: PositiveInt
+    """Maximum length of a message."""
     min_characters: PositiveInt
+    """Minimum length of a message."""
     reserved_tokens: tuple[str, ...]
-    """Text that a message must not hold: markers that models take for roles."""
+    """Text that messages must not contain: role markers of models."""
     max_answer_characters: PositiveInt
+    """Maximum length of a reply."""
     allowed_imports: tuple[Module, ...]
-    """What Python that a model wrote may import."""
+    """Modules that model-written Python can import."""
 
 
 class Plans(Section):
+    """Planning."""
+
     model: Switch
-    """Whether a model decides on plans. `auto`: where no recipe does, and when a step did not succeed."""
+    """Let a model decide about plans. `auto`: it makes plans that have no declared steps, and checks all plans."""
     max_rounds: PositiveInt
+    """Maximum number of times that a plan is made again."""
     max_sub_flows: PositiveInt
+    """Maximum number of steps."""
     tree_search: Switch
+    """Search among several plans. `auto`: from four steps on, if the model reports trade-offs."""
     tree_candidates: PositiveInt
+    """First plans of a search."""
     tree_variants: PositiveInt
+    """Variants of each later plan."""
     tree_model_calls: PositiveInt
+    """Maximum model calls of a search."""
 
 
 class Approvals(Section):
-    """`by`: who may grant one, where a tool's manifest does not say; anybody concerned may deny it."""
+    """Approvals of calls."""
 
     expires_s: PositiveInt
+    """Time after which an undecided approval expires, in seconds."""
     by: Literal["user", "operator"]
+    """Who can approve calls, unless a tool says otherwise. Both can always deny."""
 
 
 class Budgets(Section):
-    """Upper bounds on what models may use; None: no bound."""
+    """Limits on model usage. Costs are in US dollars. Default: unlimited."""
 
     tokens_per_call: PositiveInt | None
+    """Maximum tokens of one model call."""
     cost_per_call: PositiveFloat | None
+    """Maximum cost of one model call."""
     tokens_per_turn: PositiveInt | None
+    """Maximum tokens of one turn."""
     tokens_per_session: PositiveInt | None
+    """Maximum tokens of one session."""
+    tokens_per_tenant_minute: PositiveInt | None
+    """Maximum tokens of one tenant in a minute, so that no tenant uses up the provider's rate limit."""
+    tokens_per_tenant_day: PositiveInt | None
+    """Maximum tokens of one tenant on one UTC day."""
     tokens_per_day: PositiveInt | None
+    """Maximum tokens of one UTC day."""
     cost_per_turn: PositiveFloat | None
+    """Maximum cost of one turn."""
     cost_per_session: PositiveFloat | None
+    """Maximum cost of one session."""
+    cost_per_tenant_day: PositiveFloat | None
+    """Maximum cost of one tenant on one UTC day."""
     cost_per_day: PositiveFloat | None
+    """Maximum cost of one UTC day."""
 
 
 class Generation(Section):
-    """`naturalize`: whether a model rewrites filled templates (RS-3).
-
-    `auto` does so for prose about completed flows, `on` also for other remarks and for lists; a
-    template that holds the comment ``{# naturalize: off #}`` is never rewritten, nor is a question.
-    """
+    """Replies."""
 
     naturalize: Switch
+    """Let a model rephrase replies. `auto`: prose about completed flows. `on`: also other messages and lists."""
+    fewest_words: NonNegativeInt
+    """Minimum number of words of a reply that is rephrased."""
     suggested_replies: NonNegativeInt
-    """How many next steps are offered when nothing is open."""
+    """Number of next tasks to suggest when nothing is open."""
     tell_degraded: bool
-    """Whether users are told, once, that no model answers at the moment (RS-5)."""
+    """Tell users, once, that a configured model isn't responding."""
     page_rows: PositiveInt
+    """Rows per page of a table."""
 
 
 class Command(Section):
-    """A Tier 0 pattern: a message that matches it whole goes straight to a flow or an answer (NL-1).
+    """A Tier 0 pattern: a message that fully matches it goes directly to a flow or an answer (NL-1).
 
-    Named groups of the pattern are slot values. `development`: a shortcut for developers only.
-    `after`: it counts only while the task that was completed last is one of these.
+    Named groups are slot values. `development`: for developers only. `after`: only active while the last
+    completed task is one of these.
     """
 
     pattern: Pattern
@@ -295,8 +347,21 @@ class Command(Section):
     development: bool = False
 
 
+class Credential(Section):
+    """Where users' own credentials for HTTP tools are read, when a tool that names one is called.
+
+    `url`: for GET, with ``{tenant_id}`` and ``{user_id}``. `headers`: can use environment variables. `field`: the
+    member of the JSON response. `missing`: what a user without a credential (404) is told.
+    """
+
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^{}$@]+/")]
+    headers: Mapping[str, str] = Field(default_factory=dict[str, str])
+    field: str = "access_token"
+    missing: str = ""
+
+
 class DomainConfig(Section):
-    """Everything of a domain that is not its ontology and tools. Sections are in `defaults.yaml`."""
+    """A domain's configuration, besides ontology and tools. The sections are in `defaults.yaml`."""
 
     description: str
     persona: Persona
@@ -314,16 +379,17 @@ class DomainConfig(Section):
     plans: Plans
     approvals: Approvals
     budgets: Budgets
+    credentials: Mapping[str, Credential]
     generation: Generation
     commands: tuple[Command, ...]
     services: Mapping[str, JsonObject]
-    """What each service class of the domain is given as its `config`, by class name."""
+    """The `config` of each service class, by class name."""
     prompts: Mapping[str, str]
-    """Prompts in place of those that ship, by file name: those of the folder `prompts/`."""
+    """Prompts that replace shipped ones, by file name: those in the folder `prompts/`."""
 
 
 def merge_sections(defaults: JsonObject, overrides: JsonObject) -> JsonObject:
-    """Lay a domain's sections over the defaults: mappings key by key, everything else whole."""
+    """Merge a domain's sections over the defaults: mappings by key, anything else as a whole."""
     merged = dict(defaults)
     for key, value in overrides.items():
         known = merged.get(key)

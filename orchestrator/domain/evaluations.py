@@ -1,4 +1,4 @@
-"""The shape of a domain's `evaluations/*.yaml`: conversations with what must come of them."""
+"""The schema of a domain's `evaluations/*.yaml`: conversations with expected results."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject
 
 
 class CriterionEntry(Entry):
-    """What makes an answer good: rules about its words, or a sentence (`meets`) that a model judges.
+    """A quality criterion: rules about the text, or a sentence (`meets`) that a model grades.
 
     `says`, `says_not`: regular expressions. `asks`: whether it ends with a question.
     """
@@ -32,11 +32,11 @@ Criterion = Annotated[CriterionEntry, BeforeValidator(_read_criterion)]
 
 
 class ExpectEntry(Entry):
-    """What must hold after a turn; what is left out is not looked at. Texts are regular expressions.
+    """Expectations after a turn; omitted ones are not checked. Texts are regular expressions.
 
-    `flow`: the top of the stack, or the flow that completed last. `flows`: the whole stack, top
-    last. `tools`: the calls made, in order; `arguments`: of some of them, by tool, those that matter.
-    `ambiguity`: its level, or ``none``. `rubric`: criteria of the answer; a text alone is one that a model judges.
+    `flow`: the top of the stack, or the last completed flow. `flows`: the whole stack, top last. `tools`:
+    the calls made, in order; `arguments`: the relevant arguments of some calls, by tool. `ambiguity`: its
+    level, or ``none``. `rubric`: criteria of the answer; a plain text is graded by a model.
     """
 
     kind: str | None = None
@@ -53,36 +53,36 @@ class ExpectEntry(Entry):
 
 
 class FaultKind(StrEnum):
-    """What may go wrong in a turn. PLACE: a tool, ``collection.create`` of the records, ``journal`` or ``commit``;
-    with its number where it is not the turn's first (``journal 2``).
+    """Faults to inject into a turn. PLACE: a tool, ``collection.create`` of the records, ``journal`` or
+    ``commit``, with a number unless it is the turn's first (``journal 2``).
     """
 
     WORKER_DEATH = "worker_death"
-    """``before PLACE`` or ``after PLACE``: the process ends there, and another takes the turn over."""
+    """``before PLACE`` or ``after PLACE``: the process dies there, and another takes over the turn."""
     OTHER_WORKER = "other_worker"
     """Another process has the session from this turn on."""
     TIME_OUT = "time_out"
-    """PLACE, or ``every PLACE``: nothing is done, and no answer comes."""
+    """PLACE, or ``every PLACE``: nothing is done, and no response arrives."""
     LOST_ANSWER = "lost_answer"
-    """PLACE: it is done, and no answer comes."""
+    """PLACE: it is done, but no response arrives."""
     DOUBLED = "doubled"
-    """``by its key``: sent twice as one message; ``as it is``: said or clicked twice."""
+    """``by its key``: the same message is sent twice; ``as it is``: the user says or clicks it twice."""
     STALE_CLICK = "stale_click"
-    """``NAME of turn N``: after this turn, what an earlier answer offered is clicked."""
+    """``NAME of turn N``: after this turn, an action of an earlier answer is clicked."""
     NONSENSE = "nonsense"
-    """What a model makes of the message: ``a yes``, ``half a yes``, ``no JSON``, or a flow and what is to fill it
+    """A model's interpretation of the message: ``a yes``, ``half a yes``, ``no JSON``, or a flow with slots
     (``FLOW {"slot": "value"}``).
     """
     INTERRUPTED = "interrupted"
-    """``before PLACE`` or ``after PLACE``: the user breaks in while the turn is at work."""
+    """``before PLACE`` or ``after PLACE``: the user interrupts the running turn."""
     INTERJECTED = "interjected"
-    """``before PLACE: WORDS`` or ``after PLACE: WORDS``: what is said while the turn is at work."""
+    """``before PLACE: WORDS`` or ``after PLACE: WORDS``: a mid-turn message."""
     ASIDE = "aside"
-    """Words that the user says before this turn."""
+    """A message that the user sends before this turn."""
 
 
 class TurnEntry(Entry):
-    """One turn: what the `user` says, or the `action` they take. `faults`: what goes wrong meanwhile, and where."""
+    """A turn: the user's text (`user`) or `action`. `faults`: faults to inject, by kind."""
 
     user: str | None = None
     action: JsonObject | None = None
@@ -91,9 +91,9 @@ class TurnEntry(Entry):
 
 
 class ConversationEntry(Entry):
-    """`now`: the date and time at which the conversation starts, ISO.
+    """A conversation. `now`: its start, an ISO date and time.
 
-    `config`: sections laid over the domain's own, to try a variant of it.
+    `config`: sections merged over the domain's own, to test a variant.
     """
 
     name: str = ""

@@ -1,4 +1,4 @@
-"""Paths of exports: signed, and good for one export for a while, without any other credentials."""
+"""Signed paths of exports: each valid for one export for a limited time, without other credentials."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ _DIGEST = hashlib.sha256
 
 @dataclass(frozen=True, slots=True)
 class ExportLink:
-    """Which export a path is for, and until when (unix seconds)."""
+    """The export of a path, and the path's expiry in Unix seconds."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -25,7 +25,7 @@ class ExportLink:
     expires_at: int
 
     def path(self, key: str) -> str:
-        """Write the path. `key`: the export's own secret, which is kept with it and shown to nobody."""
+        """Return the path. `key`: the export's secret, stored with it and never displayed."""
         body = _encode(json.dumps(astuple(self)).encode())
         return f"{PREFIX}{body}.{_encode(self._sign(key))}"
 
@@ -37,7 +37,9 @@ class ExportLink:
 
 
 def read_link(token: str) -> tuple[ExportLink, bytes] | None:
-    """Read what follows the prefix of a path, with its signature, which is still to be checked; None: it is none."""
+    """Parse the part after a path's prefix into link and unverified signature. Returns None if it is
+    malformed.
+    """
     body, _, signature = token.partition(".")
     try:
         tenant_id, session_id, export_id, expires_at = orjson.loads(_decode(body))

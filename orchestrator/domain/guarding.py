@@ -1,6 +1,6 @@
-"""What a domain says about code that models write: inputs that take it, and modules it may import.
+"""A domain's declarations about model-written code: inputs that accept it, and importable modules.
 
-Declarations only; judging code is the business of the guardrails in PEX.
+Declarations only; the guardrails in PEX check code.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ base64 binascii bisect calendar cmath collections collections.abc colorsys datet
     graphlib hashlib heapq html itertools json math numbers random re statistics textwrap time unicodedata
     """
 HARMLESS_MODULES = frozenset(_HARMLESS.split())
-"""All that a configuration can allow: modules that compute, and lead to nothing else.
+"""All modules that a configuration can permit: they only compute and lead nowhere else.
 
-Left out with a reason: functools, whose `update_wrapper` reads and writes attributes by name, and string,
-whose `Formatter` reads them.
+Excluded on purpose: functools, whose `update_wrapper` reads and writes attributes by name, and string, whose
+`Formatter` reads them.
 """
 
 
@@ -30,7 +30,7 @@ class Language(StrEnum):
 
 
 class Statement(StrEnum):
-    """The kinds of SQL statement that a tool may take. Only SELECT leaves data as it is."""
+    """Kinds of SQL statement that a tool can permit. Only SELECT leaves data unchanged."""
 
     SELECT = "select"
     INSERT = "insert"
@@ -43,7 +43,7 @@ class Statement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardedInput:
-    """An input of a tool that takes code. `statements`: of SQL, what the tool takes."""
+    """A tool input that accepts code. `statements`: permitted kinds of SQL."""
 
     name: str
     language: Language
@@ -51,7 +51,7 @@ class GuardedInput:
 
 
 def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
-    """The inputs that a checked schema marks with `x-guardrail` (and `x-statements`)."""
+    """Return the inputs that a checked schema marks with `x-guardrail` (and `x-statements`)."""
     return tuple(
         GuardedInput(
             name,
@@ -64,7 +64,7 @@ def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
 
 
 def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
-    """What is wrong with the marks of a schema: the input's name, and a sentence."""
+    """Yield the problems of a schema's marks: the input's name and a message."""
     for name, body in _properties(schema):
         language, statements = body.get(GUARDRAIL), body.get(STATEMENTS)
         if STATEMENTS in body and language != Language.SQL:
@@ -80,7 +80,7 @@ def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def is_importable(module: str) -> bool:
-    """Whether a domain may allow model-written Python to import a module."""
+    """Return whether a domain can permit model-written Python to import a module."""
     return module in HARMLESS_MODULES
 
 

@@ -1,7 +1,6 @@
-"""A compiled domain: everything the modules need to know about one, checked and frozen.
+"""A compiled domain: everything the modules need, checked and frozen.
 
-Records only. `compile` makes one from the checked YAML; policies and services are attached by
-`bootstrap`.
+Records only. `compile` builds one from checked YAML; `bootstrap` attaches policies and services.
 """
 
 from collections.abc import Mapping
@@ -17,12 +16,19 @@ from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
-from orchestrator.domain.reader import Reader
 from orchestrator.domain.schema import LexiconFile
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
 TEMPLATE_FILTERS = frozenset({"day", "time", "money", "name", "counted"})
-"""What a domain's templates may use besides Jinja's own filters."""
+"""Template filters besides Jinja's own."""
+
+TEMPLATE_VARIABLES = frozenset(
+    {
+        *("flow", "doing", "slots", "values", "data", "outputs", "facts", "found", "rows"),
+        *("warning", "display", "now", "persona"),
+    }
+)
+"""Variables of the template of a completed flow."""
 
 
 class Implementation(StrEnum):
@@ -34,7 +40,7 @@ class Implementation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """What people say for a row with less, or more, of a field than another."""
+    """Comparative words for a field of rows."""
 
     less: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
@@ -42,10 +48,10 @@ class FieldSpec:
 
 @dataclass(frozen=True, slots=True)
 class RowsSpec:
-    """The rows that a tool gives for people to choose from (IR-5).
+    """Rows of a tool's result from which people choose (IR-5).
 
-    `output`: the one that holds them. `key`: the field that identifies a row, and that another flow takes as a
-    slot or input of that name. `fields`: those by which people name a row. `most`: so many are displayed.
+    `output`: the output with the rows. `key`: the identifying field, which another flow accepts as a slot or
+    input of that name. `fields`: fields by which people refer to a row. `most`: maximum number displayed.
     """
 
     output: str
@@ -53,19 +59,35 @@ class RowsSpec:
     fields: Mapping[str, FieldSpec] = field(default_factory=dict[str, FieldSpec])
     most: int = 20
     cues: frozenset[str] = field(init=False)
-    """The words with which what compares rows begins: "cheaper", "less expensive"."""
+    """Words that start a comparison of rows: "cheaper", "less expensive"."""
 
     def __post_init__(self) -> None:
         said = (words for one in self.fields.values() for words in (*one.less, *one.more))
         object.__setattr__(self, "cues", frozenset(words.partition(" ")[0] for words in said))
 
 
+@dataclass(frozen=True, slots=True)
+class LaterSpec:
+    """A tool that may accept a call and answer later (RT-32).
+
+    `expires_s`: seconds after which the user is asked what to do. `poll_s`: seconds between status queries. Default:
+    only before it expires.
+    """
+
+    expires_s: float
+    poll_s: float | None = None
+
+    @property
+    def first_look_s(self) -> float:
+        return min(self.poll_s or self.expires_s, self.expires_s)
+
+
 @dataclass(frozen=True)
 class ToolSpec:
-    """One entry of the manifest (PX-8). Times in milliseconds.
+    """A tool of the manifest (PX-8). Times in milliseconds.
 
-    `idempotent`: it may be tried again. `effect`: it changes something that lasts; left out, what may not be
-    tried again does. `confirm`: it asks for a yes first, whichever flow calls it.
+    `idempotent`: it can be retried. `effect`: it has a lasting side effect; by default, if it is not
+    idempotent. `confirm`: it requires a confirmation, whichever flow calls it.
     """
 
     tool_id: ToolId
@@ -80,11 +102,13 @@ class ToolSpec:
     accesses_private_data: bool = False
     receives_untrusted_input: bool = False
     communicates_externally: bool = False
+    assumed: tuple[str, ...] = ()
+    """Tags that a remote tool gets by default (PX-3)."""
     requires_approval: bool = False
     approval_above: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Name of an input, or of what the flow has found → the most that needs no approval."""
+    """Maximum without an approval, by name of an input or flow result."""
     approval: Literal["user", "operator"] | None = None
-    """Who may grant an approval; None: as the domain says."""
+    """Who can grant an approval. Default: the domain's setting."""
     effect: bool | None = None
     confirm: bool = False
     max_retries: int = 2
@@ -93,17 +117,18 @@ class ToolSpec:
     compensation: ToolId | None = None
     status_query: ToolId | None = None
     rows: RowsSpec | None = None
+    later: LaterSpec | None = None
     options: JsonObject = field(default_factory=JsonObject)
-    """Of the implementation: URL, method, headers; MCP server and its command."""
+    """Implementation options: URL, method, headers; MCP server and its command."""
 
     @property
     def has_effect(self) -> bool:
-        """Say whether a call changes something that lasts."""
+        """Return whether a call has a lasting side effect."""
         return not self.idempotent if self.effect is None else self.effect
 
     @cached_property
     def fields(self) -> JsonObject:
-        """What the output schema declares of each field, also of rows in lists."""
+        """Return the output schema's fields, including those of rows in lists."""
         found: JsonObject = {}
         schemas: list[Json] = [self.output_schema]
         while schemas:
@@ -116,12 +141,17 @@ class ToolSpec:
         return found
 
 
+COMPONENT_NAMES = ("context_coordinator", "memory_manager", "flow_stack")
+"""Tools of a skill besides those of its flow: history, notes and preferences, values and results."""
+
+
 @dataclass(frozen=True, slots=True)
 class SkillSpec:
-    """What a language model is told and given to carry out one flow (PX-5).
+    """A skill: what a language model is told and given to execute one flow (PX-5).
 
-    `criteria`: what makes a result good, for reflection. `language`: of the code that it writes.
-    `result`: JSON Schema of the data that it ends with. `stream`: the text of it that is told while it is written.
+    `criteria`: quality criteria of a result, for reflection. `components`: some of COMPONENT_NAMES.
+    `language`: of the code it writes. `result`: JSON Schema of its result. `stream`: the result's text that
+    is streamed.
     """
 
     dact: Dact
@@ -129,6 +159,7 @@ class SkillSpec:
     instructions: str
     criteria: tuple[str, ...] = ()
     tools: tuple[ToolId, ...] = ()
+    components: tuple[str, ...] = ()
     language: Language | None = None
     reflect: bool = False
     result: JsonObject | None = None
@@ -137,7 +168,7 @@ class SkillSpec:
 
 @dataclass(frozen=True, slots=True)
 class EntityValue:
-    """One known value: `canonical` is what slots hold, `aliases` what people say."""
+    """A known value: `canonical` is stored in slots, `aliases` are what people say."""
 
     canonical: str
     name: str
@@ -149,7 +180,7 @@ class EntityValue:
 class Entity:
     """A gazetteer: the valid values of one key entity.
 
-    `learned_from`: the output of flows that tells which values a session has besides, by entity.
+    `learned_from`: a flow output with the session's own values by entity.
     """
 
     name: str
@@ -159,9 +190,9 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A declared answer to a question that changes nothing on the stack.
+    """A declared answer to a question that leaves the stack unchanged.
 
-    `digression`: the kind of question it answers; None for chit-chat such as greetings.
+    `digression`: the kind of question; None for chit-chat such as greetings.
     """
 
     name: str
@@ -172,7 +203,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """`templates`: by file name without ``.md.j2``. `skills`: by the flow that they carry out."""
+    """A compiled domain. `templates`: by file name without ``.md.j2``. `skills`: by flow."""
 
     name: str
     folder: str
@@ -186,15 +217,21 @@ class Domain:
     skills: Mapping[Dact, SkillSpec] = field(default_factory=dict[Dact, SkillSpec])
     slot_types: SlotTypes = EVERY_TYPE
     slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
-    """What values of the domain's own slot types look like in a text, by name of the type."""
-    reader: Reader | None = None
-    """Reads messages before what was learnt is asked."""
+    """Patterns of the domain's own slot types, by name of the type."""
+    """Reads messages before the trained classifier."""
     lexicons: Mapping[str, tuple[LexiconFile, ...]] = field(
         default_factory=dict[str, tuple[LexiconFile, ...]]
     )
-    """By code of a language."""
+    """By language code."""
+
+    @property
+    def events(self) -> Mapping[str, Dact]:
+        """The flow that each outside event starts, by the event's name."""
+        return {name: dact for dact, flow in self.flows.items() for name in flow.spec.events}
 
     @property
     def lexicon(self) -> tuple[LexiconFile, ...]:
-        """Pick the words of the language that is spoken here; none for English, and for one without such files."""
+        """Return the lexicon of the domain's language; empty for English, and for a language without
+        lexicon.
+        """
         return self.lexicons.get(self.config.language.default, ())

@@ -1,7 +1,7 @@
-"""The data registry: the valid entities of a domain and a session, ready to be looked up and shown (AG-3).
+"""The data registry: the valid entities of a domain and a session, for lookup and display (AG-3).
 
-The domain's are made once, the session's are what its flows have told of; finding entities in a user's
-words is NLU's business.
+The domain's entities are created once, the session's come from its flows; finding entities in a message is
+NLU's task.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from orchestrator.domain.model import Entity, EntityValue
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 MOST_OF_SESSION = 200
-"""Values of one entity that a session may have of its own."""
+"""Maximum values of one entity per session."""
 
 SessionEntities = dict[str, dict[str, JsonObject]]
 """Metadata by canonical value by entity."""
 
 
 class Registry:
-    """`own`: the session's values; whoever holds the registry sees them change."""
+    """The registry. `own`: the session's values, shared and mutable."""
 
     def __init__(self, entities: Mapping[str, Entity], own: SessionEntities | None = None) -> None:
         self._values = {
@@ -38,15 +38,15 @@ class Registry:
         self.own = {} if own is None else own
 
     def for_session(self, own: SessionEntities) -> Registry:
-        """The same domain with a session's own values."""
+        """Return the same domain with a session's own values."""
         registry = Registry({}, own)
         registry._values, registry._sources, registry._tables = self._values, self._sources, self._tables
         return registry
 
     def learn(self, flow: BaseFlow) -> None:
-        """Take what a completed flow tells of the session's own values, in place of what was known.
+        """Replace the session's own values with those of a completed flow.
 
-        The output leaves the flow: it is about the session, and kept once.
+        The output is removed from the flow: it belongs to the session, and is stored once.
         """
         for output in dict.fromkeys(self._sources.values()):
             told = flow.take_back(output)
@@ -60,7 +60,7 @@ class Registry:
 
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
-        """Entities with columns: what code may name (PX-10)."""
+        """Return entities with columns: what code can use (PX-10)."""
         found = dict(self._tables)
         for values in self.own.values():
             for name, metadata in values.items():
@@ -76,7 +76,7 @@ class Registry:
         return known if own is None or known is not None else EntityValue(canonical, canonical, (), own)
 
     def name(self, entity: str | None, canonical: Json) -> str:
-        """The name people know a value by; the value itself when it is not in the registry."""
+        """Return a value's display name, or the value itself if it is not in the registry."""
         known = self.find(entity, canonical) if entity else None
         return known.name if known else str(canonical)
 

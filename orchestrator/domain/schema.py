@@ -1,7 +1,7 @@
-"""The shape of a domain's YAML files. References between entries are checked in `compile`.
+"""The schema of a domain's YAML files. `compile` checks references between entries.
 
-Every key has a default: an entry that lacks or breaks one can still be checked in all its other
-parts, so that every mistake is found in one run.
+Every key has a default: the rest of an entry with a missing or invalid key is still checked, so that every
+problem is found in one run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeInt,
+    PositiveFloat,
     PositiveInt,
     model_validator,
 )
@@ -91,8 +92,8 @@ class ToolUseEntry(Entry):
 class StepEntry(Entry):
     """A step of a declared plan.
 
-    `slots`: for each slot a slot of the plan, ``step.output``, or ``{value: …}``. Conditions are
-    bindings, with ``not`` before them to turn them round.
+    `slots`: for each slot a slot of the plan, ``step.output``, or ``{value: …}``. Conditions are bindings,
+    negated by a leading ``not``.
     """
 
     name: Name = "step"
@@ -101,14 +102,13 @@ class StepEntry(Entry):
     slots: Mapping[str, Json] = Field(default_factory=dict[str, Json])
     needs: tuple[str, ...] = ()
     when: tuple[str, ...] = ()
-    joins_when: tuple[str, ...] = ()
     optional: bool = False
     tell: bool = False
     otherwise: str = ""
 
 
 class FreshnessEntry(Entry):
-    """How old a summary, or what is remembered, may be for a flow, in turns, and what else is done (IF-13)."""
+    """Maximum age of a summary or of memories for a flow, in turns, and how to refresh them (IF-13)."""
 
     turns: Annotated[int, Field(ge=1)]
     of: Kept = Kept.SUMMARY
@@ -117,8 +117,9 @@ class FreshnessEntry(Entry):
 
 
 class FlowEntry(Entry):
-    """`policy`: a class of the domain's policies, where it is not found by its `dact`.
-    `options`: whatever the flow's policy reads. `plan`: of Plan flows, the steps.
+    """A flow. `policy`: a class in the domain's policies, unless found by its `dact`. `options`: options of
+    the flow's policy. `plan`: the steps of a Plan flow. `events`: external events and reminders that start it.
+    `changes`: the flow whose result this one changes, started when the user corrects what that flow has done.
     """
 
     dax: str | None = None
@@ -129,6 +130,8 @@ class FlowEntry(Entry):
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     edge_flows: tuple[str, ...] = ()
+    changes: str | None = None
+    events: tuple[Name, ...] = ()
     fallback: str | None = None
     tools: tuple[ToolUseEntry, ...] = ()
     confirm: bool = False
@@ -147,7 +150,7 @@ class EntityValueEntry(Entry):
 
 
 def _spread_values(values: Json) -> Json:
-    """Read the short forms: a list of values, or a value with the list of its aliases."""
+    """Expand the short forms: a list of values, or a value with a list of aliases."""
     if is_list(values):
         is_short = all(isinstance(value, str) for value in values)
         return {str(value): JsonObject() for value in values} if is_short else values
@@ -162,7 +165,7 @@ def _spread_values(values: Json) -> Json:
 class EntityEntry(Entry):
     """Known values in the file, or from `provider`: a callable of services.py, called with `options`.
 
-    `learned_from`: an output of flows, an object with the session's own values by entity.
+    `learned_from`: a flow output, an object with the session's own values by entity.
     """
 
     values: Annotated[Mapping[str, EntityValueEntry], BeforeValidator(_spread_values)] = Field(
@@ -175,23 +178,35 @@ class EntityEntry(Entry):
     @model_validator(mode="before")
     @classmethod
     def _take_bare_values(cls, entry: Json) -> Json:
-        """``city: [Oslo, Madrid]`` is short for its values."""
+        """Expand ``city: [Oslo, Madrid]``, the short form of its values."""
         return {"values": entry} if is_list(entry) else entry
 
 
-class LexiconFile(Entry):
-    """What words of a language are in English. `words`: by the English, parted by bars. `examples`: by flow or answer.
+SmallTalkName = Literal["thanks", "goodbye", "complaint", "who_are_you", "how_are_you", "certainty", "repeat"]
+"""Kinds of small talk that every assistant answers; a domain's own answer of that name takes precedence."""
 
-    `patterns`: regular expressions with what takes their place, before words are looked up.
+
+class LexiconFile(Entry):
+    """English equivalents of a language's words. `words`: separated by bars. `examples`: by flow or answer.
+
+    `patterns`: regular expressions with what takes their place, before words are looked up. `agree`, `refuse`: the
+    messages that are a plain yes or no, and `courtesies`, which may stand around them (PX-18). `talk`: small talk
+    that every assistant answers, by what it is, the messages parted by bars.
     """
 
+    agree: tuple[str, ...] = ()
+    refuse: tuple[str, ...] = ()
+    courtesies: tuple[str, ...] = ()
+    talk: Mapping[SmallTalkName, tuple[str, ...]] = Field(
+        default_factory=dict[SmallTalkName, tuple[str, ...]]
+    )
     patterns: Mapping[Pattern, str] = Field(default_factory=dict[str, str])
     words: Mapping[str, str] = Field(default_factory=dict[str, str])
     examples: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
 
 
 class SlotTypeEntry(Entry):
-    """A slot type of the domain's own: by `pattern`, or by `validator`, a callable of services.py."""
+    """A slot type of the domain: by `pattern`, or by `validator`, a callable of services.py."""
 
     description: str = ""
     pattern: Pattern | None = None
@@ -200,7 +215,7 @@ class SlotTypeEntry(Entry):
 
 
 class AnswerEntry(Entry):
-    """What is said to a question that changes nothing; `digression` names its kind."""
+    """The response to a question that changes nothing; `digression`: the kind of question."""
 
     examples: tuple[str, ...] = ()
     text: str = ""
@@ -211,7 +226,7 @@ FAMILIES_TO_NAME = Literal["Read", "Prepare", "Transform", "Schedule"]
 
 
 class OntologyFile(Entry):
-    """`intents`: the domain's names for the four families that it may name."""
+    """The ontology. `intents`: the domain's own names of four families."""
 
     intents: Mapping[FAMILIES_TO_NAME, str] = Field(default_factory=dict[FAMILIES_TO_NAME, str])
     slot_types: Mapping[Name, SlotTypeEntry] = Field(default_factory=dict[str, SlotTypeEntry])
@@ -224,12 +239,16 @@ Tag = Literal["accesses_private_data", "receives_untrusted_input", "communicates
 
 
 class HttpEntry(Entry):
-    """``{city}`` stands for an input, ``${API_KEY}`` for an environment variable.
+    """An HTTP endpoint. ``{city}`` is an input, ``${API_KEY}`` an environment variable.
 
-    `url` may name inputs in its path; `query` and `headers` inputs and variables. `query` and `body`:
-    what stands for one input alone keeps its type; what names an input that is not given is left
-    out. Without them, inputs that nothing else uses go into the query of GET and DELETE, and into the
-    JSON body otherwise. `wrap_as`: the name under which an answer that is no object is given.
+    `url` can use inputs in its path; `query` and `headers` can use inputs and variables. In `query` and
+    `body`, a value that is only one input keeps its type, and a value with a missing input is omitted. By
+    default, remaining inputs go into the query of GET and DELETE, and into the JSON body otherwise.
+    `wrap_as`: the output name for a response that is not an object.
+
+    ``{user_id}`` and ``{session_id}`` are the caller's; ``{callback_url}`` takes the result of a tool with `later`.
+
+    `errors`: by status, what the user is told about a call that was certainly not executed; can use inputs.
     """
 
     url: str = ""
@@ -238,13 +257,14 @@ class HttpEntry(Entry):
     query: Mapping[str, str] | None = None
     body: JsonObject | None = None
     wrap_as: str | None = None
+    errors: Mapping[int, str] = Field(default_factory=dict[int, str])
 
 
 class McpEntry(Entry):
     """A tool of an MCP server, which is reached by `url` or started by `command`.
 
-    `headers`: of `url`, may name environment variables. `environment`: the variables that the
-    started server gets to see.
+    `headers`: headers for `url`, can use environment variables. `environment`: the variables passed to the
+    started server.
     """
 
     tool: str = ""
@@ -255,14 +275,14 @@ class McpEntry(Entry):
 
 
 class FieldEntry(Entry):
-    """What people say for a row with less, or more, of a field than another: cheaper, later."""
+    """Comparative words for a field of rows: cheaper, later."""
 
     less: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
 
 
 class RowsEntry(Entry):
-    """The rows that a tool gives for people to choose from: see `model.RowsSpec` (IR-5)."""
+    """Rows of a tool's result from which people choose: see `model.RowsSpec` (IR-5)."""
 
     output: str = ""
     key: str = ""
@@ -270,8 +290,15 @@ class RowsEntry(Entry):
     most: PositiveInt = 20
 
 
+class LaterEntry(Entry):
+    """A tool that may answer later: see `model.LaterSpec` (RT-32)."""
+
+    expires_s: PositiveFloat = 86_400.0
+    poll_s: PositiveFloat | None = None
+
+
 class ToolEntry(Entry):
-    """One entry of the manifest (PX-8): exactly one of `service`, `http`, `mcp` implements it."""
+    """A tool of the manifest (PX-8): exactly one of `service`, `http`, `mcp` implements it."""
 
     name: str = ""
     description: str = ""
@@ -285,6 +312,10 @@ class ToolEntry(Entry):
     confirm: bool = False
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
+    trusted: str | None = None
+    """Why a remote tool neither sends data out nor returns untrusted text; by default, both are assumed
+    (PX-3).
+    """
     requires_approval: bool = False
     approval: Literal["user", "operator"] | None = None
     approval_above: Mapping[Name, float] = Field(default_factory=dict[str, float])
@@ -294,18 +325,23 @@ class ToolEntry(Entry):
     compensation: str | None = None
     status_query: str | None = None
     rows: RowsEntry | None = None
+    later: LaterEntry | None = None
 
 
 class SkillEntry(Entry):
-    """The front matter of a SKILL.md. `tools`: some of its flow's; left out, all of them. `stream`: a text of `result`.
+    """The front matter of a SKILL.md.
 
-    `license`, `compatibility`, `metadata`: of the Agent Skills format; not read.
+    `tools`: some of its flow's. Default: all of them. `components`: some of COMPONENT_NAMES. `stream`: a
+    text in `result`.
+
+    `license`, `compatibility`, `metadata`: of the Agent Skills format; ignored.
     """
 
     name: str = ""
     description: str = ""
     criteria: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
+    components: tuple[str, ...] = ()
     language: Language | None = None
     reflect: bool | None = None
     result: JsonObject | None = None

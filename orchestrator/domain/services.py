@@ -1,7 +1,7 @@
-"""What a domain's `services.py` builds on: services, the call they answer, and how they fail.
+"""Base classes of a domain's `services.py`: services, their calls and their failures.
 
-Public to domains. Which tool calls which method is said in the manifest; running it, with
-schemas, time-outs and retries, is the business of PEX.
+Public API for domains. The manifest maps tools to methods; PEX runs them, with schemas, timeouts and
+retries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 
 class Records(Protocol):
-    """Named collections of JSON documents: where a service keeps what it owns.
+    """Named collections of JSON documents: where a service stores its data.
 
     Bound to one tenant and domain; `collection` and `key` are text.
     """
@@ -20,31 +20,34 @@ class Records(Protocol):
     async def get(self, collection: str, key: str) -> JsonObject | None: ...
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
-        """Insert unless the key exists; returns what is stored (the earlier document if there was one)."""
+        """Insert unless the key exists; return the stored document, which may be an earlier one."""
         ...
 
     async def update(
         self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
     ) -> JsonObject | None:
-        """Merge top-level `changes` if the document exists and its fields equal `where`; returns the
-        stored document, or None when nothing matched.
+        """Merge top-level `changes` if the document exists and its fields equal `where`; return the stored
+        document, or None if nothing matched.
         """
         ...
 
     async def find(
         self, collection: str, where: JsonObject | None = None, *, limit: int = 100
     ) -> list[JsonObject]:
-        """Documents whose top-level fields equal `where`, ordered by key."""
+        """Return documents whose top-level fields equal `where`, ordered by key."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """The circumstances of one call. `now`: unix seconds.
+    """The context of one call. `now`: Unix seconds.
 
-    `idempotency_key` is the same for every attempt of the same call: a tool that changes
-    something stores it, so that a repeated attempt finds what the first one did. `root`: of a branch, where its
-    family begins.
+    `idempotency_key`: the same for every attempt; a tool with side effects stores it, so that a retry finds
+    the earlier result. `root`: for a fork, the root of its fork tree. `repeated`: an earlier call with this
+    key may have arrived and may still be running.
+
+    For a tool with `later` in the manifest: `reference` names the call, and `callback_url` is the signed URL that takes
+    its result. Both are the same for every attempt.
     """
 
     idempotency_key: str
@@ -53,51 +56,64 @@ class ToolCall:
     tenant_id: TenantId
     now: float
     root: SessionId | None = None
+    repeated: bool = False
+    reference: str = ""
+    callback_url: str = ""
 
     @property
     def home(self) -> SessionId:
-        """The session to keep things under that belong to no user: the same one for all branches of a family."""
+        """Return the session that owns data without a user: the same one for all forks of a tree."""
         return self.root or self.session_id
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The return value of a tool with `later` in the manifest if its result comes later (RT-32).
+
+    `message`: what the user is told meanwhile. Default: that it is under way.
+    """
+
+    message: str = ""
 
 
 @runtime_checkable
 class Paged(Protocol):
-    """A service whose answers give a `table_id`: people may turn the pages of that table."""
+    """A service whose results have a `table_id`: people can page through that table."""
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
-        """Page `number` (from 1): ``{rows, page, pages, row_count}``, rows as objects.
+        """Return page `number` (from 1): ``{rows, page, pages, row_count}``, rows as objects.
 
-        Raises ToolFailure: not_found when there is no such table or page, or it is another owner's.
+        Raises ToolFailure: not_found if the table or page doesn't exist or belongs to another owner.
         """
         ...
 
 
 @runtime_checkable
 class Exporting(Protocol):
-    """A service that keeps what was exported: people may download it."""
+    """A service that stores exports: people can download them."""
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """A whole export: ``{name, format, text, key}``; `key` is the secret that its `ExportLink` is signed with.
+        """Return an export: ``{name, format, text, key}``; `key` is the secret that signs its `ExportLink`.
 
-        Raises ToolFailure: not_found when there is none, or it is another owner's.
+        Raises ToolFailure: not_found if it doesn't exist or belongs to another owner.
         """
         ...
 
 
 class PythonRunner(Protocol):
-    """The only way in which a service may run Python that a model wrote (PX-10)."""
+    """The only way for a service to run model-written Python (PX-10)."""
 
     async def run(self, code: str, arguments: JsonObject) -> Json:
-        """Judge the one function of `code`, and call it with keyword arguments in a process of its own.
+        """Check the only function in `code`, and call it with keyword arguments in a separate process.
 
-        Raises ToolFailure with why it was rejected or stopped.
+        Raises ToolFailure with the reason if it is rejected or stopped.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that a query may read. `columns`: name and DuckDB type; `rows`: values as Python has them."""
+    """A table that a query can read. `columns`: name and DuckDB type. `rows`: Python values."""
 
     columns: Sequence[tuple[str, str]]
     rows: Iterable[Sequence[object]]
@@ -105,7 +121,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """What a query found. `code`: the query as it was run; `is_cut`: there would be more rows."""
+    """A query's result. `code`: the query that ran. `is_cut`: there are more rows."""
 
     columns: tuple[tuple[str, str], ...]
     rows: list[list[Json]]
@@ -114,46 +130,72 @@ class QueryRows:
 
 
 class SqlRunner(Protocol):
-    """The only way in which a service may run SQL that a model wrote (PX-10)."""
+    """The only way for a service to run model-written SQL (PX-10)."""
 
     async def run(self, code: str, tables: Mapping[str, Table]) -> QueryRows:
-        """Judge the one query of `code`, and run it over copies of the tables in a process of its own.
+        """Check the only query in `code`, and run it on copies of the tables in a separate process.
 
-        Raises ToolFailure with why it was rejected or stopped, in a sentence with which it can be repaired.
+        Raises ToolFailure with the reason if it is rejected or stopped, in a sentence that helps to fix it.
         """
         ...
 
 
 class UserMemory(Protocol):
-    """What is remembered of the user of a call; in a session without a user, of that session."""
+    """Memories of a call's user; in a session without a user, of that session."""
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
-        """Keep a sentence about the user; gives `remembered`, and `lasting` beyond this session."""
+        """Store a sentence about the user; return `remembered`, and `lasting` if it outlives this session."""
         ...
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """What is remembered, with `text`, `why` and `kind`; all without words."""
+        """Return memories with `text`, `why` and `kind`; all of them without words."""
         ...
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget what the words are about, all, or else what was said last; the texts of it."""
+        """Forget what the words are about, everything, or by default the last statement; return the
+        forgotten texts.
+        """
         ...
 
 
 class DocumentSearch(Protocol):
-    """Looks a question up in the documents that the user of a call may see."""
+    """Searches the documents that a call's user can see."""
 
     async def search(self, call: ToolCall, question: str) -> JsonObject:
-        """Give `passages`, best first, with `source`, `title`, `section` and `text`, and their `labels`.
+        """Return `passages`, best first, with `source`, `title`, `section` and `text`, and their `labels`.
 
         Raises Unavailable.
         """
         ...
 
 
+class SessionEvents(Protocol):
+    """Events for the session of a call: each starts the flow that lists it under `events`, as a turn of the system.
+
+    Like other state of a service, an event outlives a turn that is canceled later.
+    """
+
+    async def schedule(
+        self, call: ToolCall, name: str, payload: JsonObject, *, at: float, key: str
+    ) -> JsonObject:
+        """Schedule an event at a time in unix seconds, or replace the one with this key. `payload` fills slots.
+
+        Raises ToolFailure for an event that starts no flow of the domain.
+        """
+        ...
+
+    async def cancel(self, call: ToolCall, key: str) -> bool:
+        """Cancel an event; return whether it was still to come."""
+        ...
+
+    async def scheduled(self, call: ToolCall) -> list[JsonObject]:
+        """Return the events to come, the next one first, with `name`, `payload`, `key` and `not_before`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """What a service is made with. `config`: its part of `services` in domain.yaml."""
+    """A service's dependencies. `config`: its part of `services` in domain.yaml."""
 
     records: Records
     config: JsonObject = field(default_factory=JsonObject)
@@ -161,14 +203,15 @@ class ServiceContext:
     memory: UserMemory | None = None
     sql: SqlRunner | None = None
     documents: DocumentSearch | None = None
+    events: SessionEvents | None = None
 
 
 class Service:
-    """One outside system; its methods are tools.
+    """An external system; its methods are tools.
 
-    A method takes the tool's inputs as keyword arguments, and a `ToolCall` as `call` if its
-    signature names one. It is asynchronous, or plain and then run in a thread; it returns the
-    output object, or raises ToolFailure.
+    A method receives the tool's inputs as keyword arguments, and a `ToolCall` as `call` if its signature has
+    one. It is asynchronous, or synchronous and run in a thread; it returns the output object, or raises
+    ToolFailure.
     """
 
     def __init__(self, context: ServiceContext) -> None:
@@ -178,3 +221,4 @@ class Service:
         self.memory = context.memory
         self.sql = context.sql
         self.documents = context.documents
+        self.events = context.events

@@ -1,4 +1,4 @@
-"""What each flow of a domain may do: its tools and their tags, for people who review a domain."""
+"""What each flow of a domain can do: its tools and their tags, for reviewing a domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,10 @@ TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_exter
 
 @dataclass(frozen=True, slots=True)
 class FlowSummary:
-    """`changes`: the tools that are not idempotent. `tags`: joined over all tools (PX-3).
+    """A flow's capabilities. `changes`: the tools that are not idempotent. `tags`: joined over all tools
+    (PX-3).
 
-    `approval`: when a person has to approve a call of it; empty: never.
+    `approval`: when a call needs an approval; empty: never.
     """
 
     dact: Dact
@@ -37,8 +38,13 @@ class FlowSummary:
 
 
 def summarize(domain: Domain) -> list[FlowSummary]:
-    """One summary for each flow, in the order of the ontology."""
+    """Return a summary per flow, in the ontology's order."""
     return [_summarize_flow(flow.spec, domain.tools) for flow in domain.flows.values()]
+
+
+def list_assumed(domain: Domain) -> dict[ToolId, tuple[str, ...]]:
+    """Return the tags that remote tools have by default."""
+    return {tool.tool_id: tool.assumed for tool in domain.tools.values() if tool.assumed}
 
 
 def _summarize_flow(spec: FlowSpec, tools: Mapping[ToolId, ToolSpec]) -> FlowSummary:

@@ -1,38 +1,36 @@
-"""From a folder's contents, as plain data and loaded code, to a domain or to everything wrong with it.
+"""Compile a folder's contents, as plain data and loaded code, into a domain or a list of every problem.
 
-Pure: who reads files and imports code is `adapters.domains.folder`.
+Pure: `adapters.domains.folder` reads files and imports code.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
-
-from jinja2 import TemplateSyntaxError, nodes
-from jinja2.sandbox import SandboxedEnvironment
 
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.slots import SLOT_TYPES
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.domain.compile.entities import compile_answers, compile_entities
 from orchestrator.domain.compile.flows import Vocabulary, compile_flows
-from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
+from orchestrator.domain.compile.problems import Problems, SourceFile
 from orchestrator.domain.compile.skills import SkillSource, compile_skills
 from orchestrator.domain.compile.slot_types import CompiledTypes, compile_slot_types
+from orchestrator.domain.compile.templates import check_templates
 from orchestrator.domain.compile.tools import compile_tools
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.evaluations import EvaluationFile
-from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
-from orchestrator.domain.reader import Reader
+from orchestrator.domain.model import Domain, ToolSpec
+from orchestrator.domain.placeholders import credential_placeholders
 from orchestrator.domain.schema import LexiconFile, OntologyFile
-from orchestrator.types import Dact, JsonObject, is_object
+from orchestrator.types import Dact, JsonObject, ToolId, is_object
 
 POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": family for family in Family}
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyCode:
-    """A policy class that a file of `policies/` defines."""
+    """A policy class defined by a file of `policies/`."""
 
     file: str
     cls: type
@@ -43,7 +41,7 @@ class DomainSources:
     """Everything a folder holds.
 
     `services`: public names of services.py. `templates`: text by file name without ``.md.j2``.
-    `skills`: by folder name. `evaluations`, `lexicons`: one file each. `reader`: of reader.py.
+    `skills`: by folder name. `evaluations`, `lexicons`: one file each.
     """
 
     name: str
@@ -57,20 +55,19 @@ class DomainSources:
     templates: Mapping[str, str] = field(default_factory=dict[str, str])
     skills: Mapping[str, SkillSource] = field(default_factory=dict[str, SkillSource])
     evaluations: tuple[SourceFile, ...] = ()
-    reader: Reader | None = None
     lexicons: tuple[SourceFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """`policies`: by the flow they carry out."""
+    """A compiled domain. `policies`: classes by flow."""
 
     domain: Domain
     policies: Mapping[Dact, type]
 
 
 def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
-    """Check everything and put it together; usable only if `problems` stayed empty."""
+    """Check and assemble a domain; usable only if `problems` stays empty."""
     config = read_config(sources.defaults, sources.config, problems)
     tools = compile_tools(sources.tools, sources.services, config.resilience, problems)
     ontology = problems.read(OntologyFile, sources.ontology, (), sources.ontology.body)
@@ -85,7 +82,10 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
     entities = compile_entities(ontology.entities, sources.services, sources.ontology, problems)
     answers = compile_answers(ontology.answers, sources.ontology, problems)
     _check_commands(config, ontology, sources.config, problems)
-    _check_files(sources, ontology, problems)
+    _check_credentials(config, tools, sources.tools, problems)
+    check_templates(sources.templates, ontology.flows, problems)
+    for file in sources.evaluations:
+        _check_evaluation(file, ontology, problems)
     skills = compile_skills(sources.skills, ontology.flows, tools, problems)
     domain = Domain(
         name=sources.name,
@@ -100,14 +100,13 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         skills=skills,
         slot_types=types.types,
         slot_patterns=types.patterns,
-        reader=sources.reader,
         lexicons=_read_lexicons(sources.lexicons, problems),
     )
     return Compiled(domain, policies)
 
 
 def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str, tuple[LexiconFile, ...]]:
-    """Read the words of languages, by code, which is the name of their files."""
+    """Parse the lexicons, by language code, which is the file name."""
     lexicons: dict[str, tuple[LexiconFile, ...]] = {}
     for file in files:
         code = PurePath(file.name).stem
@@ -119,14 +118,14 @@ def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str,
 def _make_classes(
     specs: Mapping[Dact, FlowSpec], types: CompiledTypes, problems: Problems
 ) -> dict[Dact, Any]:
-    """Make the flow classes; not worth trying from broken specifications."""
+    """Create the flow classes; skipped for invalid specifications."""
     if problems.found:
         return {}
     return {dact: make_flow_class(spec, types.types) for dact, spec in specs.items()}
 
 
 def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> DomainConfig:
-    """Lay the valid part of domain.yaml over the defaults."""
+    """Merge the valid part of domain.yaml over the defaults."""
     body = file.body if is_object(file.body) else None
     if body is None and file.body is not None:
         problems.add(file, (), "should hold sections, such as persona:")
@@ -135,7 +134,7 @@ def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> D
 
 
 def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:
-    """Every accepted intent: the families by their own names, four of them also by the domain's."""
+    """Return every accepted intent: the families by name, and four of them also by the domain's own."""
     intents = {family.value: family for family in Family}
     for family, name in ontology.intents.items():
         if not name.strip():
@@ -148,7 +147,7 @@ def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) 
 def _assign_policies(
     ontology: OntologyFile, specs: Mapping[Dact, FlowSpec], sources: DomainSources, problems: Problems
 ) -> dict[Dact, type]:
-    """Policies name their flow by `dact`, or flows name their policy."""
+    """Assign policies: a policy names its flow by `dact`, or a flow names its policy."""
     by_name = {code.cls.__name__: code for code in sources.policies}
     assigned: dict[Dact, PolicyCode] = {}
     for code in sources.policies:
@@ -187,27 +186,16 @@ def _check_commands(
             problems.check_known(file, (*path, "after"), dact, ontology.flows, "flow")
 
 
-def _check_files(sources: DomainSources, ontology: OntologyFile, problems: Problems) -> None:
-    """Templates parse, use filters and tests that there are, and evaluations speak of flows that there are."""
-    environment: Any = SandboxedEnvironment()
-    used_by_name: tuple[tuple[str, type, Collection[str]], ...] = (
-        ("filter", nodes.Filter, TEMPLATE_FILTERS.union(environment.filters)),
-        ("test", nodes.Test, environment.tests),
-    )
-    for name, text in sources.templates.items():
-        file = SourceFile(f"templates/{name}.md.j2")
-        try:
-            tree = environment.parse(text)
-            for kind, node, known in used_by_name:
-                for used in tree.find_all(node):
-                    problems.check_known(file, (f"line {used.lineno}",), used.name, known, kind)
-        except TemplateSyntaxError as error:
-            problems.add(file, (f"line {error.lineno}",), f"does not parse: {error.message}")
-        dact = name.split(".", maxsplit=1)[0]
-        if dact not in ontology.flows and (hint := suggest(dact, ontology.flows, nearness=0.85)):
-            problems.add(file, (), f"there is no flow {dact!r}{hint}")
-    for file in sources.evaluations:
-        _check_evaluation(file, ontology, problems)
+def _check_credentials(
+    config: DomainConfig, tools: Mapping[ToolId, ToolSpec], file: SourceFile, problems: Problems
+) -> None:
+    """Check that domain.yaml says where the credentials are read that tools name."""
+    for tool_id, tool in tools.items():
+        texts: Mapping[str, str] = tool.options.get("headers") or {}
+        for header, text in texts.items():
+            for name in credential_placeholders(text):
+                path = ("tools", tool_id, "http", "headers", header)
+                problems.check_known(file, path, name, config.credentials, "credential in domain.yaml")
 
 
 def _check_evaluation(file: SourceFile, ontology: OntologyFile, problems: Problems) -> None:

@@ -1,6 +1,6 @@
-"""What is wrong with a tool's HTTP endpoint or MCP server, as far as the manifest shows it.
+"""Problems of a tool's HTTP endpoint or MCP server, as far as the manifest shows them.
 
-Nothing is contacted here.
+Connects to nothing.
 """
 
 import re
@@ -9,33 +9,44 @@ from typing import TypeAlias
 from urllib.parse import SplitResult, urlsplit
 
 from orchestrator.domain.compile.problems import suggest
-from orchestrator.domain.placeholders import input_placeholders, variable_placeholders
+from orchestrator.domain.placeholders import (
+    CALLERS_OWN,
+    credential_placeholders,
+    input_placeholders,
+    variable_placeholders,
+)
 from orchestrator.domain.schema import HttpEntry, McpEntry
 from orchestrator.types import Json, is_list, is_object
 
 Mistake: TypeAlias = tuple[str, str]
-"""The key it belongs to, and what is wrong."""
+"""The affected key, and the problem."""
 
 OWN_HEADERS = frozenset(
     {"idempotency-key", "host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
 )
+_GAVE_UP = frozenset({408, 460, 499})
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequence[str]) -> Iterator[Mistake]:
-    """Look at an endpoint; `inputs` are the names of the tool's inputs, `required` those always given."""
+    """Yield the problems of an endpoint. `inputs`: names of the tool's inputs; `required`: those always
+    given.
+    """
     yield from _url_mistakes(entry.url)
     yield from _header_mistakes(entry.headers)
+    yield from _error_mistakes(entry.errors, inputs)
+    for name in CALLERS_OWN:
+        if name in inputs:
+            yield "url", f"{{{name}}} is the caller's: give the input of this name another one"
     texts = [("url", entry.url), *(("headers", text) for text in entry.headers.values())]
     texts += [("query", text) for text in (entry.query or {}).values()]
     texts += [("body", text) for text in body_texts(entry.body)]
     for key, text in texts:
         for name in input_placeholders(text):
-            if name not in inputs:
+            if name not in inputs and name not in CALLERS_OWN:
                 yield key, f"names {{{name}}}, which input_schema does not have{suggest(name, list(inputs))}"
-        if key in {"url", "body"} and variable_placeholders(text):
-            yield key, "may not hold environment variables: they belong in headers or query"
+        yield from _misplaced_secrets(key, text)
     for name in input_placeholders(entry.url):
         if name in inputs and name not in required:
             yield "url", f"names {{{name}}}, which input_schema should require"
@@ -43,8 +54,41 @@ def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequen
         yield "body", f"is not sent with {entry.method}"
 
 
+def _misplaced_secrets(key: str, text: str) -> Iterator[Mistake]:
+    if key in {"url", "body"} and variable_placeholders(text):
+        yield key, "may not hold environment variables: they belong in headers or query"
+    if key != "headers" and credential_placeholders(text):
+        yield key, "may not hold credentials of the user: they belong in headers"
+
+
+def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterator[Mistake]:
+    for status, text in errors.items():
+        if not is_surely_not_done(status):
+            yield (
+                "errors",
+                f"{status} leaves open whether the call was executed; only 400 to 499 can be explained",
+            )
+        if not text.strip():
+            yield "errors", f"{status} needs a sentence for the user"
+        for name in input_placeholders(text):
+            if name not in inputs:
+                yield (
+                    "errors",
+                    f"names {{{name}}}, which input_schema does not have{suggest(name, list(inputs))}",
+                )
+
+
+def is_surely_not_done(status: int) -> bool:
+    """Return whether a status rules out that a request was executed.
+
+    A redirect can mean success: 303 names what was created. 408, 460 and 499 come from servers and proxies
+    that gave up waiting.
+    """
+    return 400 <= status < 500 and status not in _GAVE_UP
+
+
 def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Look at how an MCP server is reached. A mistake of the whole entry has an empty key."""
+    """Yield the problems of an MCP server entry. A problem of the whole entry has an empty key."""
     if not (entry.tool and (entry.url or entry.command)):
         yield (), "should name a tool, and its server by url or command"
     if entry.url and entry.command:
@@ -52,7 +96,9 @@ def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
     if entry.url is not None:
         for _, message in _url_mistakes(entry.url):
             yield ("url",), message
-        if input_placeholders(entry.url) or variable_placeholders(entry.url):
+        if any(
+            find(entry.url) for find in (input_placeholders, variable_placeholders, credential_placeholders)
+        ):
             yield ("url",), "is one for all calls: it has no placeholders"
     yield from _server_secret_mistakes(entry)
 
@@ -62,7 +108,7 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
         yield ("headers",), message
     if entry.headers and entry.command:
         yield ("headers",), "belong to a server reached by url; pass variables by environment"
-    if any(input_placeholders(text) for text in entry.headers.values()):
+    if any(input_placeholders(text) or credential_placeholders(text) for text in entry.headers.values()):
         yield ("headers",), "are the same for all calls: they may name environment variables only"
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
@@ -70,7 +116,7 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
 
 
 def body_texts(value: Json) -> Iterator[str]:
-    """All texts within a JSON value."""
+    """Yield all texts in a JSON value."""
     if isinstance(value, str):
         yield value
     elif is_object(value):

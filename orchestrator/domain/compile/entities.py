@@ -1,4 +1,4 @@
-"""From an ontology's entities, answers and own slot types to the records that modules use."""
+"""Compile an ontology's entities, answers and slot types to records."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -12,7 +12,7 @@ from orchestrator.domain.schema import AnswerEntry, EntityEntry
 def compile_entities(
     entries: Mapping[str, EntityEntry], services: Services, file: SourceFile, problems: Problems
 ) -> dict[str, Entity]:
-    """Gather the values of every entity, from the file or from its provider."""
+    """Return the values of every entity, from the file or from its provider."""
     return {name: _compile_entity(name, entry, services, file, problems) for name, entry in entries.items()}
 
 
@@ -32,7 +32,7 @@ def compile_answers(
 def find_callable(
     name: str, services: Services, file: SourceFile, path: Path, problems: Problems
 ) -> Any | None:
-    """Find what services.py calls `name`, or report that it does not."""
+    """Return the object `name` of services.py, or report a problem."""
     found = services.get(name)
     if callable(found):
         return found
@@ -64,7 +64,7 @@ def _compile_entity(
 def _provide(
     provider: Any, entry: EntityEntry, file: SourceFile, path: Path, problems: Problems
 ) -> tuple[EntityValue, ...]:
-    """Call a domain's code; whatever it raises is a mistake of the domain."""
+    """Call a domain's provider; report any exception as a problem of the domain."""
     try:
         values = list(cast("Iterable[Any]", provider(**entry.options)))
     except Exception as error:  # noqa: BLE001 - foreign code

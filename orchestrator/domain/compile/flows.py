@@ -1,4 +1,4 @@
-"""From the flows of an ontology to flow specifications: names, slots, tools, references (FS-5)."""
+"""Compile an ontology's flows to specifications: names, slots, tools, references (FS-5)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from zlib import crc32
 
 from orchestrator.dialogue.specification import (
     Family,
@@ -33,7 +34,7 @@ _NEEDS_VALUES = ("category", "checklist")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What flows may refer to. `intents`: every accepted name, with its family."""
+    """Names that flows can refer to. `intents`: every accepted name, with its family."""
 
     intents: Mapping[str, Family]
     entities: Collection[str]
@@ -45,10 +46,11 @@ class Vocabulary:
 def compile_flows(
     entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> dict[Dact, FlowSpec]:
-    """Check every flow by itself and against the others."""
+    """Check every flow, and all flows against each other."""
     if len(entries) > MAX_FLOWS:
         problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
-    _check_daxes(entries, file, problems)
+    daxes = _assign_daxes(entries, file, problems)
+    _check_events(entries, file, problems)
     given = {
         name for dact, entry in entries.items() for one in entry.outputs for name in (one, f"{dact}.{one}")
     }
@@ -57,25 +59,42 @@ def compile_flows(
         check = _FlowCheck(dact, entry, vocabulary, file, problems)
         check.check_references(entries, given)
         recipe = RecipeCheck(dact, entry, entries, vocabulary.intents, file, problems).compile()
-        specs[Dact(dact)] = check.specify(recipe)
+        specs[Dact(dact)] = check.specify(daxes[dact], recipe)
     return specs
 
 
-def _check_daxes(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> None:
+def _assign_daxes(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> dict[str, str]:
+    """Return the dax of each flow. One that is left out follows from the flow's name, if that is still free."""
     holders: dict[str, str] = {}
     for dact, entry in entries.items():
         path = ("flows", dact, "dax")
-        if entry.dax is None:
-            problems.add(file, path, 'is missing: three hexadecimal digits in quotes, such as "02B"')
-        elif not _DAX.fullmatch(entry.dax):
+        if entry.dax is not None and not _DAX.fullmatch(entry.dax):
             problems.add(file, path, f"should be three hexadecimal digits (it is {entry.dax!r})")
-        elif (holder := holders.setdefault(entry.dax.upper(), dact)) != dact:
+        elif entry.dax is not None and (holder := holders.setdefault(entry.dax.upper(), dact)) != dact:
             problems.add(file, path, f"{entry.dax!r} is already the dax of {holder}")
+    for dact, entry in entries.items():
+        if entry.dax is None:
+            start = crc32(dact.encode())
+            candidates = (f"{(start + offset) % 0x1000:03X}" for offset in range(0x1000))
+            holders[next((dax for dax in candidates if dax not in holders), "")] = dact
+    daxes = {dact: dax for dax, dact in holders.items()}
+    return {dact: daxes.get(dact, "") for dact in entries}
+
+
+def _check_events(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> None:
+    """Check that each event starts one flow."""
+    holders: dict[str, str] = {}
+    for dact, entry in entries.items():
+        for index, name in enumerate(entry.events):
+            if (holder := holders.setdefault(name, dact)) != dact:
+                problems.add(
+                    file, ("flows", dact, "events", index), f"{name!r} is already an event of {holder}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
 class _FlowCheck:
-    """One flow under examination."""
+    """A flow being checked."""
 
     dact: str
     entry: FlowEntry
@@ -90,7 +109,7 @@ class _FlowCheck:
         return self.problems.check_known(self.file, ("flows", self.dact, *path), name, known, kind)
 
     def check_references(self, flows: Collection[str], given: Collection[str]) -> None:
-        """`given`: every name that some flow outputs, also behind the flow's own."""
+        """Check references. `given`: every flow output, including those of dependencies."""
         if self.entry.intent is None:
             self._add(("intent",), f"is missing: one of {', '.join(self.vocabulary.intents)}")
         else:
@@ -101,6 +120,8 @@ class _FlowCheck:
             self._add(("fallback",), "a flow cannot fall back to itself")
         elif self.entry.fallback is not None:
             self._known(("fallback",), self.entry.fallback, flows, "flow")
+        if self.entry.changes is not None:
+            self._check_changes(flows)
         for index, name in enumerate(self.entry.inputs):
             self._given(("inputs", index), name, given)
         for name, slot in self.entry.slots.items():
@@ -112,12 +133,23 @@ class _FlowCheck:
         if self.entry.mode is Mode.SKILL and self.dact not in self.vocabulary.skills:
             self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
 
+    def _check_changes(self, flows: Collection[str]) -> None:
+        """Check that the flow changes another one, and asks before it does."""
+        changes = self.entry.changes or ""
+        tools = [self.vocabulary.tools.get(ToolId(use.tool_id or "")) for use in self.entry.tools]
+        if changes == self.dact:
+            self._add(("changes",), "should name another flow")
+        elif self._known(("changes",), changes, flows, "flow") and not (
+            self.entry.confirm or any(tool is not None and tool.confirm for tool in tools)
+        ):
+            self._add(("changes",), "needs `confirm: true`: a correction starts this flow")
+
     def _given(self, path: Path, name: str, given: Collection[str]) -> None:
         if name not in given:
             self._add(path, f"no flow outputs {name!r}{suggest(name, given)}")
 
     def _has_skill(self) -> bool:
-        """Whether a model may find what no slot gives."""
+        """Return whether a model can supply what no slot provides."""
         named = self.dact in self.vocabulary.skills
         return self.entry.mode is Mode.SKILL or (self.entry.mode is Mode.AUTO and named)
 
@@ -204,12 +236,12 @@ class _FlowCheck:
             names = ", ".join(repr(name) for name in missing)
             self._add((*path, "slot_mapping"), f"nothing gives the required input {names} of {tool.tool_id}")
 
-    def specify(self, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
-        """The flow as the core knows it; meaningful only when no problem was found."""
+    def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
+        """Return the compiled flow; meaningful only if no problem was found."""
         entry = self.entry
         return FlowSpec(
             dact=Dact(self.dact),
-            dax=(entry.dax or "").upper(),
+            dax=dax,
             intent=entry.intent or "",
             family=self.vocabulary.intents.get(entry.intent or "", Family.CONVERSE),
             description=entry.description,
@@ -219,6 +251,8 @@ class _FlowCheck:
             outputs=entry.outputs,
             edge_flows=tuple(Dact(name) for name in entry.edge_flows),
             fallback=Dact(entry.fallback) if entry.fallback else None,
+            changes=Dact(entry.changes) if entry.changes else None,
+            events=entry.events,
             tools=self._uses(),
             confirm=entry.confirm,
             mode=entry.mode,
@@ -229,8 +263,8 @@ class _FlowCheck:
         )
 
     def _uses(self) -> tuple[ToolUse, ...]:
-        """Complete the mappings: an input left out takes the slot or flow input of its own name,
-        unless an earlier tool of the flow gives it.
+        """Complete the mappings: an omitted input takes the slot or flow input with its name, unless an
+        earlier tool of the flow provides it.
         """
         uses: list[ToolUse] = []
         results: set[str] = set()
@@ -249,7 +283,7 @@ def _specify_freshness(entry: FreshnessEntry | None) -> Freshness | None:
 
 
 def _canonical(name: str | None) -> str:
-    """``free text`` is the same as ``free_text``."""
+    """Return the canonical name: ``free text`` is ``free_text``."""
     return (name or "").strip().replace(" ", "_")
 
 

@@ -1,6 +1,6 @@
-"""Finding every mistake of a domain folder in one run, each with its place.
+"""Find every problem of a domain folder in one run, each with its location.
 
-A broken part of an entry is reported and left out, so that the rest of the entry is still checked.
+An invalid part of an entry is reported and dropped, so that the rest of the entry is still checked.
 """
 
 import copy
@@ -30,13 +30,13 @@ _KINDS = {
     "bool_parsing": "true or false",
 }
 _ROUNDS = 20
-"""Bound on validate-and-prune; a broken entry is clean after two or three."""
+"""Maximum validate-and-prune rounds; an invalid entry is clean after two or three."""
 _JSON_SCHEMA = validator_for({"$ref": "https://json-schema.org/draft/2020-12/schema"})
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file as plain data. `lines`: the line of each key and list item, from 1."""
+    """A file as plain data. `lines`: the line of each key and list item, from 1."""
 
     name: str
     body: Json = None
@@ -48,7 +48,7 @@ class SourceFile:
         return f"{where}: {'.'.join(str(step) for step in path)}" if path else where
 
     def line_of(self, path: Path) -> int | None:
-        """Line of the deepest part of the path that the file has."""
+        """Return the line of the deepest existing part of the path."""
         for length in range(len(path), 0, -1):
             if (line := self.lines.get(path[:length])) is not None:
                 return line
@@ -57,7 +57,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Problems:
-    """The mistakes found so far. Of a place with a broken value nothing more is said."""
+    """The problems found so far. Only the first problem of an invalid value is reported."""
 
     found: list[Problem] = field(default_factory=list[Problem])
     _broken: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
@@ -68,7 +68,7 @@ class Problems:
             self.found.append(problem)
 
     def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
-        """Report `name` unless it is among `known`; says whether it is."""
+        """Report `name` unless it is among `known`; return whether it is."""
         names = list(known)
         if name in names:
             return True
@@ -76,9 +76,9 @@ class Problems:
         return False
 
     def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:
-        """Report a schema of data that is not valid, or not one of an object; says whether all is well."""
+        """Report a schema that is invalid or not for an object; return whether it is valid."""
         if not _JSON_SCHEMA.is_valid(schema):
-            # It takes long to import and to check, but says well what is wrong.
+            # Slow to import and to run, but its messages are good.
             from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
 
             try:
@@ -94,8 +94,8 @@ class Problems:
     def read(
         self, model: type[Model], file: SourceFile, path: Path, body: Json, *, fallback: Json = None
     ) -> Model:
-        """Validate `body`, which stands at `path` of `file`; report what is wrong and put in its
-        place what `fallback` has there, if anything.
+        """Validate `body` at `path` of `file`; report problems and replace them with `fallback`'s values, if
+        any.
         """
         empty: JsonObject = {}
         body = copy.deepcopy(empty if body is None else body)
@@ -112,7 +112,7 @@ class Problems:
 
 
 def suggest(name: str, known: Iterable[str], *, nearness: float = 0.6) -> str:
-    """Give ``; did you mean 'x'?``, or nothing when no known name is near."""
+    """Return ``; did you mean 'x'?``, or an empty string if no known name is similar."""
     near = get_close_matches(str(name), [str(one) for one in known], n=1, cutoff=nearness)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -139,13 +139,13 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
 
 
 def shorten(value: Json) -> str:
-    """The value as a mistake quotes it: on one line, at most 60 characters."""
+    """Return a value for a message: on one line, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _keys_at(model: type[BaseModel], location: Path) -> list[str]:
-    """Keys allowed at a place below `model`."""
+    """Return the keys permitted at a location below `model`."""
     current: Any = model
     for step in location:
         fields = _fields_of(current)
@@ -167,7 +167,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _member_of(annotation: Any) -> Any:
-    """What a mapping or sequence holds; the annotation itself when it is neither."""
+    """Return the item type of a mapping or sequence, or the annotation itself."""
     if typing.get_origin(annotation) is typing.Annotated:
         return _member_of(typing.get_args(annotation)[0])
     arguments = [part for part in typing.get_args(annotation) if part is not Ellipsis]
@@ -175,7 +175,7 @@ def _member_of(annotation: Any) -> Any:
 
 
 def _prune(body: Json, locations: list[Path], fallback: Json) -> Json:
-    """Remove the wrong parts, the later ones of a list first so that indices stay true."""
+    """Remove invalid parts, later list items first so that indices stay valid."""
     for location in sorted({_clean(location) for location in locations}, key=_order, reverse=True):
         if not location:
             replacement: Json = fallback or JsonObject()
@@ -189,7 +189,7 @@ def _order(location: Path) -> list[tuple[bool, int, str]]:
 
 
 def _remove(body: Json, location: Path, fallback: Json) -> None:
-    """Remove the deepest part of `location` that is there, or put back what `fallback` has for it."""
+    """Remove the deepest existing part of `location`, or restore `fallback`'s value."""
     current: Any = body
     spare: Any = fallback
     deepest: tuple[Any, str | int, Json] | None = None

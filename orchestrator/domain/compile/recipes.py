@@ -1,6 +1,6 @@
-"""From the declared steps of a Plan flow to its recipe: names, references, what passes between steps (PL-1).
+"""Compile the declared steps of a Plan flow to its recipe: names, references, data between steps (PL-1).
 
-A step refers to earlier ones only, so that no plan goes round in circles.
+A step only refers to earlier ones, so plans have no cycles.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from orchestrator.domain.schema import FlowEntry, StepEntry
 from orchestrator.types import Dact, Json
 
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL})
-"""A plan within a plan is refused; housekeeping is nobody's step."""
+"""A plan cannot contain a plan; background flows are never steps."""
 _NOT = "not "
 
 
 @dataclass(slots=True)
 class RecipeCheck:
-    """One Plan flow under examination. `families`: of the intents; `seen`: the steps so far."""
+    """A Plan flow being checked. `families`: those of the intents. `seen`: the steps so far."""
 
     dact: str
     entry: FlowEntry
@@ -58,7 +58,6 @@ class RecipeCheck:
             slots={name: self._bind((place, "slots", name), body) for name, body in step.slots.items()},
             needs=step.needs,
             when=self._conditions((place, "when"), step.when),
-            joins_when=self._conditions((place, "joins_when"), step.joins_when),
             optional=step.optional,
             tell=step.tell,
             otherwise=step.otherwise,

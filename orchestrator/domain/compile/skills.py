@@ -1,4 +1,4 @@
-"""From the SKILL.md files to skills (PX-5): front matter checked against the flow and the manifest."""
+"""Compile SKILL.md files to skills (PX-5): front matter checked against the flow and the manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from orchestrator.dialogue.specification import Mode
 from orchestrator.domain.compile.problems import Problems, SourceFile
 from orchestrator.domain.guarding import Language, read_guarded_inputs
-from orchestrator.domain.model import SkillSpec, ToolSpec
+from orchestrator.domain.model import COMPONENT_NAMES, SkillSpec, ToolSpec
+from orchestrator.domain.portable import find_refused
 from orchestrator.domain.schema import FlowEntry, SkillEntry
 from orchestrator.types import Dact, JsonObject, ToolId
 
 MOST_TOOLS = 3
-"""Tools of the flow that a skill gets; with those of every skill there are five to seven."""
+"""Maximum tools of a skill, all from its flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillSource:
-    """One SKILL.md: the front matter as data, the rest as text."""
+    """A SKILL.md: the front matter as data, the rest as text."""
 
     file: SourceFile
     text: str
@@ -28,7 +29,7 @@ def compile_skills(
     tools: Mapping[ToolId, ToolSpec],
     problems: Problems,
 ) -> dict[Dact, SkillSpec]:
-    """Check every skill by itself and against its flow."""
+    """Check every skill, and each against its flow."""
     skills: dict[Dact, SkillSpec] = {}
     for dact, source in sources.items():
         known = problems.check_known(source.file, (), dact, flows, "flow")
@@ -38,6 +39,7 @@ def compile_skills(
         skill = _specify(dact, entry, source.text, flows[dact])
         _check(skill, entry, source.file, flows[dact], problems)
         _check_code(skill, source.file, tools, problems)
+        _check_portable(skill, source.file, tools, problems)
         skills[skill.dact] = skill
     return skills
 
@@ -50,6 +52,7 @@ def _specify(dact: str, entry: SkillEntry, text: str, flow: FlowEntry) -> SkillS
         instructions=text.strip(),
         criteria=entry.criteria,
         tools=tuple(ToolId(name) for name in (of_flow if entry.tools is None else entry.tools)),
+        components=entry.components,
         language=entry.language,
         reflect=flow.reflect if entry.reflect is None else entry.reflect,
         result=entry.result,
@@ -72,6 +75,8 @@ def _check(
     of_flow = [use.tool_id for use in flow.tools if use.tool_id]
     for index, name in enumerate(entry.tools or ()):
         problems.check_known(file, ("tools", index), name, of_flow, "tool of the flow")
+    for index, name in enumerate(entry.components):
+        problems.check_known(file, ("components", index), name, COMPONENT_NAMES, "component")
     if flow.mode is not Mode.DIRECT and not 1 <= len(skill.tools) <= MOST_TOOLS:
         count = len(skill.tools) or "none"
         problems.add(
@@ -97,3 +102,21 @@ def _check_code(
     if taken and skill.language not in taken:
         names = ", ".join(sorted(taken))
         problems.add(file, ("language",), f"its tools take code: say which language it writes ({names})")
+
+
+def _check_portable(
+    skill: SkillSpec, file: SourceFile, tools: Mapping[ToolId, ToolSpec], problems: Problems
+) -> None:
+    """Report schemas for which a model provider would reject the skill's requests."""
+    for name in skill.tools:
+        for keyword in find_refused(tools[name].input_schema) if name in tools else ():
+            problems.add(
+                file,
+                ("tools",),
+                f"{name} has {keyword!r} at the top of its input_schema, which model providers refuse: "
+                "describe the inputs alone, and have the service check the rest",
+            )
+    for keyword in find_refused(skill.result or {}):
+        problems.add(
+            file, ("result", keyword), "stands at the top of the schema, which model providers refuse"
+        )

@@ -1,4 +1,4 @@
-"""The slot types of a domain: the universal ones, those it takes from the library, and its own (FS-4)."""
+"""Slot types of a domain: the universal ones, those used from the library, and its own (FS-4)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_OWN_TYPES = 4
 
 @dataclass(frozen=True, slots=True)
 class CompiledTypes:
-    """`patterns`: by name of the own type, what its values look like in a text."""
+    """Compiled slot types. `patterns`: text patterns of the domain's own types, by name."""
 
     types: SlotTypes
     patterns: Mapping[str, re.Pattern[str]]
@@ -40,7 +40,7 @@ def compile_slot_types(
     file: SourceFile,
     problems: Problems,
 ) -> CompiledTypes:
-    """Own types are those declared, and those of the library that slots use."""
+    """Return the declared types, and those of the library that slots use."""
     own = {name: _compile(name, entry, services, file, problems) for name, entry in entries.items()}
     borrowed = sorted(_types_in_use(flows) & (set(LIBRARY_TYPES) - set(own)))
     if len(own) + len(borrowed) > MAX_OWN_TYPES:
@@ -89,10 +89,10 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
         text = text.upper() if entry.uppercase else text
         if text and pattern.fullmatch(text):
             return Valid(text)
-        is_told = entry.description in spec.prompt  # it is asked again by that
+        is_told = entry.description in spec.prompt  # its prompt uses it
         wanted = "" if is_told else f"; it is {entry.description}"
         article, _, noun = spec.description.partition(" ")
-        is_name = article == "the" and noun.count(" ") <= 1  # "the flight that you want" is none
+        is_name = article == "the" and noun.count(" ") <= 1  # "the flight that you want" is not a name
         name = noun if is_name else spec.name
         return Rejected(f"That is no {name.replace('_', ' ')}{wanted}.")
 
@@ -100,7 +100,7 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
 
 
 def _by_callable(validator: Callable[[Json], Json]) -> Callable[[Json, SlotSpec], Verdict]:
-    """A domain's validator returns the value to keep, or raises ValueError with the reason."""
+    """Wrap a domain's validator, which returns the value to store or raises ValueError with the reason."""
 
     def check(value: Json, spec: SlotSpec) -> Verdict:  # noqa: ARG001 - the shape of a check
         try:

@@ -1,4 +1,4 @@
-"""From the manifest to tool specifications (PX-8): schemas, implementations, compensations."""
+"""Compile the manifest to tool specifications (PX-8): schemas, implementations, compensations."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -8,8 +8,8 @@ from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_m
 from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
-from orchestrator.domain.model import FieldSpec, Implementation, RowsSpec, ToolSpec
-from orchestrator.domain.schema import RowsEntry, ToolEntry, ToolsFile
+from orchestrator.domain.model import FieldSpec, Implementation, LaterSpec, RowsSpec, ToolSpec
+from orchestrator.domain.schema import LaterEntry, RowsEntry, ToolEntry, ToolsFile
 from orchestrator.types import JsonObject, ToolId, is_list, is_object
 
 Services = Mapping[str, Any]
@@ -19,7 +19,7 @@ Services = Mapping[str, Any]
 def compile_tools(
     file: SourceFile, services: Services, resilience: Resilience, problems: Problems
 ) -> dict[ToolId, ToolSpec]:
-    """Check the manifest against itself and against services.py."""
+    """Check the manifest's consistency, and against services.py."""
     entries = problems.read(ToolsFile, file, (), file.body).tools
     known = {name for entry in entries.values() for name in _names(entry)}
     for tool_id, entry in entries.items():
@@ -33,6 +33,9 @@ def compile_tools(
         for key, other in (("compensation", entry.compensation), ("status_query", entry.status_query)):
             if other is not None:
                 problems.check_known(file, ("tools", tool_id, key), other, entries, "tool")
+                if other in entries and entries[other].later is not None:
+                    problems.add(file, ("tools", tool_id, key), f"names {other}, which may answer later")
+        _check_later(tool_id, entry, file, problems)
     return {ToolId(tool_id): _specify(tool_id, entry, resilience) for tool_id, entry in entries.items()}
 
 
@@ -41,7 +44,7 @@ def _names(entry: ToolEntry) -> list[str]:
 
 
 def input_names(schema: JsonObject) -> list[str]:
-    """Names of the inputs (or outputs) that a schema describes."""
+    """Return the inputs (or outputs) that a schema describes."""
     properties = schema.get("properties")
     return list(properties) if is_object(properties) else []
 
@@ -51,8 +54,17 @@ def required_names(schema: JsonObject) -> list[str]:
     return [name for name in required if isinstance(name, str)] if is_list(required) else []
 
 
+REMOTE_TAGS = ("communicates_externally", "receives_untrusted_input")
+"""Tags of a remote tool, unless the manifest explains why they don't apply."""
+
+
 def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec:
     implementation, target, options = _target(entry)
+    is_remote = implementation is not Implementation.SERVICE
+    assumed = (
+        tuple(tag for tag in REMOTE_TAGS if tag not in entry.tags) if is_remote and not entry.trusted else ()
+    )
+    tags = {*entry.tags, *assumed}
     return ToolSpec(
         tool_id=ToolId(tool_id),
         name=entry.name or tool_id.replace("_", " ").capitalize(),
@@ -65,9 +77,10 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
         timeout_ms=entry.timeout_ms or resilience.tool_timeout_ms,
         implementation=implementation,
         target=target,
-        accesses_private_data="accesses_private_data" in entry.tags,
-        receives_untrusted_input="receives_untrusted_input" in entry.tags,
-        communicates_externally="communicates_externally" in entry.tags,
+        accesses_private_data="accesses_private_data" in tags,
+        receives_untrusted_input="receives_untrusted_input" in tags,
+        communicates_externally="communicates_externally" in tags,
+        assumed=assumed,
         requires_approval=entry.requires_approval,
         approval_above=dict(entry.approval_above),
         approval=entry.approval,
@@ -77,8 +90,13 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
         compensation=ToolId(entry.compensation) if entry.compensation else None,
         status_query=ToolId(entry.status_query) if entry.status_query else None,
         rows=_specify_rows(entry.rows),
+        later=_specify_later(entry.later),
         options=options,
     )
+
+
+def _specify_later(entry: LaterEntry | None) -> LaterSpec | None:
+    return None if entry is None else LaterSpec(entry.expires_s, entry.poll_s)
 
 
 def _specify_rows(entry: RowsEntry | None) -> RowsSpec | None:
@@ -88,8 +106,23 @@ def _specify_rows(entry: RowsEntry | None) -> RowsSpec | None:
     return RowsSpec(entry.output, entry.key, fields, entry.most)
 
 
+def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+    """Check that a tool that answers later can be polled, if it is to be, and can accept a call."""
+    path = ("tools", tool_id, "later")
+    if entry.later is None:
+        if entry.http is not None and "{callback_url}" in entry.http.model_dump_json():
+            problems.add(
+                file, path, "is missing: {callback_url} takes the result of a tool that answers later"
+            )
+        return
+    if entry.later.poll_s is not None and entry.status_query is None:
+        problems.add(file, (*path, "poll_s"), "needs a status_query to call")
+    if entry.mcp is not None:
+        problems.add(file, path, "is for services and http; MCP tools answer at once")
+
+
 def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
-    """Rows are held by an output, and have the key and the fields."""
+    """Check that an output contains the rows, with the key and the fields."""
     if entry.rows is None:
         return
     path = ("tools", tool_id, "rows")
@@ -188,7 +221,7 @@ def _can_be_made(service: type) -> bool:
 
 
 def _unfit(method: Callable[..., Any], schema: JsonObject) -> list[str]:
-    """Say which inputs the method does not take, and which parameters no input fills."""
+    """Return the inputs that the method doesn't accept, and the parameters that no input provides."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return []

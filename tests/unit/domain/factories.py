@@ -24,7 +24,7 @@ flows:
     slots:
       origin:      {type: source, entity: airport, priority: required, prompt: "Where would you like to fly from?"}
       destination: {type: target, entity: airport, priority: required, prompt: "Where would you like to fly to?"}
-      date:        {type: date, priority: required, prompt: "On which day?"}
+      date:        {type: date, priority: required, prompt: "What day?"}
       cabin:       {type: category, values: [economy, business], priority: optional, default: economy}
     tools:
       - {tool_id: flight_book, slot_mapping: {from: origin, to: destination, day: date, cabin: cabin}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,31 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
             "did you mean 'date'?"
         ),
     ]
+
+
+def test_a_tool_that_answers_later_can_be_polled_and_accepts(tmp_path: Path) -> None:
+    """RT-32: what no call could ever use is named."""
+    name, _, rest = TOOLS.partition("    input_schema")
+    later = f"{name}    later: {{poll_s: 60}}\n    compensation: flight_book\n    input_schema{rest}"
+    outside = """
+  fare_get:
+    http: {url: "https://example.com/", headers: {Reply-To: "{callback_url}"}}
+    input_schema: {type: object}
+    output_schema: {type: object}
+  fare_ask:
+    mcp: {tool: ask, url: "https://example.com/mcp"}
+    later: {}
+    input_schema: {type: object}
+    output_schema: {type: object}
+"""
+    assert find(write_domain(tmp_path, {"tools.yaml": later + outside})) == {
+        "tools.yaml: tools.flight_book.later.poll_s": "needs a status_query to call",
+        "tools.yaml: tools.flight_book.compensation": "names flight_book, which may answer later",
+        "tools.yaml: tools.fare_get.later": (
+            "is missing: {callback_url} takes the result of a tool that answers later"
+        ),
+        "tools.yaml: tools.fare_ask.later": "is for services and http; MCP tools answer at once",
+    }
 
 
 def test_a_bound_on_what_no_tool_knows(tmp_path: Path) -> None:
@@ -132,7 +158,7 @@ def test_twenty_mistakes_in_every_kind_of_file_are_twenty_problems(tmp_path: Pat
 @pytest.mark.parametrize(
     ("files", "place", "words"),
     [
-        ({"ontology.yaml": "flows: [\n"}, "ontology.yaml: line 2, column 1", "is no YAML"),
+        ({"ontology.yaml": "flows: [\n"}, "ontology.yaml: line 2, column 1", "is not valid YAML"),
         ({"ontology.yaml": b"flows: \xff\xfe"}, "ontology.yaml", "is not UTF-8 text (byte 8)"),
         ({"ontology.yaml": ""}, "ontology.yaml", "is empty"),
         ({"ontology.yaml": "- a\n- b\n"}, "ontology.yaml", "should be a mapping"),
@@ -141,13 +167,14 @@ def test_twenty_mistakes_in_every_kind_of_file_are_twenty_problems(tmp_path: Pat
         ({"services.py": "import nothing_of_this_name\n"}, "services.py: import", "ModuleNotFoundError"),
         ({"services.py": "def broken(:\n"}, "services.py: import", "SyntaxError"),
         ({"services.py": "raise SystemExit(3)\n"}, "services.py: import", "SystemExit"),
-        ({"reader.py": "READ = 1\n"}, "reader.py", "no function `read`"),
-        ({"policies/other.py": ""}, "policies/other.py", "none of the seven policy files"),
+        ({"policies/other.py": ""}, "policies/other.py", "not one of the seven policy files"),
         ({"skills/book/SKILL.md": "---\nname: a\ndescription: b\n---\n"}, "skills/book/SKILL.md", "no flow"),
         ({"skills/book_flight/SKILL.md": "Do it."}, "skills/book_flight/SKILL.md", "front matter"),
         ({"templates/book_flight.md.j2": "{{ day | dya }}"}, "templates/book_flight.md.j2: line 1", "mean 'day'?"),
         ({"templates/book_flight.md.j2": "{{ 1 is nun }}"}, "templates/book_flight.md.j2: line 1", "no test 'nun'"),
         ({"templates/book_fligth.md.j2": "Hi"}, "templates/book_fligth.md.j2", "did you mean 'book_flight'?"),
+        ({"templates/book_flight.md.j2": "{{ dta.x }}"}, "templates/book_flight.md.j2: line 1", "mean 'data'?"),
+        ({"templates/book_flight.md.j2": "{{ slots.orign }}"}, "templates/book_flight.md.j2: line 1", "mean 'origin'?"),
         ({"evaluations/a.yaml": "conversations: [{turns: [{}]}]"}, f"evaluations/a.yaml: {TURN}", "user text"),
         ({"domain.yaml": "persona: Bob\n"}, "domain.yaml: persona", "should be a mapping"),
         ({"domain.yaml": "language\n"}, "domain.yaml", "sections"),
@@ -191,6 +218,18 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
         (skill("", text=""), SKILL, "no text below"),
         (skill("tools: [flight_bok]"), f"{SKILL}: tools.0", "did you mean 'flight_book'"),
         (skill("tools: []"), f"{SKILL}: tools", "one to 3 tools"),
+        (skill("components: [memory]"), f"{SKILL}: components.0", "no component 'memory'"),
+        (skill("result: {type: object, anyOf: [{}]}"), f"{SKILL}: result.anyOf", "providers refuse"),
+        (
+            {
+                **skill("tools: [flight_book]"),
+                "tools.yaml": CODE_TOOL.replace(", MARK", "").replace(
+                    "      required: [from", "      allOf: [{minProperties: 3}]\n      required: [from"
+                ),
+            },
+            f"{SKILL}: tools",
+            "'allOf' at the top of its input_schema",
+        ),
         (skill("reflect: true"), f"{SKILL}: criteria", "judges a result by criteria"),
         (skill("language: perl"), f"{SKILL}: language", "python"),
         (skill("result: {type: list}"), f"{SKILL}: result.type", "no valid JSON Schema"),
@@ -247,7 +286,7 @@ def test_a_domain_that_is_not_there_is_one_line(name: str) -> None:
 def test_a_file_is_no_domain(tmp_path: Path) -> None:
     path = tmp_path / "domain"
     path.write_text("text")
-    assert "is no folder" in check_domain(path)[0].message
+    assert "is not a folder" in check_domain(path)[0].message
 
 
 def test_a_folder_without_ontology_is_one_problem(tmp_path: Path) -> None:
@@ -269,6 +308,17 @@ def test_a_dax_belongs_to_one_flow(tmp_path: Path) -> None:
     assert find(write_domain(tmp_path, {"ontology.yaml": ontology})) == {
         "ontology.yaml: flows.book_flight.dax": "'02B' is already the dax of search_flights"
     }
+
+
+def test_a_flow_without_a_dax_gets_a_free_one(tmp_path: Path) -> None:
+    """FS-5: the same in every process."""
+    ontology = edit(ONTOLOGY, ('    dax: "001"\n', ""))
+    flows = [load_domain(write_domain(tmp_path, {"ontology.yaml": ontology})).domain.flows for _ in range(2)]
+
+    one, two = ({dact: flow.spec.dax for dact, flow in each.items()} for each in flows)
+    assert one == two
+    assert len(set(one.values())) == len(one)
+    assert all(re.fullmatch("[0-9A-F]{3}", dax) for dax in one.values())
 
 
 def test_a_domain_has_at_most_64_flows(tmp_path: Path) -> None:
@@ -331,4 +381,4 @@ def test_a_prompt_of_the_domain_is_part_of_its_configuration(tmp_path: Path) -> 
 def test_a_prompt_that_does_not_fit_is_a_mistake(tmp_path: Path) -> None:
     folder = write_domain(tmp_path, {"prompts/slot_fill.md": PROMPT.format("mood")})
     (problem,) = check_domain(folder)
-    assert str(problem).startswith("prompts/slot_fill.md: may declare the settings slots, task, today")
+    assert str(problem).startswith("prompts/slot_fill.md: may declare the settings slots, task, and the data")

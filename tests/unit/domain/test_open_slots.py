@@ -10,7 +10,7 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.errors import ConfigurationError
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.domain.factories import write_domain
 

@@ -84,3 +84,18 @@ def test_a_network_that_is_none_is_named(tmp_path: Path) -> None:
     (problem,) = check_domain(folder)
 
     assert "network.private_networks" in problem.place
+
+
+def test_a_remote_tool_is_assumed_to_send_and_to_return_what_others_wrote(tmp_path: Path) -> None:
+    """PX-3: nobody has to think of the tags; who knows better says why."""
+    http = "http: {url: 'https://shop.example/x'}"
+    files = {"tools.yaml": edit(TOOLS, (SERVICE, http))}
+    tool = load_domain(write_domain(tmp_path / "a", files)).domain.tools[ToolId("flight_book")]
+    assert tool.assumed == ("communicates_externally", "receives_untrusted_input")
+    assert tool.communicates_externally
+    assert tool.receives_untrusted_input
+    files = {"tools.yaml": edit(TOOLS, (SERVICE, f"{http}\n    trusted: our own stock list, numbers only"))}
+    tool = load_domain(write_domain(tmp_path / "b", files)).domain.tools[ToolId("flight_book")]
+    assert not tool.assumed
+    assert not tool.communicates_externally
+    assert not tool.receives_untrusted_input

@@ -198,7 +198,7 @@ async def test_a_known_user_s_booking_is_nobody_else_s() -> None:
         ({"day": "2026-11-19"}, FailureCategory.VALIDATION_ERROR, "is in the past"),
         ({"day": "2028-01-01"}, FailureCategory.VALIDATION_ERROR, "too far ahead"),
         ({"destination": "OSL"}, FailureCategory.VALIDATION_ERROR, "two different airports"),
-        ({"destination": "QQQ"}, FailureCategory.VALIDATION_ERROR, "no airport"),
+        ({"destination": "QQQ"}, FailureCategory.VALIDATION_ERROR, "don't know the airport"),
         ({"origin": "LGW", "destination": "LHR"}, FailureCategory.NOT_FOUND, "no flights between"),
     ],
 )
@@ -262,5 +262,5 @@ async def test_nothing_is_chosen_where_no_flight_back_is_late_enough() -> None:
     flights, _ = make(MemoryRecords())
     out = await search(flights, time_of_day="evening")
     back = await search(flights, origin="MAD", destination="OSL", time_of_day="morning")
-    with pytest.raises(ToolFailure, match="No flight back leaves after a flight out has arrived"):
+    with pytest.raises(ToolFailure, match="No return flight leaves after an outbound flight arrives"):
         await flights.compare(outbound_fares=out["fares"], return_fares=back["fares"])

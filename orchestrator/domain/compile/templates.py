@@ -1,0 +1,65 @@
+"""Check a domain's answer templates without rendering them: syntax, filters, tests, variables, slots."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from jinja2 import TemplateSyntaxError, nodes
+from jinja2.meta import find_undeclared_variables
+from jinja2.sandbox import SandboxedEnvironment
+
+from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
+from orchestrator.domain.model import TEMPLATE_FILTERS, TEMPLATE_VARIABLES
+from orchestrator.domain.schema import FlowEntry
+
+_OF_SLOTS = ("slots", "values")
+_OUTSIDE = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+
+
+def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry], problems: Problems) -> None:
+    """Report what would make an answer fall back to the shared template."""
+    environment: Any = SandboxedEnvironment()
+    environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
+    used_by_name: tuple[tuple[str, type, Collection[str]], ...] = (
+        ("filter", nodes.Filter, environment.filters),
+        ("test", nodes.Test, environment.tests),
+    )
+    for name, text in templates.items():
+        file = SourceFile(f"templates/{name}.md.j2")
+        dact, _, suffix = name.partition(".")
+        if dact not in flows and (hint := suggest(dact, flows, nearness=0.85)):
+            problems.add(file, (), f"there is no flow {dact!r}{hint}")
+        try:
+            tree = environment.parse(text)
+        except TemplateSyntaxError as error:
+            problems.add(file, (f"line {error.lineno}",), f"does not parse: {error.message}")
+            continue
+        is_known = [
+            problems.check_known(file, (f"line {used.lineno}",), used.name, known, kind)
+            for kind, node, known in used_by_name
+            for used in tree.find_all(node)
+        ]
+        if all(is_known) and dact in flows and not suffix and next(tree.find_all(_OUTSIDE), None) is None:
+            _check_variables(tree, [*flows[dact].slots], file, problems)
+
+
+def _check_variables(tree: Any, slots: list[str], file: SourceFile, problems: Problems) -> None:
+    """Report variables that the answer of a flow does not have, and slots that the flow does not have."""
+    undeclared = find_undeclared_variables(tree) - TEMPLATE_VARIABLES - {*tree.environment.globals}
+    for used in tree.find_all(nodes.Name):
+        if used.name in undeclared:
+            problems.check_known(
+                file, (f"line {used.lineno}",), used.name, sorted(TEMPLATE_VARIABLES), "variable"
+            )
+    for name, line in members_of(tree, _OF_SLOTS):
+        problems.check_known(file, (f"line {line}",), name, slots, "slot")
+
+
+def members_of(tree: nodes.Template, variables: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield each constant member of these variables, ``data.price`` or ``data["price"]``, with its line."""
+    for used in tree.find_all((nodes.Getattr, nodes.Getitem)):
+        if not isinstance(used.node, nodes.Name) or used.node.name not in variables:
+            continue
+        if isinstance(used, nodes.Getattr):
+            yield used.attr, used.lineno
+        elif isinstance(used.arg, nodes.Const) and isinstance(used.arg.value, str):
+            yield used.arg.value, used.lineno

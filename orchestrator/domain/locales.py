@@ -1,0 +1,144 @@
+"""Time zones and locales: valid names, and formats of numbers, times and dates.
+
+Names of days and months are in the answer's language; only their order follows the locale.
+"""
+
+from __future__ import annotations
+
+import re
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import date, time
+from functools import cache
+from typing import TYPE_CHECKING, Final
+from zoneinfo import available_timezones
+
+if TYPE_CHECKING:
+    from babel import Locale
+
+_YEAR: Final = re.compile(r"(?:[\s,]|'[^']*'(?=\s*y))*y+")
+_NOT_FOR_USERS: Final = frozenset({"localtime", "Factory", "posixrules"})
+"""Entries of the time zone database that are not places."""
+
+
+@cache
+def timezone_names() -> frozenset[str]:
+    """Return the names in the IANA time zone database, which is read once."""
+    return frozenset(available_timezones() - _NOT_FOR_USERS)
+
+
+def check_timezone(name: str) -> str:
+    """Return a valid time zone name. Raises ValueError if the IANA database lacks it."""
+    if name not in timezone_names():
+        raise ValueError("is not a time zone; use a name of the IANA database such as Europe/Berlin")
+    return name
+
+
+def check_locale(tag: str) -> str:
+    """Return a locale tag in canonical form, ``de-DE``. Raises ValueError if it is unknown."""
+    from babel import Locale, UnknownLocaleError  # noqa: PLC0415  # few users name a locale
+
+    try:
+        return str(Locale.parse(tag.replace("-", "_"))).replace("_", "-")
+    except (ValueError, TypeError, UnknownLocaleError) as error:
+        raise ValueError("is not a locale; use a language tag such as en-GB or de-DE") from error
+
+
+@cache
+def locale_tags() -> frozenset[str]:
+    """Return the known locales in canonical form."""
+    from babel.localedata import locale_identifiers  # noqa: PLC0415
+
+    return frozenset(check_locale(name) for name in locale_identifiers() if name != "root")
+
+
+@dataclass(frozen=True, slots=True)
+class Separators:
+    """A locale's number separators: ``1.234,5`` has the decimal mark ``,`` and the group separator ``.``."""
+
+    decimal: str
+    group: str
+
+
+class LocaleForms:
+    """Formats of numbers, amounts, times and dates in one locale. `tag`: as `check_locale` returns it."""
+
+    def __init__(self, tag: str, language: str) -> None:
+        self._numbers = _parse(tag)
+        self._words = _with_words(self._numbers, language)
+
+    @property
+    def separators(self) -> Separators:
+        from babel.numbers import get_decimal_symbol, get_group_symbol  # noqa: PLC0415
+
+        return Separators(get_decimal_symbol(self._numbers), get_group_symbol(self._numbers))
+
+    def number(self, value: float) -> str:
+        from babel.numbers import format_decimal  # noqa: PLC0415
+
+        return format_decimal(value, locale=self._numbers)
+
+    def money(self, value: float, currency: str) -> str:
+        """Format an amount with two decimals, or none if it is an integer."""
+        from babel.numbers import format_currency, format_decimal  # noqa: PLC0415
+
+        is_whole = float(value).is_integer()
+        if not currency:
+            return format_decimal(value, format="#,##0" if is_whole else "#,##0.00", locale=self._numbers)
+        pattern: str = self._numbers.currency_formats["standard"].pattern
+        pattern = pattern.replace("0.00", "0") if is_whole else pattern
+        return format_currency(value, currency, format=pattern, currency_digits=False, locale=self._numbers)
+
+    def time(self, value: time) -> str:
+        """Format a time of day on the locale's 12- or 24-hour clock."""
+        from babel.dates import format_time  # noqa: PLC0415
+
+        pattern: str = self._numbers.time_formats["short"].pattern
+        return format_time(value, "h:mm a" if "a" in pattern else "HH:mm", locale=self._words)
+
+    def day(self, value: date, *, year: bool) -> str:
+        """Format a day with its weekday, and optionally its year."""
+        from babel.dates import format_date  # noqa: PLC0415
+
+        pattern: str = self._words.date_formats["full"].pattern
+        return format_date(value, pattern if year else _YEAR.sub("", pattern), locale=self._words)
+
+
+def _parse(tag: str) -> Locale:
+    from babel import Locale  # noqa: PLC0415
+
+    return Locale.parse(tag.replace("-", "_"))
+
+
+def _with_words(numbers: Locale, language: str) -> Locale:
+    """Return the locale of the same territory in the answer's language, or that language without territory."""
+    from babel import Locale, UnknownLocaleError  # noqa: PLC0415
+
+    if numbers.language == language:
+        return numbers
+    for tag in (f"{language}_{numbers.territory}", f"{language}_001", language):
+        try:
+            return Locale.parse(tag)
+        except (UnknownLocaleError, ValueError):
+            continue
+    return numbers
+
+
+@cache
+def forms_of(tag: str, language: str) -> LocaleForms:
+    """Return the formats of a locale, created once."""
+    return LocaleForms(tag, language)
+
+
+forms_in_use: ContextVar[LocaleForms | None] = ContextVar("forms_in_use", default=None)
+"""The formats of the running turn's answer, or None for the assistant's own language.
+
+Set at the start of a turn. Template filters read it, because they have no access to the turn.
+"""
+
+ENGLISH_SEPARATORS: Final = Separators(".", ",")
+
+
+def separators_of(tag: str | None, language: str = "en") -> Separators:
+    """Return the number separators of a locale, by default of English."""
+    return ENGLISH_SEPARATORS if tag is None else forms_of(tag, language).separators

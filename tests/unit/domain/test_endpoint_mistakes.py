@@ -1,0 +1,36 @@
+"""Mistakes in an HTTP tool's sentences for errors and in its placeholders (RT-33)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.domain.compile.endpoints import find_http_mistakes
+from orchestrator.domain.schema import HttpEntry
+
+
+def _mistakes(inputs: tuple[str, ...] = ("day",), **entry: object) -> list[str]:
+    given = HttpEntry.model_validate({"url": "https://example.com/x", **entry})
+    return [f"{key}: {message}" for key, message in find_http_mistakes(given, inputs, ())]
+
+
+def test_the_caller_is_named_without_an_input() -> None:
+    assert _mistakes(url="https://example.com/{user_id}", headers={"X-Session": "{session_id}"}) == []
+
+
+def test_an_input_cannot_stand_for_the_caller() -> None:
+    assert _mistakes(inputs=("user_id",)) == [
+        "url: {user_id} is the caller's: give the input of this name another one"
+    ]
+
+
+@pytest.mark.parametrize("status", [200, 303, 408, 499, 500])
+def test_an_open_outcome_has_no_sentence_of_the_author(status: int) -> None:
+    [mistake] = _mistakes(errors={status: "It is taken."})
+    assert mistake.startswith(f"errors: {status} leaves open")
+
+
+def test_a_sentence_names_inputs() -> None:
+    assert _mistakes(errors={409: "{day} is taken."}) == []
+    [mistake] = _mistakes(errors={409: "{dya} is taken."})
+    assert "did you mean" in mistake
+    assert len(_mistakes(errors={409: " "})) == 1
