@@ -1,7 +1,7 @@
-"""Fenced claims, as lanes and runs have them alike: who holds them, their renewal, and what the dead held.
+"""Fenced claims of session lanes and runs: their holders, renewal and recovery.
 
-A claim is a row with a token and a time at which it runs out, in the name of a worker. Whoever takes it over
-changes or removes the token, and the statements of its former holder then write nothing (RT-3, IF-9).
+A claim is a row with a token, an expiry time and a worker. Taking it over changes or removes the token,
+after which statements of the former holder write nothing (RT-3, IF-9).
 """
 
 import asyncio
@@ -30,11 +30,11 @@ _Name = TypeVar("_Name", bound=Hashable)
 
 
 class WorkerLock:
-    """Show that this process lives: a connection that its row names, and that goes when the process goes (RT-11).
+    """A worker's liveness: a connection that its row identifies and that closes with the process (RT-11).
 
-    The others see a death at once, and not when its claims run out. No lock that another user of the database
-    could take stands for it. A broken connection gets a new number. The row stays behind: the next sweep of
-    another worker frees what this one still held.
+    Other workers see a death immediately, before its claims expire, and no other database user can hold a
+    lock that would fake liveness. A reopened connection gets a new number. The next sweep of another worker
+    frees what the old row still held.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -45,7 +45,7 @@ class WorkerLock:
 
     @property
     def worker_id(self) -> WorkerId:
-        """The present number. Raises Unavailable while the connection is being made again."""
+        """Return the current number. Raises Unavailable while reconnecting."""
         if self._worker_id is None:
             raise Unavailable("This worker is connecting to the database again; try again later.")
         return self._worker_id
@@ -75,7 +75,7 @@ class WorkerLock:
         return connection
 
     async def _keep(self) -> None:
-        """Watch the connection and register anew, under a new number, when it breaks."""
+        """Watch the connection; when it breaks, register again under a new number."""
         delay_s = _RECONNECT_FIRST_S
         while True:
             try:
@@ -87,7 +87,9 @@ class WorkerLock:
             except psycopg.Error as error:
                 if self._connection is not None:
                     _log.warning(
-                        "The worker lock's connection broke.", error=error, worker_id=self._worker_id
+                        "Lost the connection that holds the worker lock.",
+                        error=error,
+                        worker_id=self._worker_id,
                     )
                 await self._forget()
                 await asyncio.sleep(delay_s)
@@ -101,7 +103,7 @@ class WorkerLock:
 
 
 async def _take_number(connection: Connection) -> WorkerId:
-    """Take a fresh number, and tie it to this connection's process at the server."""
+    """Take a new number and bind it to this connection's server process."""
     cursor = await connection.execute(
         "INSERT INTO workers (host, pid, backend_pid, backend_start)"
         " SELECT %s, %s, pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid() RETURNING worker_id",
@@ -114,19 +116,18 @@ async def _take_number(connection: Connection) -> WorkerId:
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
-    """A claim of this process. Of a lane also: the turn in hand, how many were merged into it, and how many wait."""
+    """A claim of this process. For a session lane: also the current turn and the number of queued turns."""
 
     token: int
     turn_id: TurnId | None = None
-    merges: int = 0
     pending: int = 1
 
 
 class HeldClaims(Generic[_Name]):
-    """Keep what this process has claimed, and prolong it in one statement until it is dropped or lost.
+    """Claims of this process, renewed in one statement until they are dropped or lost.
 
     Args:
-        renewal: the statement that prolongs; it gives a row for each claim that is still current, the name first.
+        renewal: the renewing statement, which returns a row per current claim, its name first.
     """
 
     def __init__(self, database: Database, worker: WorkerLock, renewal: str, *, lease_ttl_s: float) -> None:
@@ -137,24 +138,24 @@ class HeldClaims(Generic[_Name]):
         self._held: dict[_Name, HeldClaim] = {}
 
     def owner(self) -> dict[str, object]:
-        """The arguments that every claiming statement takes. Raises Unavailable without a worker lock."""
+        """Return the arguments of every claiming statement. Raises Unavailable without a worker lock."""
         return {"worker_id": self._worker.worker_id, "ttl_s": self._ttl_s}
 
     def keep(self, name: _Name, claim: HeldClaim) -> None:
         self._held[name] = claim
 
     def find(self, name: _Name, token: int | None = None) -> HeldClaim | None:
-        """The claim of this name, if it is held here, and has this token when one is given."""
+        """Return the held claim with this name and, if given, this token."""
         held = self._held.get(name)
         return held if held is not None and token in {None, held.token} else None
 
     def drop(self, name: _Name, token: int) -> None:
-        """Stop prolonging a claim that was given back or taken away, unless it was made anew meanwhile."""
+        """Stop renewing a claim that was returned or lost, unless it was claimed again meanwhile."""
         if self.find(name, token) is not None:
             del self._held[name]
 
     async def renew(self) -> tuple[list[TupleRow], list[_Name]]:
-        """Prolong everything; the rows of what is still held, and the names of what was lost."""
+        """Renew all claims; return the rows of current claims and the names of lost ones."""
         asked = dict(sorted(self._held.items()))
         if not asked:
             return [], []
@@ -172,14 +173,10 @@ class HeldClaims(Generic[_Name]):
 
 
 async def reap_dead(database: Database) -> list[SessionId]:
-    """Forget workers that are gone and free their lanes; the sessions of these, for the caller to offer at once.
+    """Delete dead workers and free their session lanes; return those sessions, for the caller to offer
+    immediately.
 
-    Whoever calls must do that: nobody else is given these sessions before the grace of the next sweep is over.
+    Callers must offer them: no other worker gets these sessions before the next sweep's grace period ends.
     """
     freed = await database.fetch_all(statement("reap_dead"), {})
     return [SessionId(row[0]) for row in freed]
-
-
-async def free_claims(database: Database) -> None:
-    """Free what workers that are forgotten or silent held of runs."""
-    await database.fetch_all(statement("free_claims"), {})

@@ -1,4 +1,4 @@
-"""Translates what the database's drivers raise into errors of our family, at the edge that meets it."""
+"""Translate errors of the database drivers into Parley's errors."""
 
 import re
 from collections.abc import Generator
@@ -24,7 +24,9 @@ _KINDS = {
 
 
 class Translated:
-    """Turn what the drivers raise in a block into errors of our family. No generator: each statement passes it."""
+    """Translates driver errors raised in a block. Not a generator, because every statement passes through
+    it.
+    """
 
     def __enter__(self) -> None:
         return
@@ -38,9 +40,14 @@ class Translated:
 def _translate(error: BaseException) -> ParleyError | None:
     match error:
         case psycopg.OperationalError() | psycopg.InterfaceError() | psycopg_pool.PoolClosed():
-            return Unavailable("The database does not answer; try again later.")
+            return Unavailable("The database is not responding; try again later.")
+        case (
+            psycopg.errors.ReadOnlySqlTransaction()
+            | sqlalchemy.exc.InternalError(orig=psycopg.errors.ReadOnlySqlTransaction())
+        ):
+            return Unavailable("The database is read-only at the moment; try again later.")
         case psycopg.DataError() | UnicodeEncodeError() | sqlalchemy.exc.DataError():
-            return InvalidInput("The input holds characters that cannot be stored.", field="text")
+            return InvalidInput("The input contains characters that can't be stored.", field="text")
         case psycopg.errors.ForeignKeyViolation():
             return _gone(error)
         case sqlalchemy.exc.IntegrityError(orig=psycopg.errors.ForeignKeyViolation() as violation):
@@ -48,14 +55,14 @@ def _translate(error: BaseException) -> ParleyError | None:
         case sqlalchemy.exc.TimeoutError():
             return Unavailable("Every database connection is in use; try again later.")
         case sqlalchemy.exc.OperationalError() | sqlalchemy.exc.InterfaceError():
-            return Unavailable("The database does not answer; try again later.")
+            return Unavailable("The database is not responding; try again later.")
         case _:
             return None
 
 
 @contextmanager
 def role_taken() -> Generator[None]:
-    """Say what is to be done when the server has no such role, or this user may not act as it."""
+    """Explain what to do if the server lacks a role, or this user cannot act as it."""
     refused = (psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege)
     try:
         yield
@@ -66,7 +73,7 @@ def role_taken() -> Generator[None]:
 
 
 def _gone(violation: psycopg.errors.ForeignKeyViolation) -> NotFound:
-    """What a new row belongs to is not there, or no more: somebody may have deleted it at this moment."""
+    """Return NotFound for a new row whose parent doesn't exist or was just deleted."""
     detail = violation.diag.message_detail or ""
     named = re.search(r'=\((?:.*, )?(.+)\) is not present in table "(\w+)"', detail)
     return NotFound(_KINDS.get(named[2], named[2]), named[1]) if named else NotFound("owner", "of this")

@@ -1,4 +1,4 @@
-"""Connections that are at hand between the statements of the hot path, with what those have prepared."""
+"""Connections kept open between hot-path statements, with their prepared statements."""
 
 import asyncio
 import select
@@ -26,11 +26,11 @@ Connection = psycopg.AsyncConnection[TupleRow]
 Query: TypeAlias = Statement | LiteralString
 
 _AT_HAND_FOR_S = 600.0
-"""So long, a connection is kept at hand; then the pool renews it, or closes what is one too many."""
+"""How long a connection is kept before the pool renews it or closes a surplus one."""
 MOST_PREPARED = 200
-"""Statements that a connection keeps prepared: one for each text and the types of its arguments."""
+"""Prepared statements per connection: one per text and argument types."""
 _STOPPED_WITHIN_S = 5.0
-"""To stop a statement at the server whose answer nobody waits for any more."""
+"""Timeout for canceling a server statement whose caller has gone."""
 _FAILED = ExecStatus.FATAL_ERROR
 _IDLE = TransactionStatus.IDLE
 _number = count()
@@ -39,10 +39,10 @@ _log = get_logger(__name__)
 
 
 class HotConnection:
-    """A connection, and what it has prepared. Belongs to one borrower at a time.
+    """A connection and its prepared statements. Belongs to one borrower at a time.
 
-    Statements go straight to libpq: psycopg's cursors cost more than a small statement itself. What psycopg knows of
-    types is used; what is written out where it is run goes through `connection`.
+    Statements go directly to libpq: psycopg's cursors cost more than a small statement itself. Types come
+    from psycopg, and ad hoc statements go through `connection`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -61,34 +61,34 @@ class HotConnection:
 
     @property
     def connection(self) -> Connection:
-        """The connection as psycopg has it, which watches the socket by itself."""
+        """Return psycopg's connection, which watches the socket itself."""
         if self._watched:
             self._loop.remove_reader(self._socket)
             self._watched = False
         return self._connection
 
     def is_fresh(self) -> bool:
-        """Whether it may be kept at hand: it is whole, in no transaction, and not old."""
+        """Return whether the connection can be kept: it is intact, not in a transaction, and not old."""
         return self._server.transaction_status == _IDLE and time.monotonic() - self._since < _AT_HAND_FOR_S
 
     async def check(self) -> None:
-        """Look whether the connection is alive.
+        """Check whether the connection is alive.
 
-        A server that went away leaves something to read (the end of the stream): only then is a round
-        trip spent on asking.
+        A closed connection has something to read (the end of the stream), so only then is a round trip
+        spent.
         """
         if self._poller.poll(0):
             await self.connection.execute("SELECT 1")
 
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
-        """Run a statement; its first row."""
+        """Run a statement; return its first row."""
         rows = await self.fetch_all(query, arguments)
         return rows[0] if rows else None
 
     async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
-        """Run a statement; all its rows. Text that is in no file is numbered when it is first seen.
+        """Run a statement; return all rows. Statements without a file are prepared when first seen.
 
-        Raises psycopg's errors. A caller that is cancelled loses the connection, and the statement is stopped.
+        Raises psycopg's errors. Cancellation discards the connection and stops the statement.
         """
         found = query if isinstance(query, Statement) else parse(query)
         types = self._types
@@ -107,7 +107,7 @@ class HotConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
-        """Statements of the block are committed at its end, or none of them where an error leaves it."""
+        """Commit the block's statements at its end, or roll them back on an error."""
         await self.fetch_all("BEGIN", {})
         try:
             yield
@@ -128,9 +128,9 @@ class HotConnection:
         return name
 
     async def _receive(self) -> PGresult:
-        """Wait for what was sent to be answered."""
+        """Wait for the result of what was sent."""
         server = self._server
-        if server.flush():  # more than the socket takes at once
+        if server.flush():  # more than the socket buffer can take
             [result, *_] = await self.connection.wait(execute(server))
         else:
             result = None
@@ -161,7 +161,7 @@ class HotConnection:
             self._waiter = None
 
     def _note_input(self) -> None:
-        """Go on; when nobody waits and there is something to read, the server goes away: `check` looks into that."""
+        """Resume the waiter. Without a waiter, pending input means the server is closing: see `check`."""
         if self._waiter is None:
             if self._poller.poll(0):
                 self._loop.remove_reader(self._socket)
@@ -170,7 +170,7 @@ class HotConnection:
             self._waiter.set_result(None)
 
     async def _give_up(self) -> None:
-        """Have the server stop what it does, and end the connection: nobody knows how far it came."""
+        """Cancel the server's statement and close the connection, whose state is unknown."""
         try:
             await self.connection.cancel_safe(timeout=_STOPPED_WITHIN_S)
         except psycopg.Error as error:
@@ -180,9 +180,10 @@ class HotConnection:
 
 
 class HotConnections:
-    """Connections at hand between statements; the pool beneath makes them, and renews what is broken or old.
+    """Connections kept between statements. The pool beneath creates them and replaces broken or old ones.
 
-    A way through the pool costs more CPU than a small statement. Whoever finds all in use waits in line.
+    Going through the pool costs more CPU than a small statement. If all connections are in use, borrowers
+    queue.
     """
 
     def __init__(
@@ -195,9 +196,9 @@ class HotConnections:
         self._idle: list[HotConnection] = []
 
     async def borrow(self) -> HotConnection:
-        """A connection, which goes into `give_back`, whatever happens.
+        """Return a connection, which must always go to `give_back`.
 
-        Raises Unavailable when none comes free in time, and psycopg's errors.
+        Raises Unavailable if none becomes free in time, and psycopg's errors.
         """
         if self._room:
             self._room -= 1
@@ -210,7 +211,7 @@ class HotConnections:
             raise
 
     async def give_back(self, hot: HotConnection) -> None:
-        """Keep it for the next one, unless the pool has to look at it."""
+        """Keep the connection for the next borrower, unless the pool must check it."""
         try:
             if hot.is_fresh() and not self._pool.closed:
                 self._idle.append(hot)
@@ -220,7 +221,7 @@ class HotConnections:
             self._make_room()
 
     async def close(self) -> None:
-        """Give everything back to the pool."""
+        """Return all connections to the pool."""
         while self._idle:
             await self._pool.putconn(self._idle.pop().connection)
 
@@ -241,7 +242,7 @@ class HotConnections:
             raise Unavailable("Every database connection is in use; try again later.")
 
     def _make_room(self) -> None:
-        """Let the next one in line have what was given back."""
+        """Let the next borrower in the queue have a returned connection."""
         while self._line:
             waiter = self._line.popleft()
             if not waiter.done():
@@ -264,6 +265,6 @@ class HotConnections:
 
 
 def _end(waiter: asyncio.Future[bool]) -> None:
-    """Let whoever waits in line wait no longer."""
+    """Wake a queued borrower without a connection."""
     if not waiter.done():
         waiter.set_result(False)

@@ -1,4 +1,4 @@
-"""Find what is idle, old or to be forgotten, and remove it, on PostgreSQL. Works in batches; nothing here is urgent."""
+"""Find and remove idle, old or forgotten data on PostgreSQL, in batches. Nothing here is urgent."""
 
 import time
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS
-from orchestrator.adapters.postgres.statements import as_text, parse, run_named, statement
+from orchestrator.adapters.postgres.statements import parse, run_named, statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.memory.user_memory import SESSION_OWNER, owner_of
@@ -19,14 +19,14 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 _LOOK_BACK_S = 86_400.0
 
 PAGE = 500
-"""Sessions that are looked at together."""
+"""Sessions examined together."""
 BATCH = 5000
-"""Rows that go in one transaction: few enough that no turn waits for it."""
+"""Rows deleted per transaction: few enough that no turn waits for it."""
 _PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER BY session_id LIMIT %(limit)s")
 
 
 class PostgresHousekeeping:
-    """The tool `housekeeping` of Internal flows, over all tenants. Every method raises Unavailable."""
+    """The tool `housekeeping` of background flows, for all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,9 +34,9 @@ class PostgresHousekeeping:
     async def states(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionState]:
-        """Open sessions of all tenants with tasks on their stack or approvals, quiet for so long, by identifier.
+        """Return open sessions with tasks on their stack or approvals, quiet for `quiet_for_s`, by ID.
 
-        `among`: look at no others.
+        `among`: consider only these.
         """
         query = (
             select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body, DIFFS)
@@ -60,17 +60,17 @@ class PostgresHousekeeping:
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionRows]:
-        """Sessions quiet for so long, by identifier, with what is wrong in tables besides their state."""
+        """Return quiet sessions, by ID, with the inconsistencies in tables other than their state."""
         arguments = {"after": after, "limit": limit, "quiet_s": quiet_for_s, "sessions": among}
         rows = await self._database.fetch_all(statement("find_broken"), arguments)
         return [SessionRows(TenantId(row[1]), SessionId(row[0]), *row[2:]) for row in rows]
 
-    async def mend(self, session_id: SessionId) -> bool:
-        """Put right what `broken` found of a session; False when a turn is at work there."""
+    async def repair(self, session_id: SessionId) -> bool:
+        """Repair what `broken` found in a session. Returns False if a turn is running there."""
         return await self._database.fetch_one(statement("mend_rows"), {"session_id": session_id}) is not None
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
-        """Open sessions without activity for so long."""
+        """Return open sessions without activity for `idle_s` seconds."""
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id)
             .where(lanes.c.closed.is_(False), lanes.c.pending == 0, lanes.c.updated_at < _ago(idle_s))
@@ -79,7 +79,7 @@ class PostgresHousekeeping:
         return await self._names(query)
 
     async def expired(self, *, retention_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
-        """Sessions closed for so long."""
+        """Return sessions closed for at least `retention_s` seconds."""
         query = (
             select(sessions.c.tenant_id, sessions.c.session_id)
             .where(sessions.c.closed_at < _ago(retention_s))
@@ -88,7 +88,7 @@ class PostgresHousekeeping:
         return await self._names(query)
 
     async def sessions_of(self, tenant_id: TenantId, user_id: UserId) -> list[SessionId]:
-        """Every session of a user, closed or not; of the memory of a conversation without one, all its branches."""
+        """Return every session of a user, closed or not; for an anonymous conversation, all its forks."""
         query = select(sessions.c.session_id).where(sessions.c.tenant_id == tenant_id)
         if user_id.startswith(SESSION_OWNER):
             root = user_id.removeprefix(SESSION_OWNER)
@@ -98,34 +98,33 @@ class PostgresHousekeeping:
         return [SessionId(row.session_id) for row in await self._database.read_all(query)]
 
     async def branches_of(self, tenant_id: TenantId, session_id: SessionId) -> list[SessionId]:
-        """Every session that goes on from this one, at any remove, the nearest last."""
+        """Return every direct and indirect fork of a session, the nearest last."""
         named = {"session_id": session_id, "tenant_id": tenant_id}
         async with self._database.transaction() as connection:
             rows = await run_named(connection, "branches_of", **named)
         return [SessionId(name) for (name,) in rows]
 
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Remove a session with everything it left; a turn that is at work there will not be committed."""
+        """Delete a session with all its data. A turn that is running there will not be committed."""
         names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
-            await connection.execute(as_text("drop_records"), {"session_id": session_id})
-            for table in ("internal_runs", "sessions"):  # all else follows by its foreign key
+            for table in ("internal_runs", "sessions"):  # the rest follows through foreign keys
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)
-            # What was remembered of a user whom nobody knew was to last as long as the session.
+            # Memories of an anonymous user last as long as the session.
             await _delete_user(connection, tenant_id, owner_of(None, session_id))
 
     async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
-        """Remove what is remembered of a user."""
+        """Delete what is remembered about a user."""
         async with self._database.transaction() as connection:
             await _delete_user(connection, tenant_id, user_id)
 
     async def prune_archive(
         self, *, keep_flows: int, keep_epochs: int, within_s: float
     ) -> tuple[dict[str, int], bool]:
-        """Remove archived flows and epochs beyond so many per session (ST-3).
+        """Delete archived flows and epochs beyond the per-session limits (ST-3).
 
-        Gives counts by table, and whether that was all: it stops after `within_s` seconds.
+        Returns counts by table, and whether it finished within `within_s` seconds.
         """
         kept: dict[str, JsonObject] = {
             "flows_archive": {"keep": keep_flows},
@@ -134,15 +133,17 @@ class PostgresHousekeeping:
         return await self._prune({}, kept, within_s)
 
     async def prune_runtime(self, *, older_than_s: float, within_s: float) -> tuple[dict[str, int], bool]:
-        """Remove events, journal entries, runs and firings that are old; gives the same."""
+        """Delete old events, journal entries, runs, firings and delivered events; returns the same."""
         old: JsonObject = {"old_s": older_than_s}
-        aged: dict[str, JsonObject] = dict.fromkeys(("journal", "internal_runs", "schedule_firings"), old)
+        aged: dict[str, JsonObject] = dict.fromkeys(
+            ("journal", "internal_runs", "schedule_firings", "scheduled_events"), old
+        )
         return await self._prune(aged, {"events": old}, within_s)
 
     async def _prune(
         self, whole: Mapping[str, JsonObject], by_session: Mapping[str, JsonObject], within_s: float
     ) -> tuple[dict[str, int], bool]:
-        """Prune some tables as a whole, and others over pages of sessions: each step finds its rows by an index."""
+        """Prune some tables as a whole and others by pages of sessions, so that each step uses an index."""
         ends_at = time.monotonic() + within_s
         counts: dict[str, int] = dict.fromkeys((*whole, *by_session), 0)
         for name, arguments in whole.items():
@@ -169,14 +170,14 @@ class PostgresHousekeeping:
     async def unsummarised(
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
-        """Open sessions at rest for so long with at least so many turns that no summary covers."""
+        """Return open sessions idle for `idle_s` seconds with at least `least_turns` unsummarized turns."""
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id, lanes.c.epoch)
             .join(states, states.c.session_id == lanes.c.session_id)
             .where(
                 lanes.c.closed.is_(False),
                 lanes.c.pending == 0,
-                # Older ones were looked at before; what failed then is not tried for ever.
+                # Older sessions were examined before; their failures are not retried forever.
                 lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
                 states.c.unsummarised >= least_turns,
             )

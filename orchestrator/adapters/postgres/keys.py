@@ -1,4 +1,4 @@
-"""API keys on PostgreSQL. Looking one up needs no right to read the table: a function gives one key."""
+"""API keys on PostgreSQL. Looking up a key needs no right to read the table: a function returns one key."""
 
 from datetime import datetime
 

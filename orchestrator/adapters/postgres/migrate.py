@@ -1,4 +1,4 @@
-"""Brings a database to the present schema: safe from several processes at once, quick when it is there."""
+"""Migrate a database to the current schema. Safe to run concurrently, fast if there is nothing to do."""
 
 from importlib import resources
 from typing import Any, Final
@@ -15,14 +15,17 @@ HEAD = "0001"
 """The newest revision; a test compares it with the scripts."""
 _LOCK = 0x5041524C4D494752
 _GUARD: Final = "SELECT parley_guard_all()"
-"""No table may be without policies, whichever migration made it (RT-22)."""
+"""No table may lack policies, whichever migration created it (RT-22)."""
+# Taking a transaction ID requires what every write requires: a primary server and room for a lock.
+_CAN_WRITE: Final = """SELECT CASE WHEN current_setting('transaction_read_only') = 'off'
+THEN pg_current_xact_id() IS NOT NULL END"""
 _REVISIONS: Final = """CREATE TABLE alembic_version (
     version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY
 )"""
 
 
 def migrate(database_url: str) -> None:
-    """Apply what is missing. Raises Unavailable when the database does not answer."""
+    """Apply missing migrations. Raises Unavailable if the database does not respond."""
     try:
         with psycopg.connect(database_url, autocommit=True, connect_timeout=10) as connection:
             if current_revision(connection) != HEAD:
@@ -34,21 +37,23 @@ def migrate(database_url: str) -> None:
                     _upgrade(database_url)
             make_session_flows_role(connection)
     except psycopg.OperationalError as error:
-        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
 
 
 def check_schema(database_url: str) -> None:
-    """Raises Unavailable unless the database is at our schema, or at a later release's."""
+    """Raise Unavailable unless the database has this schema or a later release's."""
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
             found = current_revision(connection)
     except psycopg.OperationalError as error:
-        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
     _require(found)
 
 
 async def ping_schema(database: Database) -> None:
-    """The same over a pool, for probes: whether the server answers and can be worked with. Raises Unavailable."""
+    """Check the schema and that turns can be written, over a pool, for probes. Raises Unavailable."""
+    if await database.fetch_one(_CAN_WRITE, {}) != (True,):
+        raise Unavailable("The database is read-only: it is a replica, or writes are switched off.")
     there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})
     found = (
         await database.fetch_one("SELECT version_num FROM alembic_version", {}) if there == (True,) else None
@@ -64,7 +69,7 @@ def _require(found: str | None) -> None:
 
 
 def current_revision(connection: psycopg.Connection[Any]) -> str | None:
-    """The revision that a database is at; None before the first."""
+    """Return the database's revision, or None before the first."""
     row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
     if row is None or row[0] is None:
         return None
@@ -73,15 +78,16 @@ def current_revision(connection: psycopg.Connection[Any]) -> str | None:
 
 
 def read_first_schema() -> list[str]:
-    """The statements of the first schema: `schema/`, file by file in their order."""
+    """Return the statements of the first schema: the files of `schema/` in order."""
     folder = resources.files("orchestrator.adapters.postgres") / "schema"
     return [part.read_text("utf-8") for part in sorted(folder.iterdir(), key=lambda part: part.name)]
 
 
 def _make_first_schema(connection: psycopg.Connection[Any]) -> str:
-    """Make the schema of an empty database without Alembic, which takes longer to import than this takes; its revision.
+    """Create the schema of an empty database and return its revision. Avoids Alembic, whose import takes
+    longer.
 
-    Leaves what Alembic would leave, which a test compares.
+    The result equals Alembic's; a test compares them.
     """
     with connection.transaction():
         connection.execute(_REVISIONS)

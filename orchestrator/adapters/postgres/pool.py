@@ -34,7 +34,7 @@ _KEEPALIVE = {
     "tcp_user_timeout": 10_000,
 }
 LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
-"""Bounds of every statement of a process."""
+"""Limits on every statement of a process."""
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
 _NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(name)s, true)"
 _TAKE_ROLE: LiteralString = "SELECT set_config('role', %(name)s, true)"
@@ -43,26 +43,27 @@ _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
     " -c enable_hashjoin=off -c enable_mergejoin=off"
 )
-"""The hot path's statements are planned once, perhaps on empty tables, and touch single rows by index:
-the plan that is right for any size is made the only one."""
+"""Hot-path statements are planned once, perhaps on empty tables, and access single rows by index: force the
+plan that suits any table size.
+"""
 
 
 def connection_options(application: str) -> dict[str, Any]:
-    """Give the options that every connection to the server itself is opened with."""
+    """Return the options of direct server connections."""
     return {**_KEEPALIVE, "options": _LIMITS, "application_name": application}
 
 
 def pooled_options(application: str) -> dict[str, Any]:
-    """The same for connections to a pooler, which gives each transaction to any connection of its own.
+    """Return the options of connections to a pooler, which assigns a server connection per transaction.
 
-    What is set for a session would be another's, or refused: nothing is prepared, and the limits are the login's
-    (`roles.make_login`). Statements are planned as they come, so the hot path needs no plans forced upon it.
+    Session settings would leak to others or be rejected: nothing is prepared, and the login role has the
+    limits (`roles.make_login`). Statements are planned on each call, so no plan needs to be forced.
     """
     return {**_KEEPALIVE, "prepare_threshold": None, "application_name": application}
 
 
 class Database:
-    """The process's connections to one database. Open it inside the event loop that will use it."""
+    """A process's connections to one database. Open it in the event loop that will use it."""
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class Database:
         await self.close()
 
     async def open(self) -> None:
-        """Open the pool without waiting for the server: who asks first learns whether it answers."""
+        """Open the pool without waiting for the server: the first use shows whether it responds."""
         await self.pool.open(wait=False)
 
     async def close(self) -> None:
@@ -141,17 +142,17 @@ class Database:
         await self.engine.dispose()
 
     async def ping(self) -> None:
-        """Raises Unavailable when the server does not answer."""
+        """Raise Unavailable if the server does not respond."""
         async with self._borrowed() as hot:
             await hot.connection.execute("SELECT 1")
 
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
-        """Run one statement of the hot path, committed on return; its first row. Raises Unavailable, InvalidInput."""
+        """Run and commit one hot-path statement; return its first row. Raises Unavailable, InvalidInput."""
         rows = await self.fetch_all(query, arguments)
         return rows[0] if rows else None
 
     async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
-        """Run one statement of the hot path, committed on return; all its rows. Raises Unavailable, InvalidInput."""
+        """Run and commit one hot-path statement; return all rows. Raises Unavailable, InvalidInput."""
         if self._opening is not None:
             async with self._acting() as hot:
                 return await hot.fetch_all(query, arguments)
@@ -173,7 +174,7 @@ class Database:
 
     @asynccontextmanager
     async def _acting(self) -> AsyncGenerator[HotConnection]:
-        """A connection of the hot path, in a transaction of the acting tenant or role where that is asked for."""
+        """Yield a hot-path connection, in a transaction of the acting tenant or role if required."""
         async with self._borrowed() as hot:
             if self._opening is None:
                 yield hot
@@ -186,19 +187,19 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
-        """The same for statements that are written out where they are run."""
+        """Yield the same connection for ad hoc statements."""
         async with self._acting() as hot:
             yield hot.connection
 
     @asynccontextmanager
     async def hot_transaction(self) -> AsyncGenerator[HotConnection]:
-        """A transaction of several statements of the hot path, committed at the end."""
+        """Yield a connection for a transaction of several hot-path statements, committed at the end."""
         async with self._acting() as hot, nullcontext() if self._opening else hot.transaction():
             yield hot
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[EngineConnection]:
-        """A transaction through SQLAlchemy, committed at the end."""
+        """Yield an SQLAlchemy transaction, committed at the end."""
         with Translated():
             async with self.engine.begin() as connection:
                 if self._opening is not None:
@@ -211,26 +212,26 @@ class Database:
     async def read_one(
         self, query: Executable, arguments: Mapping[str, Any] | None = None
     ) -> Row[Any] | None:
-        """The only row of a statement built with SQLAlchemy, in a transaction of its own; None without one."""
+        """Run an SQLAlchemy query in its own transaction; return its only row, or None."""
         async with self.transaction() as connection:
             return (await connection.execute(query, arguments)).one_or_none()
 
     async def read_all(
         self, query: Executable, arguments: Mapping[str, Any] | None = None
     ) -> Sequence[Row[Any]]:
-        """All rows of such a statement."""
+        """Run an SQLAlchemy query in its own transaction; return all rows."""
         async with self.transaction() as connection:
             return (await connection.execute(query, arguments)).all()
 
     async def write(self, change: Executable, arguments: Mapping[str, Any] | None = None) -> int:
-        """Carry out such a change; how many rows it concerned."""
+        """Run an SQLAlchemy change; return the number of affected rows."""
         async with self.transaction() as connection:
             changed: Any = await connection.execute(change, arguments)
             return changed.rowcount
 
 
 def engine_url(database_url: str) -> str:
-    """The address in the form that names the driver to SQLAlchemy, which looks for the folder of a socket elsewhere."""
+    """Return the URL with SQLAlchemy's driver name and socket-folder syntax."""
     scheme, _, rest = database_url.partition("://")
     user, at, place = rest.rpartition("@")
     if place.startswith("%2F"):
@@ -241,7 +242,7 @@ def engine_url(database_url: str) -> str:
 
 
 def dump_json(value: Any) -> str:
-    """JSON as a statement takes it."""
+    """Serialize JSON for a statement."""
     return orjson.dumps(value).decode()
 
 

@@ -1,6 +1,6 @@
-"""The roles of the database: made once by an administrator, and the login users that have them (RT-22).
+"""Database roles, created once by an administrator, and the login users that have them (RT-22).
 
-What each may do with each table is written in the database itself, by `parley_guard`.
+The database function `parley_guard` defines each role's rights on each table.
 """
 
 from contextlib import suppress
@@ -17,17 +17,17 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId
 
 OWNER: Final = "parley_owner"
-"""Owns the tables: migrations run as it."""
+"""Owns the tables; migrations run as this role."""
 RUNTIME: Final = "parley_runtime"
-"""Workers: the rows of all tenants, no change of tables."""
+"""Workers: the rows of all tenants, without changes to tables."""
 GATEWAY: Final = "parley_gateway"
-"""The gateway: the rows of the tenant that each transaction names."""
+"""The gateway: the rows of the tenant named by each transaction."""
 READER: Final = "parley_reader"
-"""People who look with SQL: the rows of the one tenant that their login role is tied to."""
+"""SQL users: the rows of the one tenant that their login role is bound to."""
 SESSION_FLOWS: Final = "parley_session_flows"
-"""Session flows: scratchpads and what is remembered, nothing of sessions. Nobody logs in as it: workers act as it."""
+"""Session flows: scratchpads and memories, but not sessions. Workers assume it; it has no login."""
 SESSION_FLOWS_CONNECTIONS: Final = 4
-"""How many connections a worker keeps to act as it."""
+"""Connections per worker for this role."""
 
 _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (OWNER, "USAGE, CREATE"),
@@ -35,6 +35,23 @@ _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (GATEWAY, "USAGE"),
     (READER, "USAGE"),
     (SESSION_FLOWS, "USAGE"),
+)
+READER_CONNECTIONS: Final = 4
+"""Connection limit of a reader's login."""
+READER_TEMPORARY_FILES: Final = "1GB"
+"""Disk space limit of a reader's queries."""
+
+# Each of these affects the whole server: advisory locks fill the table that all transactions share, the
+# others fill the disk or the notification queue. `open`: a reader can still call it.
+_SERVER_WIDE: Final[LiteralString] = """
+SELECT oid::regprocedure::text AS function, proname LIKE '%%advisory%%' AS locks,
+       has_function_privilege(%(reader)s, oid, 'EXECUTE') AS open
+FROM pg_proc
+WHERE pronamespace = 'pg_catalog'::regnamespace
+  AND (proname ~ '^(pg_.*advisory|lo_)' OR proname IN ('loread', 'lowrite', 'pg_logical_emit_message', 'pg_notify'))
+"""
+_TABLE_OWNER: Final[LiteralString] = (
+    "SELECT relowner::regrole::text FROM pg_class WHERE oid = 'sessions'::regclass"
 )
 _MAY_ACT: LiteralString = (
     "SELECT coalesce(pg_has_role(to_regrole(%(role)s)::oid, 'MEMBER')"
@@ -47,18 +64,18 @@ _MADE_BY_ANOTHER = (
     psycopg.errors.DuplicateObject,
     psycopg.errors.InternalError_,
 )
-"""Another database of the server makes the role at this moment."""
+"""Another database of the server is creating the role at the same time."""
 _LOCK: Final = 0x5041524C524F4C45
-"""Two that give the same rights at once would get into each other's way."""
+"""Serializes concurrent grants of the same rights, which would conflict."""
 
 _log = get_logger(__name__)
 
 
 def make_roles(database_url: str) -> list[str]:
-    """Make the five roles that are missing, and give all of them their rights; the names of the new ones.
+    """Create the missing ones of the five roles, grant all rights, and return the names of the new roles.
 
-    The database must be migrated, and the user of the address an administrator or the tables' owner who
-    may make roles. Raises Unavailable, Refused.
+    The database must be migrated, and the URL's user must be an administrator or the tables' owner with
+    CREATEROLE. Raises Unavailable, Refused.
     """
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
@@ -71,28 +88,31 @@ def make_roles(database_url: str) -> list[str]:
             connection.execute(
                 sql.SQL("GRANT {} TO {}").format(sql.Identifier(SESSION_FLOWS), sql.Identifier(RUNTIME))
             )
-            # Every process looks whether the schema is the one of its release.
+            # Every process checks whether the schema matches its release.
             readers = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _SCHEMA_RIGHTS)
             connection.execute(sql.SQL("GRANT SELECT ON alembic_version TO {}").format(readers))
             connection.execute("SELECT parley_guard_all()")
+            _withhold_server_wide_functions(connection)
             return made
     except psycopg.errors.InsufficientPrivilege as error:
-        raise Refused(f"This user may not make roles: {error.diag.message_primary}.") from error
+        raise Refused(f"This user can't create roles: {error.diag.message_primary}.") from error
     except psycopg.OperationalError as error:
-        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
 
 
 def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
-    """Say whether this user may act as the role of session flows, and that has its rights here.
+    """Return whether this user can assume the session-flow role and the role has its rights here.
 
-    Roles belong to the server and rights to the database: either may be there without the other.
+    Roles belong to the server and rights to the database, so either can exist without the other.
     """
     row = connection.execute(_MAY_ACT, {"role": SESSION_FLOWS}).fetchone()
     return row is not None and row[0]
 
 
 def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
-    """Make the role of session flows, and let this user act as it, where it may do so; else `parley doctor` tells."""
+    """Create the session-flow role and let this user assume it, if permitted; otherwise `parley doctor`
+    reports it.
+    """
     role = sql.Identifier(SESSION_FLOWS)
     try:
         for _ in range(_ATTEMPTS):
@@ -109,43 +129,89 @@ def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
 
 
 def make_login(database_url: str, login_url: str, role: str) -> str:
-    """Let the user of an address log in with its password, with the rights of one role; the user's name.
+    """Create the URL's user with its password and the rights of one role; return the user's name.
 
-    A user who is there gets this password. Raises InvalidInput for an address without user and password,
-    Refused for a user with more rights than the role or when it may not be made, Unavailable.
+    An existing user gets this password. Raises InvalidInput for a URL without user and password, Refused for
+    a user with more rights than the role or one that cannot be created, Unavailable.
     """
     given = conninfo_to_dict(login_url)
     user, password = given.get("user"), given.get("password")
     if not user or not password:
-        raise InvalidInput(f"The address for {role} must name a user and a password.", field="login")
+        raise InvalidInput(f"The URL for {role} must include a user and a password.", field="login")
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if _passes_by(connection, str(user)):
-                raise Refused(f"{user} may do more than {role}: name another user in its address.")
+                raise Refused(f"{user} has more privileges than {role}: use another user in its URL.")
             _set_login(connection, str(user), str(password), role)
     except psycopg.errors.InsufficientPrivilege as error:
-        raise Refused(f"This user may not make logins: {error.diag.message_primary}.") from error
+        raise Refused(f"This user can't create logins: {error.diag.message_primary}.") from error
     except psycopg.OperationalError as error:
-        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
     return str(user)
 
 
 def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
-    """Let an existing login role read the rows of one tenant, and no others. Raises NotFound, Unavailable."""
+    """Let an existing login role read the rows of one tenant only, over a few connections.
+
+    Raises NotFound, Unavailable, or Refused if this user cannot change the role.
+    """
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
             if not _exists(connection, role):
                 raise NotFound("database role", role)
-            membership = sql.SQL("GRANT {} TO {}")
-            connection.execute(membership.format(sql.Identifier(READER), sql.Identifier(role)))
+            name = sql.Identifier(role)
+            connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(READER), name))
+            limit = sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}")
+            connection.execute(limit.format(name, sql.Literal(READER_CONNECTIONS)))
+            _limit_temporary_files(connection, name)
             connection.execute(
                 "INSERT INTO tenant_readers (role, tenant_id) VALUES (%s, %s)"
                 " ON CONFLICT (role) DO UPDATE SET tenant_id = excluded.tenant_id",
                 (role, tenant_id),
             )
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise Refused(f"This user can't change the role: {error.diag.message_primary}.") from error
     except psycopg.OperationalError as error:
-        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+        raise Unavailable("The database is not responding; check DATABASE_URL.") from error
+
+
+def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:
+    """Reserve functions with which a reader could block all tenants for the roles that need them.
+
+    Only a server administrator can do this: PostgreSQL ignores the statement from others with a warning.
+    """
+    row = connection.execute(_TABLE_OWNER).fetchone()
+    assert row is not None
+    roles = sql.SQL(", ").join(
+        [*(sql.Identifier(name) for name in (OWNER, RUNTIME, GATEWAY)), sql.SQL(row[0])]
+    )
+    for function, locks, is_open in connection.execute(_SERVER_WIDE, {"reader": READER}).fetchall():
+        if is_open:
+            connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(sql.SQL(function)))
+            if locks:
+                connection.execute(
+                    sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(sql.SQL(function), roles)
+                )
+    database = sql.Identifier(connection.info.dbname)
+    connection.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC").format(database))
+    left = [row[0] for row in connection.execute(_SERVER_WIDE, {"reader": READER}) if row[2]]
+    if left:
+        _log.warning(
+            "Readers of the database can still stop other tenants: run `parley migrate --roles` as an administrator "
+            "of the server, or give no one such a login.",
+            functions=left,
+        )
+
+
+def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
+    """Limit the disk space of a reader's queries, if this user can set such a limit."""
+    limit = sql.SQL("ALTER ROLE {} SET temp_file_limit TO {}")
+    try:
+        with connection.transaction():
+            connection.execute(limit.format(role, sql.Literal(READER_TEMPORARY_FILES)))
+    except psycopg.errors.InsufficientPrivilege as error:
+        _log.warning("The disk space of a reader's queries has no limit.", error=error)
 
 
 def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
@@ -156,9 +222,9 @@ def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
 
 
 def _set_login(connection: psycopg.Connection[Any], user: str, password: str, role: str) -> None:
-    """The server, and its log, are given a digest of the password only.
+    """Create or change a login. The server and its log only receive a digest of the password.
 
-    The limits are the login's own, because a pooler passes on none that a connection asks for.
+    The limits belong to the login, because a pooler does not forward limits that a connection requests.
     """
     digest = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
     verb = sql.SQL("ALTER" if _exists(connection, user) else "CREATE")
@@ -171,7 +237,7 @@ def _set_login(connection: psycopg.Connection[Any], user: str, password: str, ro
 
 
 def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:
-    """Look whether policies do not bind a user: an administrator, or an owner of tables."""
+    """Return whether policies do not bind a user: an administrator or an owner of tables."""
     found = connection.execute(
         "SELECT FROM pg_roles WHERE rolname = %s AND (rolsuper OR rolbypassrls OR EXISTS ("
         "SELECT FROM pg_class WHERE relrowsecurity AND pg_has_role(pg_roles.oid, relowner, 'MEMBER')))",

@@ -1,4 +1,4 @@
-"""Sessions on PostgreSQL: their facts, their history, their earlier states (ST-2), their branches (ST-4)."""
+"""Sessions on PostgreSQL: their facts, history, earlier states (ST-2) and forks (ST-4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.packing import pack_json
 from orchestrator.adapters.postgres.lane_lock import append_event, free_lane, lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS, fold
@@ -57,8 +56,10 @@ class PostgresSessions:
         *,
         session_id: SessionId | None = None,
         user_id: UserId | None = None,
-        if_busy: IfBusy = IfBusy.ENQUEUE,
+        if_busy: IfBusy = IfBusy.UNDERSTAND,
         webhook: str | None = None,
+        timezone: str | None = None,
+        locale: str | None = None,
     ) -> SessionRecord:
         identifier = session_id or SessionId(new_id("session"))
         facts = {
@@ -68,7 +69,13 @@ class PostgresSessions:
             "domain": domain,
             "webhook": webhook,
         }
-        lane = {"session_id": identifier, "tenant_id": tenant_id, "if_busy": if_busy.value}
+        lane: dict[str, Any] = {
+            "session_id": identifier,
+            "tenant_id": tenant_id,
+            "if_busy": if_busy.value,
+            "timezone": timezone or _last_of_user("timezone", tenant_id, user_id),
+            "locale": locale or _last_of_user("locale", tenant_id, user_id),
+        }
         async with self._database.transaction() as connection:
             made = insert_or_skip(sessions).values(facts).on_conflict_do_nothing()
             new = (await connection.execute(made.returning(sessions.c.session_id))).one_or_none()
@@ -76,7 +83,7 @@ class PostgresSessions:
                 await add_webhook(connection, tenant_id, webhook, session_id=identifier)
             await connection.execute(insert_or_skip(lanes).values(lane).on_conflict_do_nothing())
             found = await connection.execute(_joined().where(sessions.c.session_id == identifier))
-            row = found.one_or_none()  # none: it is there, and belongs to another tenant
+            row = found.one_or_none()  # none: it belongs to another tenant
         if row is None or row.tenant_id != tenant_id or row.domain != domain:
             raise session_in_use(identifier)
         return record_of(SessionRecord, row)
@@ -254,8 +261,8 @@ class PostgresSessions:
 def _branch_arguments(state: JsonObject, made: JsonObject) -> dict[str, Any]:
     outline = outline_of(made)
     return {
-        "body": pack_json(made),
-        "diff": pack_json(diff(state, made)),
+        "body": orjson.dumps(made).decode(),
+        "diff": orjson.dumps(diff(state, made)).decode(),
         **asdict(outline),
         "known": [note["fingerprint"] for note in made.get("effects", ()) if note.get("fingerprint")],
         "stack": orjson.dumps(made["stack"]).decode(),
@@ -277,11 +284,26 @@ _TITLE = (
 
 
 def _lines(row: Row[Any]) -> Iterator[JsonObject]:
-    """What one row of `utterances` says, a line each."""
+    """Yield the lines of one row of `utterances`."""
     for role, form, content in ((row.role, row.form, row.content), (AGENT, "text", row.reply)):
         if content is not None:
             line = {"turn_id": row.turn_id, "seq": row.seq, "role": role, "form": form, "content": content}
             yield line | {"at": row.at.isoformat()}
+
+
+def _last_of_user(name: str, tenant_id: TenantId, user_id: UserId | None) -> Any:
+    """Select a value from the user's latest session that has one; NULL without a user."""
+    if user_id is None:
+        return None
+    column = lanes.c[name]
+    return (
+        select(column)
+        .join_from(sessions, lanes, lanes.c.session_id == sessions.c.session_id)
+        .where(sessions.c.tenant_id == tenant_id, sessions.c.user_id == user_id, column.is_not(None))
+        .order_by(desc(sessions.c.created_at))
+        .limit(1)
+        .scalar_subquery()
+    )
 
 
 def _joined() -> Select[*tuple[Any, ...]]:
@@ -299,6 +321,8 @@ def _joined() -> Select[*tuple[Any, ...]]:
         sessions.c.parent,
         sessions.c.parent_epoch,
         sessions.c.root,
+        lanes.c.timezone,
+        lanes.c.locale,
     ).join_from(sessions, lanes, lanes.c.session_id == sessions.c.session_id)
 
 
@@ -307,7 +331,7 @@ async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: Se
 
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:
-    """Keep the whole state with its epoch, so that the session can be taken up without its diffs (CO-1)."""
+    """Store a snapshot with its epoch, so that the session can be restored without its diffs (CO-1)."""
     state = await fold(connection, session_id)
     kept = state_history.c
     if state is not None:
@@ -321,7 +345,7 @@ async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, e
 async def _rebuild(
     connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId, epoch: Epoch
 ) -> JsonObject:
-    """The nearest snapshot at or before the epoch, and the diffs after it."""
+    """Rebuild a state from the nearest earlier snapshot and the later diffs."""
     kept = state_history.c
     base = (
         select(kept.epoch)

@@ -1,4 +1,4 @@
-"""Loads the named statements of the hot path from their files. Nothing is generated at run time."""
+"""Load the named hot-path statements from their files. Nothing is generated at runtime."""
 
 import re
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ _PART = re.compile(r"^-- only with: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DO
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement with numbered arguments, their names in that order, and in which formats they may be sent.
+    """A statement with numbered arguments, their names in order and their wire formats.
 
-    The driver would translate named arguments at each call when a statement is as long as ours.
+    The driver would otherwise translate named arguments of long statements at each call.
     """
 
     text: LiteralString
@@ -29,14 +29,14 @@ class Statement:
     formats: tuple[PyFormat, ...]
 
     def ordered(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """The arguments in the statement's order. Raises KeyError when one is missing."""
+        """Return the arguments in the statement's order. Raises KeyError if one is missing."""
         return [arguments[name] for name in self.names]
 
 
 def source(name: str) -> str:
-    """Read `sql/<name>.sql`, with the parts in `sql/parts/` that it includes in their places.
+    """Read `sql/<name>.sql` and inline the parts that it includes.
 
-    A line ``-- include: parts/<part>.sql`` stands for that file: what several statements need is written once.
+    A line ``-- include: parts/<part>.sql`` is replaced by that file.
     """
     folder = resources.files("orchestrator.adapters.postgres") / "sql"
     written = folder.joinpath(f"{name}.sql").read_text("utf-8")
@@ -45,37 +45,37 @@ def source(name: str) -> str:
 
 @cache
 def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
-    """The statement of `sql/<name>.sql`, where arguments are written ``%(name)s``.
+    """Return the statement of `sql/<name>.sql`, which writes arguments as ``%(name)s``.
 
-    `without`: arguments that are null here; what stands between ``-- only with: <argument>`` and ``-- end`` is
-    left out for them, and costs nothing.
+    `without`: arguments that are null here. The lines between ``-- only with: <argument>`` and ``-- end``
+    are removed for them.
     """
     return parse(leave_out(source(name), without))
 
 
 def leave_out(written: str, without: frozenset[str]) -> str:
-    """Take out of a source text what is there only with these arguments."""
+    """Remove the parts of a source text that require these arguments."""
     return _PART.sub(lambda part: "" if part[1] in without else part[2], written)
 
 
 def with_colons(written: str) -> str:
-    """Write a source text with its arguments as SQLAlchemy's `text` names them."""
+    """Return a source text with arguments in the syntax of SQLAlchemy's `text`."""
     return _ARGUMENT.sub(r":\1", written)
 
 
 def as_text(name: str) -> TextClause:
-    """The statement of `sql/<name>.sql` for SQLAlchemy."""
+    """Return the statement of `sql/<name>.sql` for SQLAlchemy."""
     return text(with_colons(source(name)))
 
 
 async def run_named(connection: AsyncConnection, name: str, **arguments: Any) -> Any:
-    """Run the statement of `sql/<name>.sql` in a transaction of SQLAlchemy's."""
+    """Run the statement of `sql/<name>.sql` in an SQLAlchemy transaction."""
     return await connection.exec_driver_sql(source(name), arguments)
 
 
 @cache
 def parse(written: str) -> Statement:
-    """A statement from its source text."""
+    """Parse a statement from its source text."""
     names: dict[str, int] = {}
 
     def number(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The status of the whole system at a moment: how long turns wait, and what is deferred for them (IF-14)."""
+"""System status: how long turns wait, and which work is deferred for them (IF-14)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ from orchestrator.types import SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """`oldest_s`: how long its first entry has waited, in seconds; 0 when it is empty."""
+    """A queue's length and age.
+
+    `oldest_s`: waiting time of the first entry in seconds, or 0 if empty.
+    """
 
     waiting: int = 0
     oldest_s: float = 0.0
@@ -18,11 +21,12 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class SystemStatus:
-    """`held_lanes` are at work, `waiting_lanes` have turns and nobody who works on them.
+    """System-wide counts.
 
-    `outbox` by kind: what was committed and not yet sent. `runs` by urgency: Internal flows that are due
-    and unclaimed; those of housekeeping are the debt (IF-14). `webhooks_…`: feeds whose receiver fails, and
-    those that wait for an operator. `jobs` by name: when each was fired last and when it is due next, unix seconds.
+    `held_lanes`: sessions with a running turn. `waiting_lanes`: sessions with turns but no worker. `outbox`
+    by kind: committed, unsent messages. `runs` by urgency: due, unclaimed background runs; those of
+    maintenance are the backlog (IF-14). `webhooks_…`: feeds with a failing receiver, and those that need an
+    operator. `jobs` by name: last and next firing in Unix seconds.
     """
 
     unfinished_turns: int
@@ -40,13 +44,13 @@ class SystemStatus:
 
 
 class PostgresStatus:
-    """Reads it, over all tenants."""
+    """Reads the status of all tenants."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def read(self) -> SystemStatus:
-        """Raises Unavailable."""
+        """Return the status. Raises Unavailable."""
         row = await self._database.fetch_one(statement("status"), {})
         assert row is not None
         *counts, outbox, runs, failing, given_up, jobs = row
@@ -70,7 +74,7 @@ NEWEST_TURNS = 200
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """Housekeeping of a session that is due and deferred: how many runs, and for how long the oldest."""
+    """Deferred maintenance of a session: the number of due runs and the age of the oldest."""
 
     session_id: SessionId | None
     runs: int
@@ -84,13 +88,13 @@ class PostgresLoad:
         self._database = database
 
     async def turn_wait_s(self) -> float:
-        """The 95th percentile of what turns of the last seconds waited for a worker."""
+        """Return the 95th percentile of recent turns' wait for a worker, in seconds."""
         arguments = {"since_s": SINCE_S, "newest": NEWEST_TURNS}
         row = await self._database.fetch_one(statement("turn_wait"), arguments)
         return 0.0 if row is None or row[0] is None else row[0]
 
     async def housekeeping_debt(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[Debt]:
-        """Deferred runs by session, the oldest first; of one tenant or all."""
+        """Return deferred runs by session, oldest first, for one tenant or all."""
         arguments = {"tenant_id": tenant_id, "limit": limit}
         rows = await self._database.fetch_all(statement("run_debt"), arguments)
         return [Debt(*row) for row in rows]

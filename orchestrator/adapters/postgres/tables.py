@@ -1,7 +1,7 @@
-"""The tables that are read, and seldom written, through SQLAlchemy, and records from their rows.
+"""Tables that SQLAlchemy reads and rarely writes, and records from their rows.
 
-Their columns are read from `schema/*.sql`, which makes them: what a table is stands there and nowhere else. The hot
-path (submit, claim, commit) is in `sql/*.sql`.
+Columns are read from `schema/*.sql`, the only definition of each table. The hot path (submit, claim, commit)
+is in `sql/*.sql`.
 """
 
 import re
@@ -29,7 +29,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-from orchestrator.adapters.packing import Packed
 from orchestrator.errors import NotFound
 from orchestrator.types import JsonObject
 
@@ -38,11 +37,11 @@ _Record = TypeVar("_Record")
 metadata = MetaData()
 
 NOW = func.clock_timestamp()
-"""The database's clock, by which leases and deadlines are measured."""
+"""The database's clock, which defines leases and deadlines."""
 
 
 def seconds(count: float) -> ColumnElement[Any]:
-    """So many seconds as the database adds them to a time."""
+    """Return an SQL interval of `count` seconds."""
     return func.make_interval(0, 0, 0, 0, 0, 0, count)
 
 
@@ -58,13 +57,12 @@ _TYPES: Final[dict[str, Callable[[], Any]]] = {
     "timestamptz": lambda: DateTime(timezone=True),
     "json": JSON,
     "jsonb": JSONB,
-    "bytea": Packed,
 }
-"""Columns of other types are for statements in `sql/*.sql` alone."""
+"""Columns of other types are used only by statements in `sql/*.sql`."""
 
 
 def _columns(body: str) -> Iterator[Column[Any]]:
-    """None is stored as JSON's null where the column takes no other."""
+    """Yield columns. None is stored as JSON null where the column is not nullable."""
     for name, kind, rest in _COLUMN.findall(body):
         if kind == "json" and "NOT NULL" not in rest:
             yield Column(name, JSON(none_as_null=True))
@@ -87,7 +85,6 @@ flows_archive = _tables["flows_archive"]
 forgotten_preferences = _tables["forgotten_preferences"]
 frames = _tables["frames"]
 internal_items = _tables["internal_items"]
-internal_records = _tables["internal_records"]
 internal_runs = _tables["internal_runs"]
 journal = _tables["journal"]
 lanes = _tables["lanes"]
@@ -95,6 +92,7 @@ plan_revisions = _tables["plan_revisions"]
 plans = _tables["plans"]
 preferences = _tables["preferences"]
 records = _tables["records"]
+scheduled_events = _tables["scheduled_events"]
 scratchpad_entries = _tables["scratchpad_entries"]
 sessions = _tables["sessions"]
 state_history = _tables["state_history"]
@@ -112,12 +110,12 @@ def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
 
 
 def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
-    """A dataclass from the columns that are named as its fields; `given`: those that have other values."""
+    """Create a dataclass from the columns named like its fields; `given`: fields with other values."""
     return _reader(kind).validate_python(_members(row) | given)
 
 
 def row_object(row: Row[Any]) -> JsonObject:
-    """A row as JSON, with its time written out."""
+    """Return a row as JSON, with timestamps as text."""
     return {**_members(row), "at": row.at.isoformat()}
 
 
@@ -126,12 +124,12 @@ def _members(row: Row[Any]) -> JsonObject:
 
 
 def any_of(names: Collection[str]) -> ColumnElement[Any]:
-    """Any of these texts, to hold a column against: one argument, however many they are."""
+    """Return an array of texts to compare a column with, as one argument."""
     return func.any(cast(list(names), ARRAY(Text)))
 
 
 def required(found: _Record | None, kind: str, name: str) -> _Record:
-    """The row that was asked for. Raises NotFound when there is none."""
+    """Return the row, or raise NotFound if it is None."""
     if found is None:
         raise NotFound(kind, name)
     return found

@@ -1,6 +1,6 @@
-"""Webhooks on PostgreSQL. Triggers note which feeds have something to deliver; sending is not known here.
+"""Webhooks on PostgreSQL. Triggers mark feeds with pending deliveries; sending happens elsewhere.
 
-A feed is held by a token, like a lane: who lost it changes nothing any more.
+A token holds a feed, like a session lane: a former holder can change nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def add_webhook(
     session_id: SessionId | None = None,
     events: tuple[str, ...] | None = None,
 ) -> Webhook:
-    """Keep a webhook, and see to it that its tenant has a secret. Raises InvalidInput."""
+    """Store a webhook and ensure its tenant has a secret. Raises InvalidInput."""
     host = check_url(url)
     known = select(webhook_secrets.c.secret_id).where(webhook_secrets.c.tenant_id == tenant_id).limit(1)
     if (await connection.execute(known)).one_or_none() is None:
@@ -60,7 +60,7 @@ async def add_webhook(
 
 
 class PostgresWebhooks:
-    """Webhooks as operators see them. Every method raises Unavailable."""
+    """Webhooks for operators. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -73,7 +73,7 @@ class PostgresWebhooks:
         session_id: SessionId | None = None,
         events: tuple[str, ...] | None = None,
     ) -> Webhook:
-        """Send a session's events, or all sessions', from now on. Raises InvalidInput, NotFound."""
+        """Subscribe to a session's events, or all sessions', from now on. Raises InvalidInput, NotFound."""
         concerned = update(lanes).where(lanes.c.tenant_id == tenant_id, lanes.c.closed.is_(False))
         if session_id is not None:
             concerned = concerned.where(lanes.c.session_id == session_id)
@@ -85,7 +85,7 @@ class PostgresWebhooks:
         return webhook
 
     async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[Webhook]:
-        """Newest first, without those that were closed."""
+        """Return open webhooks, newest first."""
         query = (
             select(webhooks)
             .where(webhooks.c.tenant_id == tenant_id, webhooks.c.closed_at.is_(None))
@@ -95,7 +95,7 @@ class PostgresWebhooks:
         return [record_of(Webhook, row) for row in await self._database.read_all(query)]
 
     async def close(self, tenant_id: TenantId, webhook_id: str) -> None:
-        """Send it nothing more. Raises NotFound."""
+        """Close a webhook. Raises NotFound."""
         closing = (
             update(webhooks)
             .where(webhooks.c.webhook_id == webhook_id, webhooks.c.tenant_id == tenant_id)
@@ -107,7 +107,7 @@ class PostgresWebhooks:
             await connection.execute(delete(webhook_feeds).where(webhook_feeds.c.webhook_id == webhook_id))
 
     async def failing(self, tenant_id: TenantId, *, limit: int = 100) -> list[Feed]:
-        """Feeds that fail or were given up, those that fail longest first."""
+        """Return failing and abandoned feeds, the longest-failing first."""
         query = (
             select(webhook_feeds)
             .where(webhook_feeds.c.tenant_id == tenant_id, webhook_feeds.c.failing_since.is_not(None))
@@ -117,7 +117,12 @@ class PostgresWebhooks:
         return [record_of(Feed, row) for row in await self._database.read_all(query)]
 
     async def retry(self, tenant_id: TenantId, webhook_id: str, session_id: SessionId | None = None) -> int:
-        """Deliver again from where it stopped, at once; how many feeds that concerns."""
+        """Resume delivery immediately; return the number of affected feeds. Raises NotFound."""
+        named = select(webhooks.c.webhook_id).where(
+            webhooks.c.webhook_id == webhook_id, webhooks.c.tenant_id == tenant_id
+        )
+        if await self._database.read_one(named) is None:
+            raise NotFound("webhook", webhook_id)
         again = update(webhook_feeds).where(
             webhook_feeds.c.tenant_id == tenant_id,
             webhook_feeds.c.webhook_id == webhook_id,
@@ -129,7 +134,7 @@ class PostgresWebhooks:
         return await self._database.write(again)
 
     async def rotate_secret(self, tenant_id: TenantId) -> str:
-        """A new secret. Deliveries are signed with it and with the one before it; older ones are gone."""
+        """Create a secret. Deliveries are signed with it and its predecessor; older secrets are deleted."""
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
             mine = webhook_secrets.c.tenant_id == tenant_id
@@ -144,7 +149,7 @@ class PostgresWebhooks:
 
 
 class PostgresWebhookFeeds:
-    """Webhooks as the delivering process sees them. Every method raises Unavailable."""
+    """Webhooks for the delivering process. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -152,7 +157,7 @@ class PostgresWebhookFeeds:
     async def take_due(
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
-        """Feeds with something to deliver now, held for this process: some of each host, of busy ones none."""
+        """Claim feeds with pending deliveries for this process: a few per host, none for busy hosts."""
         arguments = {
             "limit": limit,
             "hold_s": hold_s,
@@ -164,11 +169,11 @@ class PostgresWebhookFeeds:
         return [_held_feed(row) for row in rows]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
-        """List what is to be delivered next: events with numbers above `after`, in order."""
+        """Return the next events to deliver: those numbered above `after`, in order."""
         return await read_events(self._database, feed.session_id, after=after, limit=limit)
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
-        """All events up to `number` arrived; False when the hold was lost, so that others go on."""
+        """Record delivery up to `number`. Returns False if another process took over the feed."""
         return await self._change(
             feed,
             delivered=number,
@@ -179,14 +184,14 @@ class PostgresWebhookFeeds:
         )
 
     async def finish(self, feed: HeldFeed) -> None:
-        """Nothing more to deliver just now, or another process may go on."""
+        """Release a feed that has nothing to deliver."""
         kept = webhook_feeds.c
-        # What came in meanwhile is due at once.
+        # Events that arrived meanwhile are due immediately.
         due = case((kept.wanted > kept.delivered, NOW), else_=None)
         await self._change(feed, held_until=None, due_at=due)
 
     async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
-        """Try again later, or give up what has failed for too long; whether it was given up."""
+        """Schedule a retry, or abandon a feed that has failed for too long; return whether it was abandoned."""
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)
         over = since <= NOW - seconds(give_up_s)
@@ -218,7 +223,7 @@ def _held_feed(row: TupleRow) -> HeldFeed:
 
 
 def _held(feed: HeldFeed) -> Update:
-    """A change that only the holder makes."""
+    """Build an update that only affects the holder's row."""
     kept = webhook_feeds.c
     return update(webhook_feeds).where(
         kept.webhook_id == feed.webhook.webhook_id,

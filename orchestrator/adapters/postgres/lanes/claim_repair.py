@@ -1,7 +1,7 @@
-"""Repair a claim of which the merged statements leave a question open. Rare, so in transactions.
+"""Rare claim cases that the merged statements leave open, handled in transactions.
 
-Under the lane's lock: quarantine turns whose attempts are used up, take the next that may run, or release
-the lane (RT-5, RT-6); fail turns whose predecessor never came; look up commits whose answer was lost.
+Under the lane's lock: quarantine turns without attempts left, take the next runnable one, or release the
+lane (RT-5, RT-6); fail turns whose predecessor never arrived; look up commits whose response was lost.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +19,12 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 LEFT_FOR_S = 10.0
-"""So long, a lane waits for a process of suspects before the sweep looks at it."""
+"""How long a lane waits for a process for suspected poison turns before the sweep considers it."""
 
 Suspected = Callable[[SessionId, int], None]
-"""Takes a session whose next turn has crashed so often that it is to be run by a process for suspects."""
+"""Receives a session whose next turn has crashed so often that it needs a process for suspects."""
+Quarantined = Callable[[SessionId, TurnId], None]
+"""Receives a turn that was quarantined without another attempt."""
 
 
 async def take_turn(
@@ -33,43 +35,61 @@ async def take_turn(
     *,
     gap_timeout_s: float,
     suspected: Suspected,
+    quarantined: Quarantined,
 ) -> Sequence[Any] | None:
-    """Take the lane's next turn, or release the lane; None when there is none or the lease is lost.
+    """Take the lane's next turn, or release the lane. Returns None if there is none or the lease is lost.
 
-    Gives the turn as `sql/claim.sql` does. `suspected` is told of a session whose next turn has crashed too often
-    for this process.
+    The turn has the columns of `sql/claim.sql`. `suspected` receives a session whose next turn has crashed
+    too often for this process.
     """
+    given_up: list[TurnId] = []
     async with database.transaction() as connection:
-        lane = await lock_lane(connection, session_id)
-        if lane is None or lane.lease_token != token:
+        taken = await _take_turn(connection, session_id, token, limits, gap_timeout_s, suspected, given_up)
+    for turn_id in given_up:
+        quarantined(session_id, turn_id)
+    return taken
+
+
+async def _take_turn(
+    connection: AsyncConnection,
+    session_id: SessionId,
+    token: int,
+    limits: Mapping[str, Any],
+    gap_timeout_s: float,
+    suspected: Suspected,
+    given_up: list[TurnId],
+) -> Sequence[Any] | None:
+    lane = await lock_lane(connection, session_id)
+    if lane is None or lane.lease_token != token:
+        return None
+    while True:
+        found = (await run_named(connection, "take_turn", session_id=session_id, **limits)).one_or_none()
+        if found is None:
+            await _release(connection, lane, gap_timeout_s)
             return None
-        while True:
-            found = (await run_named(connection, "take_turn", session_id=session_id, **limits)).one_or_none()
-            if found is None:
-                await _release(connection, lane, gap_timeout_s)
-                return None
-            turn_id, *taken = found
-            if taken[0] is not None:
-                return taken
-            turn = await _turn(connection, turn_id)
-            known = select(exists().where(effects.c.turn_id == turn_id))
-            acted = (await connection.execute(known)).scalar_one()
-            crashed = turn.status == TurnStatus.RUNNING
-            crashes = turn.crashes + crashed
-            over = crashed and turn.alone and not (acted and turn.attempts <= limits["max_attempts"])
-            below = limits["crashes_below"]
-            if below is not None and crashes >= below and not over:
-                await run_named(
-                    connection, "leave_lane", session_id=session_id, token=token, left_for_s=LEFT_FOR_S
-                )
-                suspected(session_id, crashes)
-                return None
-            error = turn.error or f"its worker ended {crashes} times while it was at work"
-            await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, acted=acted)
+        turn_id, *taken = found
+        if taken[0] is not None:
+            return taken
+        turn = await _turn(connection, turn_id)
+        known = select(exists().where(effects.c.turn_id == turn_id))
+        acted = (await connection.execute(known)).scalar_one()
+        crashed = turn.status == TurnStatus.RUNNING
+        crashes = turn.crashes + crashed
+        over = crashed and turn.alone and not (acted and turn.attempts <= limits["max_attempts"])
+        below = limits["crashes_below"]
+        if below is not None and crashes >= below and not over:
+            await run_named(
+                connection, "leave_lane", session_id=session_id, token=token, left_for_s=LEFT_FOR_S
+            )
+            suspected(session_id, crashes)
+            return None
+        error = turn.error or f"its worker ended {crashes} times while it was at work"
+        await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, acted=acted)
+        given_up.append(turn_id)
 
 
 async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) -> None:
-    """End the turn that waited too long for its predecessor, naming the gap; the rest goes on (RT-5)."""
+    """Fail the turn that waited too long for its predecessor, naming the gap; later turns continue (RT-5)."""
     async with database.transaction() as connection:
         lane = await lock_lane(connection, SessionId(session_id))
         if lane is None or lane.lease_until is not None:
@@ -95,10 +115,9 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) ->
 
 
 async def find_commit(database: Database, lease: Lease, event_count: int) -> Sequence[Any] | None:
-    """Give what a commit would have returned, when this lease's commit of this turn is found to have held.
+    """Return the result of a commit of this lease if it took effect.
 
-    The following turn, if the lane kept one, is left to `take_turn`: it is asked for by saying that some
-    are pending.
+    If the lane kept a following turn, the result reports pending turns, so that `take_turn` takes it.
     """
     async with database.transaction() as connection:
         query = select(turns).where(turns.c.turn_id == lease.work.turn_id)
@@ -115,11 +134,11 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
         if lane.lease_token == lease.token and lane.lease_until is not None:
             pending = lane.pending
             await _give_back(connection, lane)
-    return (turn.epoch, first_event, pending, None, None)
+    return (turn.epoch, first_event, pending, None, turn.awaited, None)
 
 
 async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:
-    """Free the lane. If turns are left they wait for a predecessor: be looked at when that is over."""
+    """Release the lane. Remaining turns wait for a predecessor: schedule a check for when that wait ends."""
     waiting = unfinished(lane.session_id, lane.done_seq).subquery()
     wait = seconds(gap_timeout_s)
     gap_at = (await connection.execute(select(func.min(waiting.c.accepted_at) + wait))).scalar_one()
@@ -137,7 +156,7 @@ async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: f
 
 
 async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Undo the attempt that the lost answer had counted, so that `take_turn` counts it once."""
+    """Undo the attempt counted by the lost response, so that `take_turn` counts it once."""
     running = turns.c.turn_id.in_(
         unfinished(lane.session_id, lane.done_seq)
         .with_only_columns(turns.c.turn_id)

@@ -1,4 +1,4 @@
-"""The commit of a turn: its one statement, and what is done when the answer to it is lost (RT-4, RT-17)."""
+"""The commit of a turn: one statement, and recovery if its response is lost (RT-4, RT-17)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,20 +7,18 @@ from typing import Any
 
 import orjson
 
-from orchestrator.adapters.packing import pack, pack_json
-from orchestrator.adapters.postgres.hot_connections import HotConnection
 from orchestrator.adapters.postgres.lanes.claim_repair import find_commit
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows.events import pack_events
+from orchestrator.adapters.postgres.rows.events import write_events
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import AGENT, FrameRecord, Lease, OutboxEntry, TurnCommit, Utterance
-from orchestrator.types import JsonObject, TurnId
+from orchestrator.types import TurnId
 
 _RETRY_DELAYS_S = (0.05, 0.2, 0.5, 1.0, 2.0)
-"""A commit whose fate is unknown is looked up and tried again this often, then given up."""
+"""Delays between retries of a commit whose outcome is unknown."""
 
 _log = get_logger(__name__)
 
@@ -31,22 +29,20 @@ async def commit_surely(
     commit: TurnCommit,
     limits: dict[str, Any],
     *,
-    with_merged: bool,
     last: bool,
 ) -> Sequence[Any] | None:
-    """Commit a turn; the row of `commit_turn.sql`, or None when the fence held.
+    """Commit a turn; return the row of `commit_turn.sql`, or None if the fence rejected it.
 
-    When the answer is lost, look whether the commit held and try again. `with_merged`: other turns end with this one.
-    `last`: no other turn waited when this one was taken up; one that came since is left to a statement of its own.
+    If the response is lost, check whether the commit took effect and retry. `last`: no turn was queued when
+    this one was claimed; one that arrived since is left to a separate statement.
     """
     arguments = _arguments(lease, commit) | limits
     arguments |= {"last": "", "following": None} if last else {"last": None, "following": ""}
-    merged = commit.result if with_merged else None
-    # Rare, so not in the statement: most turns are spared the cost.
+    # Rare, so kept out of the statement: most turns avoid the cost.
     further = [name for name, rare in _RARE.items() if arguments[rare] is not None]
     for delay_s in _RETRY_DELAYS_S:
         try:
-            return await _commit_once(database, arguments, further, merged)
+            return await _commit_once(database, arguments, further)
         except Unavailable as error:
             _log.warning(
                 "A commit's fate is unknown; looking it up.",
@@ -60,36 +56,26 @@ async def commit_surely(
             continue
         if found is not None:
             return found
-    return await _commit_once(database, arguments, further, merged)
+    return await _commit_once(database, arguments, further)
 
 
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
-"""Statements that a commit needs now and then, by the argument that says so."""
+"""Optional statements of a commit, by the argument that triggers them."""
 _PARTS = ("whole", "step", "last", "following", "archived", "frames", "plans", "plan_revisions", "outbox")
-"""Arguments of the statement's own parts that a commit may do without."""
+"""Arguments of the statement's optional parts."""
 
 
 async def _commit_once(
-    database: Database, arguments: dict[str, Any], further: list[str], merged: JsonObject | None
+    database: Database, arguments: dict[str, Any], further: list[str]
 ) -> Sequence[Any] | None:
     commit = statement("commit_turn", frozenset(part for part in _PARTS if arguments[part] is None))
-    if not further and merged is None:
+    if not further:
         return await database.fetch_one(commit, arguments)
     async with database.hot_transaction() as transaction:
         row = await transaction.fetch_one(commit, arguments)
         for name in further if row is not None else ():
             await transaction.fetch_all(statement(name), arguments)
-        if row is not None and merged is not None:
-            await _finish_merged(transaction, arguments["turn_id"], merged)
         return row
-
-
-async def _finish_merged(transaction: HotConnection, turn_id: TurnId, result: JsonObject) -> None:
-    """Turns that were merged into this one end with it, each with its own words in the result."""
-    for merged_id, seq, text in await transaction.fetch_all(statement("find_merged"), {"turn_id": turn_id}):
-        own = {"turn_id": merged_id, "seq": seq, "text": text, "merged_into": turn_id}
-        arguments = {"turn_id": turn_id, "merged_id": merged_id, "result": pack_json(result | own)}
-        await transaction.fetch_all(statement("finish_merged"), arguments)
 
 
 def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
@@ -104,11 +90,11 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
         "status": commit.status.value,
         **_state_arguments(lease, commit),
         "snapshot": commit.snapshot,
-        "result": pack_json(commit.result),
-        "signals": pack_json(commit.signals),
+        "result": _json(commit.result),
+        "signals": _json(commit.signals),
         "error": commit.error,
         "event_count": len(commit.events),
-        "events": pack_events(commit.events, turn_id),
+        "events": write_events(commit.events, turn_id),
         **_said_arguments(commit.utterances),
         "archived": _array(tuple({flow.flow_id: flow for flow in commit.archived}.values())),
         **_frame_arguments(commit.frames),
@@ -123,18 +109,18 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
 
 
 WHOLE_EVERY_EPOCHS = 16
-"""So often at least the state is written whole; in between, its diffs are all that a commit writes of it."""
+"""The full state is written at least this often; between these, a commit writes only diffs."""
 
 
 def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
-    """The state whole, or only its diff where that is much smaller."""
+    """Return the full state, or only its diff if that is much smaller."""
     state, diff, outline = commit.state, commit.diff, commit.outline
     due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
     whole = due or 2 * len(diff) > len(state)
     return {
-        "whole": pack(state) if whole else None,
+        "whole": state.decode() if whole else None,
         "step": None if whole else "",
-        "diff": pack(diff),
+        "diff": diff.decode(),
         "open_flows": None if outline is None else outline.flows,
         "open_approvals": None if outline is None else outline.approvals,
         "unsummarised": None if outline is None else outline.unsummarised,
@@ -158,7 +144,7 @@ def _frame_arguments(frames: tuple[FrameRecord, ...]) -> dict[str, Any]:
     return {
         "frames": list(newest),
         "frame_ids": [frame.frame_id for frame in newest.values()],
-        "frame_bodies": [pack_json(frame.body) for frame in newest.values()],
+        "frame_bodies": [_json(frame.body) for frame in newest.values()],
     }
 
 
@@ -167,17 +153,21 @@ def _outbox_arguments(entries: tuple[OutboxEntry, ...]) -> dict[str, Any]:
         return {"outbox": None}
     return {
         "outbox": [entry.kind for entry in entries],
-        "outbox_bodies": [pack_json(entry.payload) for entry in entries],
+        "outbox_bodies": [_json(entry.payload) for entry in entries],
     }
 
 
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
 def _array(entries: Any) -> str | None:
-    """A JSON array for a statement; null when empty, which costs the database nothing."""
-    return orjson.dumps(entries).decode() if entries else None
+    """Return a JSON array for a statement, or None if empty, which costs the database nothing."""
+    return _json(entries) if entries else None
 
 
 def number_events(events: tuple[Event, ...], first: int, turn_id: TurnId) -> tuple[Event, ...]:
-    """The events of a commit as they stand in the session's log."""
+    """Return the commit's events, numbered as in the session's log."""
     return tuple(
         Event(event.session_id, event.type, event.turn_id or turn_id, event.payload, first + place)
         for place, event in enumerate(events)

@@ -1,13 +1,14 @@
-"""The lane on PostgreSQL: claim, commit and renewal are one merged statement each (RT-2, RT-3, RT-20).
+"""Session lanes on PostgreSQL: claim, commit and renewal are one merged statement each (RT-2, RT-3, RT-20).
 
-What these statements cannot decide from their snapshot (attempts used up, a gap in `sequence`, a turn
-that came in between) is decided under the lane's lock by `claim_repair`.
+Cases that a snapshot cannot decide (no attempts left, a gap in `sequence`, a turn that arrived in between)
+are decided under the lane's lock by `claim_repair`.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from orchestrator.adapters.packing import pack_json, unpack, unpack_json
+import orjson
+
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
 from orchestrator.adapters.postgres.lanes import claim_repair
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
@@ -21,29 +22,29 @@ from orchestrator.adapters.postgres.turns.effects import (
     find_effect,
     record_effect,
 )
-from orchestrator.adapters.postgres.turns.interjections import answer_beside, said_meanwhile
+from orchestrator.adapters.postgres.turns.interjections import said_meanwhile
 from orchestrator.errors import LaneLost
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
-from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
+from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
 Freed = Callable[[Sequence[SessionId]], None]
-"""Takes sessions whose worker died, as far as a sweep of this process found it."""
+"""Receives the sessions of a dead worker that a sweep of this process found."""
 
 SUSPECTED_AFTER = 2
-"""So many crashes beside others, and a turn is run only beside other suspects."""
+"""Crashes in shared processes after which a turn runs only in a process for suspects."""
 _SWEEP_ROUNDS = 10
-_LOST = "Another worker has taken this session over; the work is discarded."
+_LOST = "Another worker has taken over this session; the work is discarded."
 
 
 class PostgresLane:
-    """The lanes as one worker process sees them: one object per `WorkerLock`.
+    """The session lanes as one worker process sees them: one object per `WorkerLock`.
 
-    It remembers what it holds, so that a claim in vain costs no statement, and so that a lease of its own
-    whose reply was lost can be claimed again.
+    It remembers its claims, so that a futile claim costs no statement and a lease whose response was lost
+    can be claimed again.
     """
 
     def __init__(
@@ -57,20 +58,24 @@ class PostgresLane:
         max_attempts: int = 3,
         crashes_below: int | None = SUSPECTED_AFTER,
         suspected: claim_repair.Suspected = lambda _session, _crashes: None,
+        quarantined: claim_repair.Quarantined = lambda _session, _turn: None,
         freed: Freed = lambda _sessions: None,
     ) -> None:
-        """`crashes_below`: turns that have crashed as often are not taken here; `suspected` is told of them.
-        None: any is, and this process has nothing else to do (RT-26). `freed`: is told of sessions of dead workers.
+        """Create the lane of a worker.
+
+        `crashes_below`: turns with this many crashes are passed to `suspected` instead of being run; None
+        for a process that only runs suspects (RT-26). `quarantined`: receives turns without attempts left.
+        `freed`: receives the sessions of dead workers.
         """
         self.worker = worker
-        """In whose name leases are taken."""
+        """The worker that holds the leases."""
         self._database = database
         self._held: HeldClaims[SessionId] = HeldClaims(
             database, worker, "renew_leases", lease_ttl_s=lease_ttl_s
         )
         self._claiming: set[SessionId] = set()
         self._states = KnownStates()
-        # Arguments of every statement that takes up a turn.
+        # Arguments of every statement that claims a turn.
         self._limits = {
             "ttl_s": lease_ttl_s,
             "deadline_s": turn_deadline_s,
@@ -78,6 +83,7 @@ class PostgresLane:
             "crashes_below": crashes_below,
         }
         self._suspected = suspected
+        self._quarantined = quarantined
         self._freed = freed
         self._gap_timeout_s = sequence_gap_timeout_s
 
@@ -116,21 +122,20 @@ class PostgresLane:
             user_id=None if user_id is None else UserId(user_id),
             domain=domain,
             root=None if root is None else SessionId(root),
-            patches=tuple(map(unpack_json, diffs or ())),
+            patches=tuple(diffs or ()),
             token=token,
             epoch=Epoch(epoch),
-            state=None if version is None else state if body is None else unpack(body),
+            state=None if version is None else state if body is None else body,
             work=work,
         )
 
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         held = self._held.find(lease.session_id, lease.token)
-        merged = held is not None and held.merges > 0
         last = held is not None and held.pending == 1
-        row = await commit_surely(self._database, lease, commit, self._limits, with_merged=merged, last=last)
+        row = await commit_surely(self._database, lease, commit, self._limits, last=last)
         if row is None:
             raise self._lost(lease)
-        epoch, first_event, pending, version, *turn = row
+        epoch, first_event, pending, version, awaited, *turn = row
         self._states.keep(lease.session_id, version, Epoch(epoch), commit.state)
         following = None
         if pending > 0:
@@ -141,12 +146,15 @@ class PostgresLane:
             epoch=Epoch(epoch),
             events=number_events(commit.events, first_event, lease.work.turn_id),
             next=following,
+            awaited=awaited,
         )
 
     async def _take(
         self, session_id: SessionId, token: int, turn: Sequence[Any], pending: int
     ) -> Work | None:
-        """The turn that a statement has taken up, or a later look under the lock; the claim is kept with it."""
+        """Return the turn claimed by a statement, or by a second look under the lock, and remember the
+        claim.
+        """
         if not turn or turn[0] is None:
             found = await claim_repair.take_turn(
                 self._database,
@@ -155,6 +163,7 @@ class PostgresLane:
                 self._limits,
                 gap_timeout_s=self._gap_timeout_s,
                 suspected=self._suspected,
+                quarantined=self._quarantined,
             )
             if found is None:
                 return None
@@ -166,39 +175,44 @@ class PostgresLane:
             form,
             text,
             action,
+            timezone,
+            locale,
             attempts,
             deadline_s,
             cancelled,
             waited_s,
-            merges,
+            accepted_at,
             resumed,
             failure,
         ) = turn
         steps = await self._read_steps(turn_id) if resumed else ()
-        self._held.keep(session_id, HeldClaim(token, turn_id, merges, pending))
+        self._held.keep(session_id, HeldClaim(token, turn_id, pending))
         return Work(
             turn_id=turn_id,
             seq=seq,
-            input=TurnInput(text=text, action=action, form=form, kind=TurnKind(kind)),
+            input=TurnInput(text, action, form, TurnKind(kind), timezone, locale),
             attempts=attempts,
             deadline_s=deadline_s,
             cancelled=cancelled,
             waited_s=waited_s,
+            accepted_at=accepted_at,
             steps=steps,
             failure=failure,
         )
 
     async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
-        """Leave a lane to a process for suspects. A kill frees many at once, so without a transaction and its lock."""
+        """Leave a lane to a process for suspects. One kill can free many lanes, so this avoids a
+        transaction.
+        """
         arguments = {"session_id": session_id, "token": token, "left_for_s": claim_repair.LEFT_FOR_S}
         if await self._database.fetch_one(statement("leave_lane"), arguments) is not None:
             self._suspected(session_id, crashes)
 
     async def _read_steps(self, turn_id: TurnId) -> tuple[Step, ...]:
-        """The journal of earlier attempts, oldest first."""
+        """Return the journal of earlier attempts, oldest first."""
         rows = await self._database.fetch_all(statement("read_steps"), {"turn_id": turn_id})
         return tuple(
-            Step(key, kind, StepStatus(status), request_hash, None if result is None else unpack_json(result))
+            Step(key, kind, StepStatus(status), request_hash, result)
             for key, kind, status, request_hash, result in rows
         )
 
@@ -219,7 +233,7 @@ class PostgresLane:
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool | UnknownOutcome:
+    ) -> bool:
         arguments = {
             "session_id": lease.session_id,
             "tenant_id": lease.tenant_id,
@@ -230,7 +244,7 @@ class PostgresLane:
             "kind": step.kind,
             "status": step.status.value,
             "request_hash": step.request_hash,
-            "result": pack_json(step.result),
+            "result": orjson.dumps(step.result).decode(),
             "duration_ms": step.duration_ms,
         }
         if entry is None:
@@ -243,9 +257,6 @@ class PostgresLane:
 
     async def said_meanwhile(self, lease: Lease) -> Said:
         return await said_meanwhile(self._database, lease)
-
-    async def answer_beside(self, lease: Lease, turn_id: TurnId, commit: TurnCommit) -> bool:
-        return await answer_beside(self._database, lease, turn_id, commit)
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
         return await find_effect(self._database, lease.session_id, effect)

@@ -1,8 +1,8 @@
-"""Documents and their chunks, on PostgreSQL (CO-4).
+"""Documents and their chunks on PostgreSQL (CO-4).
 
-Candidates are found in two ways at once: by PostgreSQL's full text search, and with pgvector by distance, both over
-indexes. Without the extension only chunks that share a term with the question are candidates; their likeness
-still counts in the ranking.
+Candidates come from full-text search and, with pgvector, from vector distance; both use indexes. Without the
+extension, only chunks that share a term with the question are candidates, and similarity only affects their
+ranking.
 """
 
 import builtins
@@ -40,11 +40,12 @@ _RECORD = (
 )
 _VISIBLE = with_colons(source("parts/visible_documents"))
 _SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
-"""Has the index look for as many as are wanted, and go on where the first are others' or of another domain."""
+"""Scan as many entries as requested, and continue if the first ones belong to others."""
 COMMON = 500
-"""A word that more chunks have does not choose candidates, where a rarer one can; it counts in their order."""
+"""A term in more chunks than this does not select candidates if a rarer one can; it still counts in ranking.
+"""
 LONGEST_INDEXED = 2000
-"""Dimensions of a `vector` that an index takes; longer ones are indexed in half precision."""
+"""Maximum dimensions of an indexed `vector`; longer ones are indexed in half precision."""
 _LIKENESS_OF_VECTORS = "1 - (chunk.embedding <=> %(vector)s::vector)"
 _LIKENESS_OF_ARRAYS = (
     "(SELECT sum(one * other) FROM unnest(chunk.embedding, %(vector)s::real[]) AS pair (one, other))"
@@ -91,7 +92,7 @@ class PostgresDocuments:
         ]
 
     async def has_some(self, tenant_id: TenantId) -> bool:
-        """Say whether anybody of a tenant has any."""
+        """Return whether the tenant has any documents."""
         query = text("SELECT 1 FROM documents WHERE tenant_id = :tenant_id LIMIT 1")
         return await self._database.read_one(query, {"tenant_id": tenant_id}) is not None
 
@@ -165,7 +166,9 @@ class PostgresDocuments:
     async def _choose_terms(
         self, connection: AsyncConnection, terms: builtins.list[str]
     ) -> builtins.list[str]:
-        """Leave out the words that too many chunks have, as the database's statistics know them; never all."""
+        """Drop terms that occur in too many chunks according to the database's statistics, but never all
+        terms.
+        """
         chunks = {row.word: row.chunks for row in await run_named(connection, "common_words", terms=terms)}
         rare = [term for term in terms if chunks.get(term, 0.0) <= COMMON]
         return rare or sorted(terms, key=lambda term: chunks[term])[:1]
@@ -188,7 +191,7 @@ class PostgresDocuments:
         await connection.exec_driver_sql(source("insert_chunk").format(kind=kind), rows)
 
     async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
-        """Look, once, whether chunks are kept as vectors."""
+        """Check once whether chunks are stored as vectors."""
         known = self._has_vectors
         if known is None:
             query = text(
@@ -197,7 +200,7 @@ class PostgresDocuments:
             )
             known = self._has_vectors = (await connection.execute(query)).scalar_one() == "vector"
             if not known:
-                _log.warning("PostgreSQL has no pgvector: documents are found by their words alone.")
+                _log.warning("PostgreSQL has no pgvector: document search only uses words.")
         return known
 
     async def _one(self, condition: str, arguments: JsonObject, document_id: str) -> Document:
@@ -226,5 +229,5 @@ def _array(values: Sequence[float]) -> str:
 
 
 def _any_of(terms: Sequence[str]) -> str:
-    """Write a full text query for chunks with any of these terms, which are letters and digits alone."""
+    """Build a full-text query for chunks with any of these alphanumeric terms."""
     return " | ".join(f"'{term}'" for term in terms)

@@ -1,7 +1,7 @@
-"""Take what was forgotten out of all that is stored, on PostgreSQL (CO-4).
+"""Remove forgotten content from everything stored on PostgreSQL (CO-4).
 
-A session is rewritten under the lock of its lane while nobody is at work on it. Only texts change: every row and
-every member of its JSON stays, so that a state can still be rebuilt from its diffs.
+A session is rewritten under its lane's lock while no turn is running. Only texts change: every row and JSON
+member stays, so that a state can still be rebuilt from its diffs.
 """
 
 from dataclasses import replace
@@ -26,7 +26,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.packing import Packed
 from orchestrator.adapters.postgres.lane_lock import TOKEN_STEP, lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import fold
@@ -49,32 +48,31 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 _COLUMNS = preferences.c
 _GONE = forgotten_preferences.c
 _FACTS = (sessions, lanes)
-"""Tables that hold nothing of what was said."""
+"""Tables without conversation content."""
 _LEASED = text("SELECT FROM lanes WHERE session_id = :session AND lease_until >= clock_timestamp()")
 _AT_WORK = text("SELECT FROM internal_runs WHERE session_id = :session AND finished_at IS NULL LIMIT 1")
 _OWN_DOCUMENTS = as_text("own_documents")
 _DROP_DOCUMENT = text("DELETE FROM documents WHERE tenant_id = :tenant AND document_id = :document")
-_DROP_RECORDS = as_text("drop_records")
 _DROP_MARKS = as_text("drop_marks")
 _ROW: ColumnElement[str] = literal_column("ctid::text", Text)
 _HERE = text("ctid = CAST(:row_id AS tid)")
 
 
 class PostgresForgetting:
-    """The tool `forgetting` of Internal flows, over all tenants. Every method raises Unavailable."""
+    """The tool `forgetting` of background flows, for all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def owners(self, until: float) -> list[tuple[TenantId, UserId]]:
-        """List who had something forgotten by then that may still stand elsewhere."""
+        """List users with content forgotten by then that may still be stored elsewhere."""
         query = select(_GONE.tenant_id, _GONE.user_id).where(_still_there(until)).distinct()
         return [
             (TenantId(row.tenant_id), UserId(row.user_id)) for row in await self._database.read_all(query)
         ]
 
     async def forgotten(self, tenant_id: TenantId, owner: UserId, until: float) -> list[Preference]:
-        """List what that is; `updated_at` is when it was forgotten."""
+        """List the forgotten preferences; `updated_at` is when each was forgotten."""
         query = select(forgotten_preferences).where(*_of(_GONE, tenant_id, owner), _still_there(until))
         return [
             record_of(Preference, row, source=Source.EXPLICIT, updated_at=row.at.timestamp())
@@ -82,21 +80,20 @@ class PostgresForgetting:
         ]
 
     async def take_out(self, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted) -> bool:
-        """Rewrite all that a session has left; False, and nothing done, while somebody is at work on it."""
+        """Rewrite everything a session stores. Returns False, without changes, while a turn is running."""
         async with self._database.transaction() as connection:
             if await lock_lane(connection, session_id, tenant_id) is None:
                 return True
             for question in (_LEASED, _AT_WORK):
                 if (await connection.execute(question, {"session": session_id})).first() is not None:
                     return False
-            # Whoever was overtaken, or waits for the lane with the state as it was, must not write that again.
+            # A former holder, or one waiting with the old state, must not write the forgotten content
+            # again.
             fenced = {"lease_token": lanes.c.lease_token + TOKEN_STEP}
             await connection.execute(update(lanes).where(lanes.c.session_id == session_id).values(fenced))
-            await fold(connection, session_id)  # what workers remember of it is then another state
+            await fold(connection, session_id)  # the state that workers remember is now different
             if unwanted.everything_until is not None:
                 unwanted = await _forget_conversation(connection, session_id, unwanted)
-            # What was left of a record would fit no question any more.
-            await connection.execute(_DROP_RECORDS, {"session_id": session_id})
             for table in metadata.tables.values():
                 if "session_id" in table.c and table not in _FACTS:
                     await _rewrite(connection, table, table.c.session_id == session_id, unwanted)
@@ -107,7 +104,7 @@ class PostgresForgetting:
     async def drop_documents(
         self, tenant_id: TenantId, owner: UserId, sessions: list[SessionId], unwanted: Unwanted
     ) -> int:
-        """Delete the documents of a user, and those made of their sessions, that tell it; how many."""
+        """Delete documents of a user and their sessions that contain the content; return how many."""
         names = {"tenant": tenant_id, "owner": owner, "sessions": list(sessions)}
         async with self._database.transaction() as connection:
             found = (await connection.execute(_OWN_DOCUMENTS, {**names, "until": None})).all()
@@ -122,7 +119,9 @@ class PostgresForgetting:
     async def finish(
         self, tenant_id: TenantId, owner: UserId, forgotten: list[Preference], until: float
     ) -> None:
-        """Erase it here as well, with what was inferred that tells the same. Of slots and habits the key is kept."""
+        """Erase the preferences themselves and inferences with the same content. Slots and habits keep their
+        keys.
+        """
         mine = (*_of(_GONE, tenant_id, owner), _still_there(until))
         inferred = (*_of(_COLUMNS, tenant_id, owner), _COLUMNS.source.in_((Source.HABIT, Source.INFERRED)))
         async with self._database.transaction() as connection:
@@ -148,7 +147,7 @@ def _still_there(until: float) -> Any:
 async def _forget_conversation(
     connection: AsyncConnection, session_id: SessionId, unwanted: Unwanted
 ) -> Unwanted:
-    """Blank what was said until everything was to be forgotten; what was said since then stays wherever it stands."""
+    """Blank everything said before a full erasure, and remove unwanted content from what was said since."""
     line, until = utterances.c, func.to_timestamp(unwanted.everything_until)
     begun = select(sessions).where(sessions.c.session_id == session_id, sessions.c.created_at <= until)
     if (await connection.execute(begun)).first() is None:
@@ -162,8 +161,8 @@ async def _forget_conversation(
 
 
 async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwanted: Unwanted) -> None:
-    """Write those rows of a table anew in which a text or JSON tells it."""
-    columns = [column for column in table.c if isinstance(column.type, Text | JSON | JSONB | Packed)]
+    """Rewrite the rows of a table in which a text or JSON contains the content."""
+    columns = [column for column in table.c if isinstance(column.type, Text | JSON | JSONB)]
     found: Select[Any] = select(_ROW.label("row_id"), *columns).where(where)
     rows = (await connection.execute(found)).all()
     for row in rows:
@@ -178,7 +177,7 @@ async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwant
 
 
 def _take_out(column: Column[Any], value: Json, unwanted: Unwanted) -> Json:
-    """What was clicked is JSON in a column of text, written as the runtime writes it."""
+    """Clicked values are JSON in a text column, in the runtime's format."""
     if isinstance(value, str) and value[:1] in {"{", "["} and isinstance(column.type, Text):
         try:
             body = orjson.loads(value)

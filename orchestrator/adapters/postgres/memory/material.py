@@ -1,11 +1,10 @@
-"""Reads what a session holds, for the runs of flows that have no rights to."""
+"""Read session content for the runs of background flows without rights to the tables."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import select
 
-from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS
 from orchestrator.adapters.postgres.statements import statement
@@ -15,11 +14,11 @@ from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversat
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId, is_list, is_object
 
 NEWEST = 200
-"""Turns, rows or tasks of one session."""
+"""Turns, rows or tasks per session."""
 
 
 class PostgresSessionMaterial:
-    """Implements `ports.material.SessionMaterial`, with the rights of the runtime."""
+    """Implements `ports.material.SessionMaterial` with the runtime's rights."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -32,7 +31,7 @@ class PostgresSessionMaterial:
         return {name: await readers[name](tenant_id, session_id) for name in names}
 
     async def _conversation(self, tenant_id: TenantId, session_id: SessionId) -> Conversation | None:
-        """Read one state: what was said and the epoch that it belongs to fit together."""
+        """Read one state, so that the conversation and its epoch match."""
         query = (
             select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body, DIFFS)
             .join(states, states.c.session_id == sessions.c.session_id)
@@ -66,12 +65,12 @@ class PostgresSessionMaterial:
         return History(
             tasks,
             turns,
-            [row for frame in frames for row in _rows_of(unpack_json(frame).get("data"))][:NEWEST],
+            [row for frame in frames for row in _rows_of(frame.get("data"))][:NEWEST],
         )
 
 
 def _rows_of(data: Json) -> list[JsonObject]:
-    """The rows of a frame: a list of objects, wherever it is, or the object itself."""
+    """Return the rows of a frame: the first list of objects in it, or the object itself."""
     if is_object(data):
         nested = [row for value in data.values() for row in _rows_of(value) if is_list(value)]
         return nested or [data]

@@ -1,4 +1,4 @@
-"""Preferences of users, on PostgreSQL (CO-4)."""
+"""User preferences on PostgreSQL (CO-4)."""
 
 from collections.abc import Collection
 from typing import Any
@@ -37,12 +37,14 @@ class PostgresPreferences:
     async def of_users(
         self, owners: Collection[tuple[TenantId, UserId]]
     ) -> dict[tuple[TenantId, UserId], list[Preference]]:
-        """List what is remembered of each of these users."""
+        """Return what is remembered about each user."""
         found = {owner: list[Preference]() for owner in owners}
         tenants, users = {tenant_id for tenant_id, _ in owners}, {user_id for _, user_id in owners}
         which = _COLUMNS.tenant_id == any_of(tenants), _COLUMNS.user_id == any_of(users)
         for row, preference in await self._find(*which):
-            if (owner := (row.tenant_id, row.user_id)) in found:  # a name may be of another tenant's user too
+            if (
+                owner := (row.tenant_id, row.user_id)
+            ) in found:  # another tenant's user can have the same name
                 found[owner].append(preference)
         return found
 
@@ -100,7 +102,7 @@ _KEY = (_COLUMNS.tenant_id, _COLUMNS.user_id, _COLUMNS.key)
 async def _forget(
     connection: AsyncConnection, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...] | None = None
 ) -> int:
-    """Put preferences among the forgotten ones, all without `keys`; how many."""
+    """Mark preferences as forgotten, all of them without `keys`; return how many."""
     named = {"tenant_id": tenant_id, "user_id": user_id, "keys": None if keys is None else list(keys)}
     moved: Any = await connection.execute(_FORGET, named)
     return moved.rowcount

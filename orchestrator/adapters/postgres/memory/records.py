@@ -1,6 +1,6 @@
 """Named collections of JSON documents on PostgreSQL, for the services of one domain and tenant.
 
-Tools use them within a turn: one named statement each (RT-20). Internal flows also look through all tenants.
+Within a turn, each tool call runs one named statement (RT-20). Background flows can also search all tenants.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.tables import records
 from orchestrator.types import JsonObject, TenantId
 
 _TEXTS: ColumnElement[Any] = literal_column("'$.* ? (@.type() == \"string\")'::jsonpath")
-"""The texts at the top of a document, as the index of `schema/40_memory.sql` has them."""
+"""The top-level texts of a document, as indexed by `schema/40_memory.sql`."""
 
 
 class PostgresRecords:
@@ -28,7 +28,7 @@ class PostgresRecords:
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
         stored = await self._one("create_record", collection, key=key, document=_json(document))
-        while stored is None:  # another stored it in this very moment
+        while stored is None:  # another call stored it at the same time
             stored = await self.get(collection, key)
         return stored
 
@@ -53,13 +53,13 @@ class PostgresRecords:
 
 
 class PostgresCollections:
-    """Collections of a domain's services, over all tenants. Every method raises Unavailable."""
+    """Collections of a domain's services, for all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def of(self, tenant_id: TenantId, domain: str) -> PostgresRecords:
-        """The collections of one tenant."""
+        """Return the collections of one tenant."""
         return PostgresRecords(self._database, tenant_id, domain)
 
     async def everywhere(
@@ -71,7 +71,7 @@ class PostgresCollections:
         after: tuple[TenantId, str] = (TenantId(""), ""),
         limit: int = 500,
     ) -> list[tuple[TenantId, str, JsonObject]]:
-        """Tenant, key and document of those that contain `where`, in the order of tenant and key."""
+        """Return tenant, key and document of those that contain `where`, ordered by tenant and key."""
         place = (records.c.tenant_id, records.c.key)
         query = (
             select(*place, records.c.document)
@@ -98,7 +98,7 @@ class PostgresCollectionRows:
     async def rows(
         self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
     ) -> list[JsonObject]:
-        """Documents of a collection of the domain's services, newest first."""
+        """Return documents of a collection of the domain's services, newest first."""
         table = records.c
         query = (
             select(table.document)
@@ -110,7 +110,7 @@ class PostgresCollectionRows:
 
 
 def _texts(document: ColumnElement[Any]) -> ColumnElement[Any]:
-    """What the index has of a document."""
+    """Return the indexed texts of a document."""
     return func.jsonb_path_query_array(document, _TEXTS, type_=JSONB)
 
 

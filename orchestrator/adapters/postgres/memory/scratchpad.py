@@ -1,4 +1,4 @@
-"""The durable copy of scratchpads, on PostgreSQL (RT-14)."""
+"""The durable copy of scratchpads on PostgreSQL (RT-14)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _COLUMNS = scratchpad_entries.c
 
 
 class OwnedEntry(NamedTuple):
-    """An entry, and whose it is."""
+    """An entry and its owner."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -24,15 +24,15 @@ class OwnedEntry(NamedTuple):
 
 
 class PostgresScratchpadArchive:
-    """The copy from which a scratchpad is filled again when Redis comes back empty."""
+    """The copy that refills a scratchpad when Redis has lost it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def save(self, owned: Iterable[OwnedEntry]) -> None:
-        """Add entries, or replace those of the same identifiers.
+        """Add entries, or replace those with the same IDs.
 
-        Raises NotFound when a session is gone; then none is saved.
+        Raises NotFound if a session is gone; then no entry is saved.
         """
         latest = {
             (one.session_id, one.entry.entry_id): {
@@ -47,13 +47,13 @@ class PostgresScratchpadArchive:
             await self._database.fetch_all(statement("save_notes"), {"entries": entries})
 
     async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
-        """The least recently saved first, at most `CAPACITY`."""
+        """Return at most `CAPACITY` entries, the least recently saved first."""
         arguments = {"session_id": session_id, "tenant_id": tenant_id, "capacity": CAPACITY}
         rows = await self._database.fetch_all(statement("load_notes"), arguments)
         return [Entry.from_json(body) for (body,) in reversed(rows)]
 
     async def load_all(self, session_ids: Collection[SessionId]) -> dict[SessionId, list[Entry]]:
-        """The same of many sessions at once; those without any are left out."""
+        """Return the entries of many sessions; sessions without entries are omitted."""
         query = select(_COLUMNS.session_id, _COLUMNS.body).where(_COLUMNS.session_id == any_of(session_ids))
         found: dict[SessionId, list[Entry]] = {}
         for row in await self._database.read_all(query.order_by(_COLUMNS.used_at)):
@@ -61,7 +61,7 @@ class PostgresScratchpadArchive:
         return {session_id: entries[-CAPACITY:] for session_id, entries in found.items()}
 
     async def remove(self, named: Sequence[tuple[TenantId, SessionId, str]]) -> None:
-        """Remove entries, each named by its tenant, session and identifier."""
+        """Remove entries by tenant, session and ID."""
         if named:
             tenants, sessions, entries = map(list, zip(*named, strict=True))
             arguments = {"tenant_ids": tenants, "session_ids": sessions, "entry_ids": entries}

@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that `migrate` hands over. Needs no alembic.ini."""
+"""Run the migrations on the connection that `migrate` provides. Needs no alembic.ini."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How rows hold states and events: in parts, several together."""
+"""Storage formats of states and events: split into parts, several per row."""

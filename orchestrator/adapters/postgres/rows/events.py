@@ -1,29 +1,29 @@
-"""Events as they are stored: one row for what is told together, under the number of the last of it (RT-15)."""
+"""Stored events: one row per batch, numbered by its last event (RT-15)."""
 
 from collections.abc import Iterator, Sequence
 
+import orjson
 from sqlalchemy import ColumnElement, select
 
-from orchestrator.adapters.packing import pack_json
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.tables import events
 from orchestrator.turns.event import Event
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 
-def pack_events(told: Sequence[Event], turn_id: TurnId) -> bytes:
-    """The body of a row of these events, packed. `turn_id`: of the row; an event of another turn names that."""
+def write_events(told: Sequence[Event], turn_id: TurnId) -> str:
+    """Return events as the JSON of a row body. `turn_id`: the row's turn; an event of another turn names its own."""
     entries: list[JsonObject] = [{"type": event.type, "payload": event.payload} for event in told]
     for entry, event in zip(entries, told, strict=True):
         if event.turn_id not in (None, turn_id):
             entry["turn_id"] = event.turn_id
-    return pack_json(entries)
+    return orjson.dumps(entries).decode()
 
 
 async def read_events(
     database: Database, session_id: SessionId, *where: ColumnElement[bool], after: int, limit: int
 ) -> list[Event]:
-    """At most `limit` events of a session with numbers above `after`, in order. Raises Unavailable."""
+    """Return at most `limit` events of a session with numbers above `after`, in order. Raises Unavailable."""
     query = (
         select(events)
         .where(events.c.session_id == session_id, events.c.number > after, *where)
@@ -40,5 +40,5 @@ async def read_events(
 
 
 def number_entries(last: int, entries: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject]]:
-    """The entries of a row that has the number `last`, each with its own."""
+    """Yield each entry of a row with its number; `last` is the row's."""
     return enumerate(entries, last - len(entries) + 1)

@@ -1,8 +1,9 @@
-"""Runs of Internal flows as senders and operators see them, on PostgreSQL: start, read, cancel, redo."""
+"""Background runs for senders and operators on PostgreSQL: start, read, cancel, redo."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +17,6 @@ from orchestrator.adapters.postgres.runs.ending import add_rerun, end_run
 from orchestrator.adapters.postgres.runs.starting import (
     ATTEMPTS,
     STARTED_BY_OTHERS,
-    find_graph_waves,
     find_present,
     identify,
     remember_again,
@@ -25,7 +25,7 @@ from orchestrator.adapters.postgres.runs.starting import (
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import internal_items, internal_runs, record_of
 from orchestrator.errors import NotFound, Refused, Unavailable
-from orchestrator.ports.runs.records import Hint, ItemRecord, NewRun, Progress, RunRecord, Started
+from orchestrator.ports.runs.records import GraphNode, Hint, ItemRecord, NewRun, Progress, RunRecord, Started
 from orchestrator.ports.runs.status import (
     ENDED,
     SUCCEEDED,
@@ -33,6 +33,7 @@ from orchestrator.ports.runs.status import (
     Node,
     OnFailure,
     RunStatus,
+    Urgency,
     count_by_hand,
     unblock,
 )
@@ -44,17 +45,17 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class PostgresRuns:
-    """Every method raises Unavailable."""
+    """Implements `ports.runs.Runs`. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of one graph. The same `key` is the same graph.
+        """Store the nodes of one graph. The same `key` denotes the same graph.
 
-        A node whose flow is at work already is joined, and those that depend on it wait for that run. When it may have
-        taken up its material already, the whole graph is started once more after its end, however often it was asked
-        for meanwhile (IF-11).
+        A node whose flow is already running joins that run, and its dependents wait for it. If that run may
+        already have read its inputs, the whole graph runs once more after it ends, however often it was
+        requested (IF-11).
         """
         graph_id, ids = identify(runs, key)
         present: dict[str, str] = {}
@@ -73,15 +74,15 @@ class PostgresRuns:
                 return Started(present, hints, joined=True)
             if remembered:
                 started = {run.flow: ids[run.flow] for run in missing}
-                return Started(started | present, hints, waves=() if present else find_graph_waves(runs, ids))
+                return Started(started | present, hints)
             async with self._database.hot_transaction() as transaction:
                 present, again = await find_present(transaction, runs, ids)
         raise Unavailable(STARTED_BY_OTHERS)
 
     async def fire(self, job: str, due_at: datetime, next_due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
-        """Start the runs of a scheduled job, unless this firing was claimed already (IF-15).
+        """Start the runs of a scheduled job, unless this firing is already claimed (IF-15).
 
-        While the runs of an earlier firing are at work, this one is coalesced with them (IF-11).
+        If the runs of an earlier firing are still running, this firing is coalesced with them (IF-11).
         """
         graph_id, ids = identify(runs, f"schedule:{job}:{due_at.timestamp()}")
         firing = {"tenant_id": DEFAULT_TENANT, "job": job, "due_at": due_at, "next_due_at": next_due_at}
@@ -96,20 +97,20 @@ class PostgresRuns:
         return True
 
     async def now(self) -> float:
-        """The database's clock, unix seconds. Raises Unavailable."""
+        """Return the database time in Unix seconds. Raises Unavailable."""
         row = await self._database.fetch_one("SELECT extract(epoch FROM clock_timestamp())::float8", {})
         assert row is not None
         return row[0]
 
     async def get(self, tenant_id: TenantId, run_id: str) -> RunRecord:
-        """Raises NotFound."""
+        """Return a run. Raises NotFound."""
         found = await self._read(tenant_id, internal_runs.c.run_id == run_id)
         if not found:
             raise NotFound("run", run_id)
         return found[0]
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> RunRecord | None:
-        """The record of a run once it has ended; None when it has not within so many seconds."""
+        """Return a run once it has ended, or None after `timeout_s` seconds."""
         now = asyncio.get_running_loop().time
         ends_at, pause = now() + timeout_s, LOOK_EVERY_S
         while (record := await self.get(tenant_id, run_id)).status not in ENDED:
@@ -129,7 +130,7 @@ class PostgresRuns:
         status: RunStatus | None = None,
         limit: int = 100,
     ) -> list[RunRecord]:
-        """Newest first."""
+        """Return runs, newest first."""
         wanted = {"session_id": session_id, "flow": flow, "status": status}
         return await self._read(
             tenant_id,
@@ -138,17 +139,27 @@ class PostgresRuns:
         )
 
     async def chain(self, tenant_id: TenantId, chain_id: str) -> list[RunRecord]:
-        """A run and its reruns, in order."""
+        """Return a run and its reruns, in order."""
         return await self._read(tenant_id, internal_runs.c.chain_id == chain_id)
 
     async def graph(self, tenant_id: TenantId, graph_id: str) -> list[RunRecord]:
-        """Every run of a graph, reruns included, in the order in which they were added."""
+        """Return every run of a graph, including reruns, in creation order."""
         return await self._read(tenant_id, internal_runs.c.graph_id == graph_id)
+
+    async def behind(self, run_ids: Sequence[str]) -> list[GraphNode]:
+        """Return runs with all their direct and indirect dependents."""
+        rows = await self._database.fetch_all(statement("runs_behind"), {"run_ids": [*run_ids]})
+        return [
+            GraphNode(
+                run_id, flow, Urgency(urgency), task_id, waits, tuple(behind), OnFailure(policy), parent
+            )
+            for run_id, flow, urgency, task_id, waits, behind, policy, parent in rows
+        ]
 
     async def items(
         self, tenant_id: TenantId, run_id: str, *, after: int = -1, limit: int = 1000
     ) -> list[ItemRecord]:
-        """Items by position, from the one after `after`."""
+        """Return items by position, after `after`."""
         query = (
             select(internal_items)
             .where(
@@ -163,25 +174,25 @@ class PostgresRuns:
         return [record_of(ItemRecord, row, output=row.result) for row in rows]
 
     async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
-        """End a run that has not ended; its holders are fenced, its successors released or blocked."""
+        """End an unfinished run. Its holders are fenced, its successors released or blocked."""
         async with self._database.hot_transaction() as transaction:
             await end_run(transaction, run_id, RunEnd(RunStatus.CANCELLED), tenant_id=tenant_id)
         return await self.get(tenant_id, run_id)
 
     async def redo(self, tenant_id: TenantId, run_id: str) -> Started:
-        """Run a chain once more by hand. Raises NotFound, and Refused while it is at work."""
+        """Rerun a chain manually. Raises NotFound, and Refused while it is running."""
         record = await self.get(tenant_id, run_id)
         try:
             async with self._database.hot_transaction() as transaction:
                 hint = await _redo(transaction, record)
         except psycopg.errors.UniqueViolation as error:
-            raise Refused("Another run of this flow is at work on the same session; wait for it.") from error
+            raise Refused("Another run of this flow is active on the same session; wait for it.") from error
         return Started({record.flow: hint.run_id}, (hint,))
 
     async def _read(
         self, tenant_id: TenantId, *where: ColumnElement[bool], newest_first: int | None = None
     ) -> list[RunRecord]:
-        """Records in the order in which they were added, or so many of the newest."""
+        """Return records in creation order, or the newest ones."""
         runs = internal_runs.c
         query = select(internal_runs).where(runs.tenant_id == tenant_id, *where).limit(newest_first)
         order = (runs.number,) if newest_first is None else (desc(runs.created_at), desc(runs.number))
@@ -193,9 +204,10 @@ class PostgresRuns:
 
 
 async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
-    """Add a run to an ended chain, and let what the chain's failure left unrun wait for it.
+    """Add a run to an ended chain; runs blocked by its failure wait for the new one.
 
-    The chain's last run hands its successors over, so that each is released, and held back, by one run of a chain.
+    The chain's last run hands over its successors, so that exactly one run of a chain releases or holds
+    each.
     """
     rows = await transaction.fetch_all(statement("lock_graph"), {"graph_id": record.graph_id})
     chain = [
@@ -217,6 +229,7 @@ async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
     return await add_rerun(
         transaction,
         last,
+        by_hand=True,
         redo_count=count_by_hand([count for _, status, count in chain if status in SUCCEEDED]),
         flight_key=None if record.session_id is None else f"{record.session_id}:{record.flow}",
     )

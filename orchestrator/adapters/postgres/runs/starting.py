@@ -1,4 +1,4 @@
-"""The start of runs: nodes of a graph are stored, join what is at work, or are remembered for its end (IF-11)."""
+"""Start runs: a graph's nodes are stored, join running ones, or are remembered for a rerun (IF-11)."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,20 +10,20 @@ from orchestrator.adapters.postgres.hot_connections import HotConnection
 from orchestrator.adapters.postgres.pool import dump_json
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.runs.records import Hint, NewRun
-from orchestrator.ports.runs.status import OnFailure, Phase, RunStatus, Urgency, find_waves
+from orchestrator.ports.runs.status import OnFailure, RunStatus, Urgency
 from orchestrator.types import JsonObject, new_id
 
 ATTEMPTS: Final = 3
-"""To start a run while others start and end the same."""
+"""Attempts to start a run while the same flow concurrently starts and ends."""
 STARTED_BY_OTHERS: Final = (
     "The same runs are started and ended again and again at this moment; try again later."
 )
 GRACE_S: Final = 1.0
-"""How long a message may take before the reconciler sends another."""
+"""How long a message can take before the reconciler sends another."""
 
 
 def identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
-    """Identifiers of the graph and of its runs by flow; the same key gives the same."""
+    """Return the graph's ID and its runs' IDs by flow; the same key yields the same IDs."""
     graph_id = new_id("graph") if key is None else f"graph_{_digest(key)}"
     return graph_id, {run.flow: f"run_{_digest(graph_id + '/' + run.flow)}" for run in runs}
 
@@ -35,9 +35,9 @@ async def store_graph(
     ids: dict[str, str],
     present: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Hint, ...]:
-    """Insert every node; a unique violation when they are there, or a flight key is held.
+    """Insert every node. Raises a unique violation if they exist or a flight key is taken.
 
-    `present`: runs by flow that are at work already, and that nodes depend on instead of one of their own.
+    `present`: already running runs by flow, on which nodes depend instead.
     """
     nodes: list[dict[str, Any]] = []
     for run in runs:
@@ -55,17 +55,8 @@ async def store_graph(
     return to_hints(await transaction.fetch_all(statement("start_graph"), arguments))
 
 
-def find_graph_waves(runs: tuple[NewRun, ...], ids: dict[str, str]) -> tuple[tuple[Hint, ...], ...]:
-    """Hints for all nodes of a graph, by the waves in which a chain carries them (`find_waves`)."""
-    by_name = {run.flow: run for run in runs}
-    return tuple(
-        tuple(Hint(ids[name], name, Phase.BEFORE, by_name[name].urgency) for name in wave)
-        for wave in find_waves({run.flow: run.depends_on for run in runs})
-    )
-
-
 async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id: str) -> bool:
-    """Enter a new run with one that it waits for; False when that has ended."""
+    """Make a new run wait for an earlier one. Returns False if that one has ended."""
     arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
     return await transaction.fetch_one(statement("follow_run"), arguments) is not None
 
@@ -73,9 +64,9 @@ async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id:
 async def find_present(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
-    """Runs by flow that are there in place of new ones, and whether what they do may miss what is asked for now.
+    """Return existing runs by flow, and whether they may miss inputs of this request.
 
-    It may when one has begun, or when it was given other inputs; not when these are the very runs of the same message.
+    They may if a run has begun or has other inputs, but not if these are the runs of the same message.
     """
     arguments = {
         "tenant_id": runs[0].tenant_id,
@@ -93,14 +84,14 @@ async def find_present(
 async def remember_again(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> bool:
-    """Have the graph started once more at the end of its last node; False when that has ended meanwhile."""
+    """Schedule the graph to run again after its last node. Returns False if that one has ended."""
     nodes = [{column.name: getattr(run, column.name) for column in fields(run)} for run in runs]
     arguments = {"run_id": ids[runs[-1].flow], "again": dump_json(nodes)}
     return await transaction.fetch_one(statement("remember_again"), arguments) is not None
 
 
 async def start_again(transaction: HotConnection, run_id: str, nodes: list[JsonObject]) -> tuple[Hint, ...]:
-    """Start a graph that was remembered; what is at work of it by now is joined."""
+    """Start a remembered graph, joining what is already running."""
     runs = tuple(_read_node(node) for node in nodes)
     graph_id, ids = identify(runs, f"again:{run_id}")
     present, _ = await find_present(transaction, runs, ids)
@@ -115,10 +106,8 @@ def _read_node(node: JsonObject) -> NewRun:
 
 
 def to_hints(rows: Iterable[Sequence[Any]], after_s: float = 0.0) -> tuple[Hint, ...]:
-    """Hints for runs that may begin, from rows of identifier, flow and urgency."""
-    return tuple(
-        Hint(run_id, flow, Phase.BEFORE, Urgency(urgency), after_s) for run_id, flow, urgency in rows
-    )
+    """Convert rows of ID, flow and urgency to hints for runs that can start."""
+    return tuple(Hint(run_id, flow, Urgency(urgency), after_s) for run_id, flow, urgency in rows)
 
 
 def _digest(text: str) -> str:

@@ -1,42 +1,49 @@
-"""Runs of Internal flows as workers see them, on PostgreSQL: claims, items, ends, the reconciler's sweep.
+"""Background runs for workers on PostgreSQL: claims, items, ends and the reconciler's sweep.
 
-Readiness and truth are here; messages are hints (IF-8, IF-9). How a run ends is in `ending`.
+This module decides which run can continue, whatever message arrived (IF-8, IF-9). `ending` implements the
+end of a run.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import psycopg
 from psycopg.rows import TupleRow
 
-from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, free_claims
+from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock
 from orchestrator.adapters.postgres.pool import Database, dump_json
-from orchestrator.adapters.postgres.runs.ending import end_at_once, end_run
+from orchestrator.adapters.postgres.runs.ending import end_run
 from orchestrator.adapters.postgres.runs.starting import ATTEMPTS, GRACE_S, STARTED_BY_OTHERS
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.records import Hint, Progress
-from orchestrator.ports.runs.status import SUCCEEDED, Phase, RedoStatus, Urgency
+from orchestrator.ports.runs.status import ENDED, Phase, RunStatus, Urgency
 from orchestrator.ports.runs.work import (
     ClaimedItem,
+    Deferred,
     ItemEnd,
     ItemsClaim,
+    LostShare,
     Recorded,
     RunClaim,
     RunEnd,
     RunFacts,
+    RunState,
+    Swept,
+    Unrun,
 )
 from orchestrator.types import Json, JsonObject
 
 AGAIN_S = 5.0
-"""How long the reconciler's own message may take: a queue may be long."""
+"""How long the reconciler's own message can take, because a queue can be long."""
 MAX_ITEMS_PER_CLAIM = 50
 
 
 class PostgresRunWork:
-    """Every method that changes something is one transaction, and raises Unavailable.
+    """Implements `ports.runs.RunWork`: each change is one transaction. Every method raises Unavailable.
 
-    A claim is the right to carry a part of a run out while its token is current; whoever lost it writes
-    nothing any more (IF-9).
+    A claim is the right to execute part of a run while its token is current; a former holder can no longer
+    write (IF-9).
     """
 
     def __init__(self, database: Database, worker: WorkerLock, *, lease_ttl_s: float = 15.0) -> None:
@@ -44,10 +51,10 @@ class PostgresRunWork:
         self._held: HeldClaims[int] = HeldClaims(database, worker, "renew_claims", lease_ttl_s=lease_ttl_s)
 
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
-        """Take up `before_all` or `after_all`; `config` is kept with the run when it starts.
+        """Claim `before_all` or `after_all`. `config` is stored with the run when it starts.
 
-        `waited_s`: housekeeping that became ready later than so long ago is deferred. None: nothing to do
-        now, or somebody holds it.
+        `waited_s`: maintenance that has been ready for longer is deferred. Returns None if there is nothing
+        to do or another worker holds it.
         """
         arguments = {
             "run_id": run_id,
@@ -66,9 +73,9 @@ class PostgresRunWork:
         return RunClaim(facts, token, Phase(phase), attempts, tuple(inputs or ()), Progress(*progress))
 
     async def begin_items(
-        self, claim: RunClaim, inputs: tuple[Json, ...], options: JsonObject, data: Json, record: Json = None
+        self, claim: RunClaim, inputs: tuple[Json, ...], options: JsonObject, data: Json
     ) -> bool:
-        """`before_all` has ended: store the items, and its record. False: the claim is no longer current."""
+        """End `before_all` and store the items. Returns False if the claim is no longer current."""
         self.give_up(claim.token)
         arguments = {
             "run_id": claim.facts.run_id,
@@ -76,15 +83,17 @@ class PostgresRunWork:
             "inputs": dump_json(inputs),
             "options": dump_json(options),
             "data": dump_json(data),
-            "record": None if record is None else dump_json(record),
             "grace_s": GRACE_S,
         }
         return await self._database.fetch_one(statement("begin_items"), arguments) is not None
 
-    async def claim_items(self, run_id: str, *, waited_s: float = 0.0) -> ItemsClaim | None:
-        """Take some unfinished items, unless as many holders as the run allows are at work already.
+    async def claim_items(
+        self, run_id: str, *, task_id: str | None, waited_s: float = 0.0
+    ) -> ItemsClaim | Deferred | None:
+        """Claim some unfinished items, unless the run's concurrency limit is reached.
 
-        `waited_s`: as in `claim`; items of housekeeping that waited long enough are taken one by one.
+        `task_id`: the task that executes them. `waited_s`: as in `claim`; long-deferred maintenance items
+        are claimed one by one.
         """
         async with self._database.hot_transaction() as transaction:
             run = await transaction.fetch_one(
@@ -92,12 +101,15 @@ class PostgresRunWork:
             )
             if run is None:
                 return None
+            if run[-1]:
+                return Deferred.ITEMS
             facts = _facts(run_id, run)
             slowly = waited_s > 0 and facts.urgency is Urgency.HOUSEKEEPING
             arguments = {
                 "run_id": run_id,
                 "concurrency": 1 if slowly else facts.options["concurrency"],
                 "at_most": 1 if slowly else MAX_ITEMS_PER_CLAIM,
+                "task_id": task_id,
                 **self._held.owner(),
             }
             rows = await transaction.fetch_all(statement("claim_items"), arguments)
@@ -109,7 +121,7 @@ class PostgresRunWork:
         return ItemsClaim(facts, token, tuple(ClaimedItem(*row[1:]) for row in rows))
 
     async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
-        """Write what became of items, each once; `last` gives the claim back."""
+        """Record the results of items, each once; `last` also releases the claim."""
         run_id = claim.facts.run_id
         if last:
             self.give_up(claim.token)
@@ -118,7 +130,6 @@ class PostgresRunWork:
                 await transaction.fetch_all(statement("lock_items_run"), {"run_id": run_id, "waited_s": 0.0})
             arguments = {
                 "run_id": run_id,
-                "session_id": claim.facts.session_id,
                 "token": claim.token,
                 "ends": dump_json(ends),
                 "last": last,
@@ -133,56 +144,72 @@ class PostgresRunWork:
         return Recorded.MORE if closed is None else Recorded.ALL
 
     async def finish(self, claim: RunClaim, end: RunEnd) -> tuple[Hint, ...] | None:
-        """End a run under its claim. None: the claim is no longer current, nothing was written."""
+        """End a run under its claim. Returns None, without changes, if the claim is no longer current."""
         self.give_up(claim.token)
-        if (
-            end.status in SUCCEEDED
-            and end.redo is not RedoStatus.SCHEDULED
-            and claim.facts.session_id is None
-        ):
-            hints = await end_at_once(self._database, claim.facts.run_id, end, token=claim.token)
-            if hints is not None:
-                return hints
         for _ in range(ATTEMPTS):
-            # What is to start again may have been started at this moment.
+            # The rerun may have been started at the same time.
             with suppress(psycopg.errors.UniqueViolation):
                 async with self._database.hot_transaction() as transaction:
                     return await end_run(transaction, claim.facts.run_id, end, token=claim.token)
         raise Unavailable(STARTED_BY_OTHERS)
 
-    async def log_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
-        """Append how far a run has come to its session's log; the number and payload of that event.
+    async def state(self, run_id: str) -> RunState | None:
+        """Return the state of a run that could not be claimed, or None if it is gone."""
+        row = await self._database.fetch_one(statement("run_state"), {"run_id": run_id})
+        return None if row is None else RunState(RunStatus(row[0]), Phase(row[1]), Urgency(row[2]), *row[3:])
 
-        Beginnings and ends are appended by themselves. None: it has no session.
+    async def note_reported(self, run_ids: Sequence[str]) -> None:
+        """Record that the tasks of ended runs have reported."""
+        await self._database.fetch_all(statement("report_runs"), {"run_ids": [*run_ids]})
+
+    async def log_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
+        """Append a run's progress to its session's log; return the event's number and payload.
+
+        Starts and ends are appended automatically. Returns None if the run has no session.
         """
         row = await self._database.fetch_one(statement("log_run"), {"run_id": run_id})
         return None if row is None else (row[0], row[1])
 
     async def outputs(self, run_id: str) -> list[Json]:
-        """Outputs by position; None for items that were skipped."""
+        """Return outputs by position; None for skipped items."""
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
         return [row[0] for row in await self._database.fetch_all(query, {"run_id": run_id})]
 
     async def renew(self) -> set[int]:
-        """Prolong the claims of this worker; the tokens that are no longer current."""
+        """Renew this worker's claims; return the tokens that are no longer current."""
         _, lost = await self._held.renew()
         return set(lost)
 
     def give_up(self, token: int) -> None:
-        """Stop prolonging a claim; what was not given back runs out, and another worker takes over."""
+        """Stop renewing a claim. It expires unless it was released, and another worker takes over."""
         self._held.drop(token, token)
 
-    async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> tuple[Hint, ...]:
-        """Free what dead or silent workers held, and name runs that a lost message left hanging.
+    async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> Swept:
+        """Free what dead or unresponsive workers held, and list runs stuck on a lost message.
 
         `waited_s`: as in `claim`.
         """
-        await free_claims(self._database)
+        freed = await self._database.fetch_all(statement("free_claims"), {"grace_s": GRACE_S})
         arguments = {"again_s": AGAIN_S, "limit": limit, "waited_s": waited_s}
         rows = await self._database.fetch_all(statement("sweep_runs"), arguments)
-        return tuple(Hint(row[0], row[1], Phase(row[2]), Urgency(row[3])) for row in rows)
+        return Swept(
+            tuple(Hint(row[0], row[1], Urgency(row[2])) for row in rows if not _never_ran(row)),
+            tuple(
+                LostShare(task, run_id, flow, Urgency(urgency))
+                for run_id, flow, urgency, task in freed
+                if task
+            ),
+            tuple(
+                Unrun(row[0], row[3], row[1], RunStatus(row[4]), row[5]) for row in rows if _never_ran(row)
+            ),
+        )
+
+
+def _never_ran(row: TupleRow) -> bool:
+    *_, status, _, began = row
+    return status in ENDED and not began
 
 
 def _facts(run_id: str, row: TupleRow) -> RunFacts:
-    """The first ten columns of a claim, which stand in the order of the record's fields."""
+    """Convert the first ten columns of a claim, which match the record's fields."""
     return RunFacts(run_id, *row[:8], urgency=Urgency(row[8]), turn_id=row[9])

@@ -4,7 +4,7 @@
 -- each turn keep room for updates in place, and none of their indexes names a column that a turn changes. Such columns
 -- stand side by side: of an update, the server's log has all between the first and the last that it changed.
 --
--- A column `bytea` holds JSON that is packed (`adapters/packing.py`): what no statement looks into.
+-- JSON that no statement looks into is `json`, which keeps the order of keys; psql shows it like `jsonb`.
 --
 -- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
 -- that the check of them writes no more than the server's note of a lock.
@@ -25,10 +25,15 @@ CREATE TABLE sessions (
 COMMENT ON TABLE sessions IS 'Fixed facts of a session.';
 CREATE INDEX sessions_root_idx ON sessions (root) WHERE root IS NOT NULL;
 
+-- A new session takes the time zone and the locale of the user's last one.
+CREATE INDEX sessions_user_id_idx ON sessions (tenant_id, user_id, created_at) WHERE user_id IS NOT NULL;
+
 CREATE TABLE lanes (
     session_id  text PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
     tenant_id   text NOT NULL,
-    if_busy     text NOT NULL DEFAULT 'enqueue',
+    if_busy     text NOT NULL DEFAULT 'understand',
+    timezone    text,                           -- of the user, as the last session or turn that named one did
+    locale      text,
     closed      boolean NOT NULL DEFAULT false,
     said_seq    bigint,                         -- the last turn that was sent by `understand` while another was unfinished
     has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that lanes without one pay nothing
@@ -56,7 +61,7 @@ CREATE TABLE states (
     session_id   text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
     tenant_id    text NOT NULL,
     base_epoch   bigint NOT NULL,            -- the epoch that `body` is of; what came after are diffs in `state_history`
-    body         bytea NOT NULL,
+    body         json NOT NULL,
     -- what housekeeping looks for in the states of many sessions
     flows        text[] NOT NULL DEFAULT '{}',
     approvals    integer NOT NULL DEFAULT 0,
@@ -69,8 +74,8 @@ CREATE TABLE state_history (
     session_id text REFERENCES lanes ON DELETE CASCADE,
     epoch      bigint,
     tenant_id  text NOT NULL,
-    diff       bytea NOT NULL,
-    snapshot   bytea,
+    diff       json NOT NULL,
+    snapshot   json,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, epoch)
 );
@@ -112,7 +117,7 @@ CREATE TABLE frames (
     tenant_id  text NOT NULL,
     turn_id    text NOT NULL,
     frame_id   text NOT NULL,
-    body       bytea NOT NULL,
+    body       json NOT NULL,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, flow_id)
 );

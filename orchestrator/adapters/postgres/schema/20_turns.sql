@@ -11,9 +11,10 @@ CREATE TABLE turns (
     form                text NOT NULL,
     text                text,
     action              json,
-    merged_into         text,
-    merges              integer NOT NULL DEFAULT 0,
+    timezone            text,                           -- of the session when the turn was accepted, and so in every attempt
+    locale              text,
     interjects          boolean,                        -- it was sent by `understand` while another was unfinished
+    awaited             boolean NOT NULL DEFAULT false, -- a task of the broker ends with it (`awaited_tasks`)
     forget              boolean NOT NULL DEFAULT false, -- leave no trace if it ends cancelled and without effects (`rollback`)
     cancel_requested_at timestamptz,
     accepted_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -28,16 +29,15 @@ CREATE TABLE turns (
     token               bigint, -- the lease that ended the turn: a holder whose reply was lost learns that its commit held
     epoch               bigint,
     error               text,
-    result              bytea,
-    signals             bytea,  -- what was predicted, checked, called and recovered, for evaluation (CO-6)
+    result              json,
+    signals             json,  -- what was predicted, checked, called and recovered, for evaluation (CO-6)
     UNIQUE (session_id, seq)
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE turns IS 'The inbox: every turn that was ever accepted.';
 CREATE UNIQUE INDEX turns_client_sequence_key ON turns (session_id, client_sequence)
     WHERE client_sequence IS NOT NULL;
-CREATE UNIQUE INDEX turns_idempotency_key ON turns (session_id, idempotency_key)
+CREATE UNIQUE INDEX turns_idempotency_key ON turns (idempotency_key, session_id)
     WHERE idempotency_key IS NOT NULL;
-CREATE INDEX turns_merged_into_idx ON turns (merged_into) WHERE merged_into IS NOT NULL;
 CREATE INDEX turns_quarantined_at_idx ON turns (tenant_id, quarantined_at) WHERE quarantined_at IS NOT NULL;
 
 CREATE TABLE journal (
@@ -48,7 +48,7 @@ CREATE TABLE journal (
     kind         text NOT NULL,
     status       text NOT NULL,
     request_hash text NOT NULL,
-    result       bytea,
+    result       json,
     duration_ms  real,   -- of the call; null while it has not ended
     token        bigint NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -106,7 +106,7 @@ CREATE TABLE events (
     number     bigint,   -- of the last one in the row
     tenant_id  text NOT NULL,
     turn_id    text,
-    body       bytea NOT NULL,
+    body       json NOT NULL,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, number)
 );
@@ -118,11 +118,72 @@ CREATE TABLE outbox (
     session_id      text NOT NULL REFERENCES lanes ON DELETE CASCADE,
     turn_id         text,
     kind            text NOT NULL,
-    payload         bytea NOT NULL,
+    payload         json NOT NULL,
     created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     sent_at         timestamptz
 );
 COMMENT ON TABLE outbox IS 'What is sent after the commit, and again until it is acknowledged and so removed (RT-4).';
+
+CREATE TABLE scheduled_events (
+    event_id   text PRIMARY KEY,
+    tenant_id  text NOT NULL,
+    session_id text NOT NULL REFERENCES lanes ON DELETE CASCADE,
+    key        text NOT NULL,
+    name       text NOT NULL,
+    payload    json NOT NULL,
+    not_before timestamptz NOT NULL,
+    status     text NOT NULL DEFAULT 'scheduled',
+    revision   integer NOT NULL DEFAULT 0, -- how often it was moved: each revision is delivered once at most
+    turn_id    text,
+    set_by     text,                       -- the tool call that set it, by its idempotency key
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (session_id, key)
+);
+COMMENT ON TABLE scheduled_events IS 'Outside events and reminders, each delivered as a turn of its session (RT-31).';
+CREATE INDEX scheduled_events_not_before_idx ON scheduled_events (not_before) WHERE status = 'scheduled';
+CREATE INDEX scheduled_events_updated_at_idx ON scheduled_events (updated_at) WHERE status <> 'scheduled';
+
+CREATE TABLE awaited_tasks (
+    task_id    text PRIMARY KEY,
+    tenant_id  text NOT NULL,
+    session_id text NOT NULL REFERENCES lanes ON DELETE CASCADE,
+    turn_id    text NOT NULL,
+    request    json,       -- Celery's facts of a task that ends with the turn; null for one that has ended
+    wait_until timestamptz, -- when the task ends although the turn has not
+    expires_at timestamptz, -- when the turn is cancelled unless it has ended
+    cancels    boolean NOT NULL, -- the turn is its own: revoked or expired, the task cancels it
+    stopped    text,        -- `revoked` or `expired`: why the turn was cancelled
+    noted_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at   timestamptz  -- kept for a while, so that a message that comes again ends nothing twice
+);
+COMMENT ON TABLE awaited_tasks IS 'Tasks of the broker that end with a turn, or expire with it: their callbacks, chain and chord.';
+CREATE INDEX awaited_tasks_turn_id_idx ON awaited_tasks (turn_id);
+CREATE INDEX awaited_tasks_session_id_idx ON awaited_tasks (session_id);
+CREATE INDEX awaited_tasks_wait_until_idx ON awaited_tasks (wait_until) WHERE ended_at IS NULL;
+CREATE INDEX awaited_tasks_expires_at_idx ON awaited_tasks (expires_at) WHERE ended_at IS NULL;
+CREATE INDEX awaited_tasks_ended_at_idx ON awaited_tasks (ended_at) WHERE ended_at IS NOT NULL;
+
+-- However a turn ends, the tasks that wait for it are in the outbox with the same commit.
+CREATE FUNCTION parley_end_awaited() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    WITH ended AS (
+        UPDATE awaited_tasks SET ended_at = clock_timestamp()
+        WHERE turn_id = NEW.turn_id AND ended_at IS NULL
+        RETURNING *
+    )
+    INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
+    SELECT tenant_id, session_id, turn_id, 'finish_task',
+           json_build_object('task_id', task_id)
+    FROM ended
+    WHERE request IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+REVOKE ALL ON FUNCTION parley_end_awaited() FROM PUBLIC;
+CREATE TRIGGER end_awaited AFTER UPDATE OF finished_at ON turns
+    FOR EACH ROW WHEN (NEW.awaited AND NEW.finished_at IS NOT NULL AND OLD.finished_at IS NULL)
+    EXECUTE FUNCTION parley_end_awaited();
 
 CREATE TABLE feedback (
     feedback_id text PRIMARY KEY,

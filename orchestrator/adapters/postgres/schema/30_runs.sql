@@ -44,9 +44,10 @@ CREATE TABLE internal_runs (
     attempts          integer NOT NULL DEFAULT 0,
     again             json,          -- the graph that was asked for while it was at work, and starts when this run has ended
     turn_id           text,          -- the turn that made it due, if one did
+    task_id           text NOT NULL, -- of the Celery task that ends when this run and its automatic reruns have ended
     token             bigint,        -- who holds `before_all` or `after_all`; null: nobody
     ready_at          timestamptz,
-    hint_at           timestamptz    -- when the reconciler sends a message for it; null: nothing to do, or claimed
+    hint_at           timestamptz    -- when the reconciler sends a message for it; null: nothing to do, claimed, or reported
 );
 COMMENT ON TABLE internal_runs IS
     'One execution of an Internal flow: a node of its trigger''s graph (IF-8, IF-9).';
@@ -93,28 +94,14 @@ COMMENT ON TABLE internal_items IS 'The inputs of a run, each with its outcome.'
 CREATE INDEX internal_items_unfinished_idx ON internal_items (run_id, position)
     WHERE status IN ('queued', 'running');
 
-CREATE TABLE internal_records (
-    run_id     text REFERENCES internal_runs ON DELETE CASCADE,
-    phase      text,
-    position   bigint DEFAULT -1, -- of an item
-    tenant_id  text NOT NULL,
-    session_id text,
-    about      text[] NOT NULL DEFAULT '{}', -- the sessions that a run without one was told of
-    body       json NOT NULL,
-    PRIMARY KEY (run_id, phase, position)
-);
-COMMENT ON TABLE internal_records IS
-    'What stages of runs were given, called and came to: the journal of a run, for replays (RT-8).';
-CREATE INDEX internal_records_session_id_idx ON internal_records (session_id) WHERE session_id IS NOT NULL;
-CREATE INDEX internal_records_about_idx ON internal_records USING gin (about) WHERE about <> '{}';
-
 CREATE SEQUENCE internal_claim_tokens;
 CREATE TABLE internal_claims (
     token       bigint PRIMARY KEY DEFAULT nextval('internal_claim_tokens'),
     tenant_id   text NOT NULL,
     run_id      text NOT NULL,
     owner       bigint NOT NULL,
-    lease_until timestamptz NOT NULL
+    lease_until timestamptz NOT NULL,
+    task_id     text -- of the Celery task of a share of items
 );
 COMMENT ON TABLE internal_claims IS
     'Who is at work on a run or on some of its items; a token that is gone is fenced.';

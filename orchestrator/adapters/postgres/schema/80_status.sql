@@ -35,7 +35,7 @@ WITH busy AS (
 ), owed AS (
     SELECT urgency, count(*) AS waiting, max(extract(epoch FROM clock_timestamp() - ready_at)) AS age
     FROM internal_runs
-    WHERE hint_at IS NOT NULL AND ready_at <= clock_timestamp()
+    WHERE hint_at IS NOT NULL AND status IN ('ready', 'running') AND ready_at <= clock_timestamp()
       AND NOT EXISTS (SELECT FROM internal_claims WHERE internal_claims.run_id = internal_runs.run_id)
     GROUP BY urgency
 ), deliveries AS (

@@ -1,6 +1,6 @@
 -- `before_all` has ended: store the items, or go on to `after_all` when there are none.
 --
--- Arguments: run_id, token, inputs, options, data, record (null: none), grace_s
+-- Arguments: run_id, token, inputs, options, data, grace_s
 -- Effect:    one row, none when the claim is no longer current. The claim is given back.
 WITH run AS (
     UPDATE internal_runs
@@ -12,17 +12,11 @@ WITH run AS (
         ready_at = clock_timestamp(),
         hint_at = clock_timestamp() + %(grace_s)s * interval '1 second'
     WHERE run_id = %(run_id)s AND token = %(token)s
-    RETURNING run_id, tenant_id, session_id
+    RETURNING run_id, tenant_id
 ), items AS (
     INSERT INTO internal_items (run_id, position, tenant_id, status, input)
     SELECT run_id, place - 1, tenant_id, 'queued', value
     FROM run CROSS JOIN json_array_elements(%(inputs)s::json) WITH ORDINALITY AS given (value, place)
-), noted AS (
-    INSERT INTO internal_records (run_id, phase, tenant_id, session_id, about, body)
-    SELECT run_id, 'before_all', tenant_id, session_id,
-           ARRAY(SELECT json_array_elements_text(%(record)s::json -> 'about')), %(record)s::json
-    FROM run WHERE %(record)s::json IS NOT NULL
-    ON CONFLICT (run_id, phase, position) DO UPDATE SET about = excluded.about, body = excluded.body
 ), freed AS (
     DELETE FROM internal_claims WHERE token = %(token)s
 )

@@ -1,13 +1,13 @@
 -- Make a session that goes on from an epoch of another one, with all that it had by then (ST-4).
 --
--- Arguments: branch_id, session_id (of the parent), tenant_id, epoch (of the parent), body, diff (packed: the branch's
+-- Arguments: branch_id, session_id (of the parent), tenant_id, epoch (of the parent), body, diff (JSON: the branch's
 --            first state, and what it changes), flows, approvals, unsummarised, known (fingerprints of effects that the
 --            state knows), stack (its flows, as a JSON array)
 -- Effect:    one row; none when the identifier is taken or there is no such parent, and nothing was written.
 -- The branch's first epoch has no turn: it follows the parent's. Of a plan that was worked on since, the steps are
 -- those of its last revision by then.
 WITH parent AS (
-    SELECT sessions.*, lanes.if_busy
+    SELECT sessions.*, lanes.if_busy, lanes.timezone, lanes.locale
     FROM sessions JOIN lanes ON lanes.session_id = sessions.session_id
     WHERE sessions.session_id = %(session_id)s AND sessions.tenant_id = %(tenant_id)s
 ), made AS (
@@ -17,15 +17,15 @@ WITH parent AS (
     ON CONFLICT DO NOTHING
     RETURNING session_id AS branch_id
 ), lane AS (
-    INSERT INTO lanes (session_id, tenant_id, if_busy, epoch, next_seq, done_seq)
-    SELECT branch_id, tenant_id, if_busy, %(epoch)s::bigint + 1, last.seq + 1, last.seq
+    INSERT INTO lanes (session_id, tenant_id, if_busy, timezone, locale, epoch, next_seq, done_seq)
+    SELECT branch_id, tenant_id, if_busy, timezone, locale, %(epoch)s::bigint + 1, last.seq + 1, last.seq
     FROM made CROSS JOIN parent CROSS JOIN (
         SELECT coalesce(max(seq), 0) AS seq FROM utterances
         WHERE session_id = %(session_id)s AND epoch <= %(epoch)s::bigint) AS last
     RETURNING epoch
 ), state AS (
     INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarised)
-    SELECT branch_id, %(tenant_id)s, lane.epoch, lane.epoch, %(body)s::bytea, %(flows)s::text[], %(approvals)s::int,
+    SELECT branch_id, %(tenant_id)s, lane.epoch, lane.epoch, %(body)s::json, %(flows)s::text[], %(approvals)s::int,
            %(unsummarised)s::int
     FROM made CROSS JOIN lane
 ), history AS (
@@ -34,7 +34,7 @@ WITH parent AS (
     FROM made CROSS JOIN state_history AS kept
     WHERE kept.session_id = %(session_id)s AND kept.epoch <= %(epoch)s::bigint
     UNION ALL
-    SELECT branch_id, lane.epoch, %(tenant_id)s, %(diff)s::bytea, %(body)s::bytea, clock_timestamp()
+    SELECT branch_id, lane.epoch, %(tenant_id)s, %(diff)s::json, %(body)s::json, clock_timestamp()
     FROM made CROSS JOIN lane
 ), said AS (
     INSERT INTO utterances (session_id, epoch, seq, tenant_id, turn_id, role, form, content, reply, at)

@@ -35,7 +35,8 @@ WITH lane AS (
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, lane.pending, sessions.user_id, sessions.domain, sessions.root,
        CASE WHEN seen.lease_token >> 32 = (lane.lease_token >> 32) - 1 THEN states.epoch END AS state_epoch,
        state.version,
-       CASE WHEN state.version IS DISTINCT FROM %(known)s::text AND held.epoch IS NULL THEN states.body END,
+       CASE WHEN state.version IS DISTINCT FROM %(known)s::text AND held.epoch IS NULL
+            THEN convert_to(states.body::text, 'UTF8') END,
        CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN ARRAY(
                 SELECT later.diff
                 FROM state_history AS later

@@ -1,6 +1,6 @@
 -- Take unfinished items of a run that is locked (IF-8).
 --
--- Arguments: run_id, worker_id, ttl_s, concurrency, at_most
+-- Arguments: run_id, worker_id, ttl_s, concurrency, at_most, task_id (of the share, null without one)
 -- Effect:    one row (token, position, input, attempts) per item; none when there is no room or no item.
 -- A share is a quarter of what one holder would get, so that holders end at about the same time.
 WITH room AS (
@@ -25,9 +25,9 @@ WITH room AS (
     WHERE items.run_id = %(run_id)s AND items.position = picked.position
     RETURNING items.token, items.position, items.input, items.attempts, items.tenant_id
 ), claimed AS (
-    INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until)
+    INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until, task_id)
     SELECT token, tenant_id, %(run_id)s, %(worker_id)s::bigint,
-           clock_timestamp() + %(ttl_s)s * interval '1 second'
+           clock_timestamp() + %(ttl_s)s * interval '1 second', %(task_id)s::text
     FROM taken
     LIMIT 1
 )

@@ -2,14 +2,15 @@
 -- RT-4).
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
---            status, snapshot, error, max_attempts, deadline_s, crashes_below; packed: diff, result, signals, events;
+--            status, snapshot, error, max_attempts, deadline_s, crashes_below; as JSON: diff, result, signals, events;
 --            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, plans,
---            plan_revisions; as arrays or null, with packed bodies: frames (their flows), frame_ids, frame_bodies, outbox
---            (kinds), outbox_bodies; one of: whole (the state, packed), step (any text: the diff says it); one of, as any text: following
+--            plan_revisions; as arrays or null, with JSON bodies: frames (their flows), frame_ids, frame_bodies, outbox
+--            (kinds), outbox_bodies; one of: whole (the state, JSON), step (any text: the diff says it); one of, as any text: following
 --            (another turn waits, as far as the caller knows), last; open_flows, open_approvals, unsummarised (nulls: as
 --            before)
--- Effect:    one row: the new epoch, the number of the first event, the turns still pending, the state's version, and the
---            next turn, already marked as running; with `last`, none is looked for. No row: the fence held, nothing was written.
+-- Effect:    one row: the new epoch, the number of the first event, the turns still pending, the state's version, whether
+--            tasks of the broker end with the turn, and the next turn, already marked as running; with `last`, none is
+--            looked for. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
 -- is either counted in `pending` here, or its submission finds the lane released.
 -- What most turns do not have is between `only with` and `end`, and is left out without that argument.
@@ -21,12 +22,11 @@ WITH lane AS (
         next_event = next_event + %(event_count)s,
         done_seq = CASE WHEN pending = 1 THEN next_seq - 1
                         WHEN done_seq = %(seq)s - 1 THEN %(seq)s
-                        -- cancelled and merged turns leave holes; one that waits for its predecessor does not
+                        -- cancelled turns leave holes; one that waits for its predecessor does not
                         WHEN NOT EXISTS (SELECT FROM turns AS earlier
                                          WHERE earlier.session_id = %(session_id)s
                                            AND earlier.seq > lanes.done_seq AND earlier.seq < %(seq)s
-                                           AND earlier.finished_at IS NULL
-                                           AND earlier.merged_into IS NULL) THEN %(seq)s
+                                           AND earlier.finished_at IS NULL) THEN %(seq)s
                         ELSE done_seq END,
         lease_owner = CASE WHEN pending > 1 THEN lease_owner END,
         lease_until = CASE WHEN pending > 1 THEN clock_timestamp() + %(ttl_s)s * interval '1 second' END,
@@ -37,18 +37,18 @@ WITH lane AS (
     RETURNING lanes.epoch, pending, done_seq, next_event - %(event_count)s AS first_event
 ), ended AS (
     UPDATE turns
-    SET status = %(status)s, result = %(result)s, signals = %(signals)s, error = %(error)s, token = %(token)s,
+    SET status = %(status)s, result = %(result)s::json, signals = %(signals)s::json, error = %(error)s, token = %(token)s,
         epoch = lane.epoch, finished_at = clock_timestamp(),
         quarantined_at = CASE WHEN %(status)s = 'quarantined' THEN clock_timestamp() END
     FROM lane
     WHERE turn_id = %(turn_id)s
-    RETURNING turns.turn_id, turns.epoch, client_sequence,
+    RETURNING turns.turn_id, turns.epoch, client_sequence, awaited,
               forget AND turns.status = 'cancelled'
                   AND NOT EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id) AS forgotten
 -- only with: whole
 ), state AS (
     INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarised)
-    SELECT %(session_id)s, %(tenant_id)s, epoch, epoch, %(whole)s,
+    SELECT %(session_id)s, %(tenant_id)s, epoch, epoch, %(whole)s::json,
            coalesce(%(open_flows)s::text[], '{}'), coalesce(%(open_approvals)s::int, 0), coalesce(%(unsummarised)s::int, 0)
     FROM lane
     ON CONFLICT (session_id) DO UPDATE
@@ -61,8 +61,8 @@ WITH lane AS (
         AS version
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot)
-    SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s,
-           CASE WHEN %(snapshot)s OR epoch = 1 THEN %(whole)s END
+    SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s::json,
+           CASE WHEN %(snapshot)s OR epoch = 1 THEN %(whole)s::json END
     FROM lane
 -- end
 -- only with: step
@@ -79,7 +79,7 @@ WITH lane AS (
         AS version
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, diff)
-    SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s FROM lane
+    SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s::json FROM lane
 -- end
 ), said AS (
     INSERT INTO utterances (session_id, epoch, seq, tenant_id, turn_id, role, form, content, reply)
@@ -88,7 +88,7 @@ WITH lane AS (
     WHERE NOT ended.forgotten AND %(reply)s::text IS NOT NULL
 ), logged AS (
     INSERT INTO events (session_id, number, tenant_id, turn_id, body)
-    SELECT %(session_id)s, lane.first_event + %(event_count)s - 1, %(tenant_id)s, %(turn_id)s, %(events)s::bytea
+    SELECT %(session_id)s, lane.first_event + %(event_count)s - 1, %(tenant_id)s, %(turn_id)s, %(events)s::json
     FROM lane
     WHERE %(event_count)s > 0
 -- only with: archived
@@ -106,7 +106,7 @@ WITH lane AS (
 ), displayed AS (
     INSERT INTO frames (session_id, flow_id, tenant_id, turn_id, frame_id, body)
     SELECT %(session_id)s, frame.flow_id, %(tenant_id)s, %(turn_id)s, frame.frame_id, frame.body
-    FROM lane, unnest(%(frames)s::text[], %(frame_ids)s::text[], %(frame_bodies)s::bytea[]) AS frame (flow_id, frame_id, body)
+    FROM lane, unnest(%(frames)s::text[], %(frame_ids)s::text[], %(frame_bodies)s::json[]) AS frame (flow_id, frame_id, body)
     ON CONFLICT (session_id, flow_id) DO UPDATE
     SET turn_id = excluded.turn_id, frame_id = excluded.frame_id, body = excluded.body, at = excluded.at
 -- end
@@ -133,16 +133,16 @@ WITH lane AS (
 ), sending AS (
     INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
     SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload
-    FROM lane, unnest(%(outbox)s::text[], %(outbox_bodies)s::bytea[]) AS entry (kind, payload)
+    FROM lane, unnest(%(outbox)s::text[], %(outbox_bodies)s::json[]) AS entry (kind, payload)
 -- end
 -- only with: following
 ),
 -- include: parts/next_turn.sql
-SELECT lane.epoch, lane.first_event, lane.pending, state.version, taken.*
-FROM lane CROSS JOIN state LEFT JOIN taken ON true
+SELECT lane.epoch, lane.first_event, lane.pending, state.version, ended.awaited, taken.*
+FROM lane CROSS JOIN state CROSS JOIN ended LEFT JOIN taken ON true
 -- end
 -- only with: last
 )
-SELECT lane.epoch, lane.first_event, lane.pending, state.version
-FROM lane CROSS JOIN state
+SELECT lane.epoch, lane.first_event, lane.pending, state.version, ended.awaited
+FROM lane CROSS JOIN state CROSS JOIN ended
 -- end

@@ -6,7 +6,6 @@ FROM turns
 WHERE session_id = %(session_id)s
   AND seq > %(done_seq)s
   AND finished_at IS NULL
-  AND merged_into IS NULL
   AND accepted_at <= clock_timestamp() - %(gap_timeout_s)s * interval '1 second'
   AND NOT
 -- include: parts/predecessor_ended.sql

@@ -21,7 +21,7 @@ WITH run AS (
 ), logged AS (
     INSERT INTO events (session_id, number, tenant_id, body)
     SELECT lane.session_id, lane.number, lane.tenant_id,
-           convert_to(json_build_array(json_build_object('type', 'run_progress', 'payload', payload))::text, 'UTF8')
+           json_build_array(json_build_object('type', 'run_progress', 'payload', payload))
     FROM lane, progress
 )
 SELECT lane.number, progress.payload FROM lane, progress

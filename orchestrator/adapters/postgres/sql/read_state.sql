@@ -4,7 +4,7 @@
 -- Effect:    one row: the epoch and the version of the state, the whole one at some epoch, and the diffs since.
 SELECT states.epoch,
 -- include: parts/version.sql
-       , states.body,
+       , convert_to(states.body::text, 'UTF8'),
 -- include: parts/diffs.sql
 FROM states
 WHERE states.session_id = %(session_id)s

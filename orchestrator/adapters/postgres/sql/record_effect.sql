@@ -4,16 +4,10 @@
 --            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
 --            effect_status, effect_result
 --            heard: of the last turn whose words this one knows; null: it needs to know none, for nothing begins
---            alone: no other branch begins the same call now (`lock_effect`)
--- Effect:    one row when the lease is still this one, false where more was said meanwhile, null where something begins
---            that a branch of the session's family may begin, too: then nothing was written, nor where there is no row.
+-- Effect:    one row when the lease is still this one; false if more was said meanwhile. Nothing is written then, nor
+--            if there is no row.
 WITH held AS (
-    SELECT session_id, CASE
-        WHEN said_seq > %(heard)s::bigint THEN false
-        WHEN %(alone)s OR %(heard)s::bigint IS NULL
-             OR NOT EXISTS (SELECT FROM sessions WHERE session_id = %(session_id)s AND root IS NOT NULL)
-                AND NOT EXISTS (SELECT FROM sessions WHERE root = %(session_id)s) THEN true
-        END AS is_heard
+    SELECT session_id, %(heard)s::bigint IS NULL OR said_seq IS NULL OR said_seq <= %(heard)s::bigint AS is_heard
     FROM lanes
     WHERE session_id = %(session_id)s AND lease_token = %(token)s AND epoch = %(epoch)s
     FOR SHARE
@@ -22,7 +16,7 @@ WITH held AS (
 ), step AS (
     INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, result, duration_ms, token)
     SELECT %(turn_id)s, %(key)s, %(tenant_id)s, session_id, %(kind)s, %(status)s, %(request_hash)s,
-           %(result)s::bytea, %(duration_ms)s::real, %(token)s
+           %(result)s::json, %(duration_ms)s::real, %(token)s
     FROM lane
     ON CONFLICT (turn_id, key) DO UPDATE
     SET status = excluded.status, result = excluded.result, request_hash = excluded.request_hash,

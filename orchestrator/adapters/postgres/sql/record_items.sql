@@ -1,6 +1,6 @@
 -- Write what became of items, each once.
 --
--- Arguments: run_id, session_id, token, ends (array of objects: position, status, output, reason, error, record),
+-- Arguments: run_id, token, ends (array of objects: position, status, output, reason, error),
 --            last (the claim is given back; the run is locked by the caller)
 -- Effect:    one row when the claim is still current; none otherwise, and nothing was written. As long as the claim's
 --            row is locked, the items are this holder's.
@@ -14,16 +14,11 @@ WITH claim AS (
         error = ended.error,
         updated_at = clock_timestamp()
     FROM claim, json_to_recordset(%(ends)s::json)
-         AS ended (position bigint, status text, output json, reason text, error text, record json)
+         AS ended (position bigint, status text, output json, reason text, error text)
     WHERE items.run_id = %(run_id)s
       AND items.position = ended.position
       AND items.token = claim.token
       AND items.status = 'running'
-    RETURNING items.position, items.tenant_id, ended.record
-), noted AS (
-    INSERT INTO internal_records (run_id, phase, position, tenant_id, session_id, body)
-    SELECT %(run_id)s, 'items', position, tenant_id, %(session_id)s, record
-    FROM written WHERE record IS NOT NULL
 ), freed AS (
     DELETE FROM internal_claims USING claim WHERE internal_claims.token = claim.token AND %(last)s
 )

@@ -1,6 +1,6 @@
 -- Insert or finish one journal step under the fence (RT-8, RT-9).
 --
--- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result (packed),
+-- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result (JSON),
 --            duration_ms
 -- Effect:    one row when the lease is still this one; none otherwise, and nothing was written.
 -- The lane's row is locked against a takeover until the step is committed: whoever takes over reads the
@@ -14,7 +14,7 @@ WITH lane AS (
 )
 INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, result, duration_ms, token)
 SELECT %(turn_id)s, %(key)s, %(tenant_id)s, session_id, %(kind)s, %(status)s, %(request_hash)s,
-       %(result)s::bytea, %(duration_ms)s::real, %(token)s
+       %(result)s::json, %(duration_ms)s::real, %(token)s
 FROM lane
 ON CONFLICT (turn_id, key) DO UPDATE
 SET status = excluded.status, result = excluded.result, request_hash = excluded.request_hash,

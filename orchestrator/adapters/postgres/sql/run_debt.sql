@@ -5,6 +5,7 @@
 SELECT session_id, count(*), max(extract(epoch FROM clock_timestamp() - ready_at))::float8 AS oldest_s
 FROM internal_runs
 WHERE hint_at IS NOT NULL
+  AND status IN ('ready', 'running')
   AND urgency = 'housekeeping'
   AND ready_at <= clock_timestamp()
   AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)

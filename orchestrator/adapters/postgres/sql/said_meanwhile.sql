@@ -15,6 +15,6 @@ FROM lanes
 JOIN turns AS mine ON mine.turn_id = %(turn_id)s
 LEFT JOIN turns AS said
     ON said.session_id = lanes.session_id AND said.seq > mine.seq
-    AND said.finished_at IS NULL AND said.merged_into IS NULL
+    AND said.finished_at IS NULL
 WHERE lanes.session_id = %(session_id)s
 ORDER BY said.seq

@@ -2,7 +2,7 @@
 --
 -- Arguments: tenant_id, session_id, most (entries of each list)
 -- Effect:    one row of three lists: completed tasks (dact, slots with their values, outputs), what the user said, and
---            frames, packed.
+--            frames.
 SELECT
     (SELECT coalesce(json_agg(json_build_object(
                 'dact', dact,

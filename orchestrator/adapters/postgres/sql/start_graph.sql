@@ -7,11 +7,11 @@
 WITH stored AS (
     INSERT INTO internal_runs (run_id, tenant_id, session_id, flow, status, inputs, parameters, options, chain_id,
                                graph_id, number, flight_key, open_predecessors, successors, on_failure, urgency,
-                               turn_id, ready_at, hint_at)
+                               turn_id, task_id, ready_at, hint_at)
     SELECT node.run_id, node.tenant_id, node.session_id, node.flow,
            CASE WHEN node.open_predecessors = 0 THEN 'ready' ELSE 'waiting' END,
            node.inputs, node.parameters, node.options, node.run_id, %(graph_id)s, node.place - 1, node.flight_key,
-           node.open_predecessors, node.successors, node.on_failure, node.urgency, node.turn_id,
+           node.open_predecessors, node.successors, node.on_failure, node.urgency, node.turn_id, node.run_id,
            CASE WHEN node.open_predecessors = 0 THEN clock_timestamp() END,
            CASE WHEN node.open_predecessors = 0
                 THEN clock_timestamp() + %(grace_s)s * interval '1 second' END

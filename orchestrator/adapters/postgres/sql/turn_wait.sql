@@ -7,7 +7,7 @@
 WITH recent AS (
     SELECT session_id, seq, accepted_at, started_at
     FROM turns
-    WHERE kind = 'user' AND merged_into IS NULL AND (started_at IS NOT NULL OR finished_at IS NULL)
+    WHERE kind = 'user' AND (started_at IS NOT NULL OR finished_at IS NULL)
     ORDER BY turn_id DESC
     LIMIT %(newest)s
 ), free AS (

@@ -6,6 +6,7 @@ UPDATE internal_runs
 SET status = 'waiting',
     reason = NULL,
     finished_at = NULL,
+    hint_at = NULL,
     open_predecessors = %(open_predecessors)s,
     flight_key = session_id || ':' || flow
 WHERE run_id = %(run_id)s

@@ -1,4 +1,4 @@
-"""Reads what turns have left behind, on PostgreSQL: frames, journal, signals, events; and what people say of them."""
+"""Read frames, journal, signals, events and feedback of past turns on PostgreSQL."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -56,7 +56,7 @@ class PostgresArchive:
             select(
                 step.turn_id, step.key, step.kind, step.status, step.request_hash, step.duration_ms, step.at
             )
-            .join_from(turns, journal, step.turn_id == turns.c.turn_id)  # found by the session's turns
+            .join_from(turns, journal, step.turn_id == turns.c.turn_id)  # found through the session's turns
             .where(turns.c.session_id == session_id, turns.c.tenant_id == tenant_id)
             .order_by(desc(turns.c.seq), desc(step.at), desc(step.key))
             .limit(limit)

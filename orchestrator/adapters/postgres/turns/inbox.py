@@ -1,11 +1,13 @@
-"""The inbox on PostgreSQL: one merged statement accepts a turn; what is rare takes a transaction.
+"""The inbox on PostgreSQL: one merged statement accepts a turn; rare cases use a transaction.
 
-Knows nothing of wake-ups: who submits wakes the workers after this has returned.
+Independent of wake-ups: callers wake workers after submission.
 """
 
+import asyncio
 import time
 from typing import Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import orjson
 import psycopg
@@ -35,16 +37,18 @@ from orchestrator.turns.turn import (
     TurnKind,
     TurnRecord,
     TurnStatus,
-    find_mergeable,
+    inbox_full,
     require_droppable,
-    require_own,
     require_retriable,
     require_room,
     sequence_in_use,
 )
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
-# Without signals, which hold kept prompts and may be many times as long as all the rest.
+_MOST_FULL = 1000
+"""Full inboxes that a process remembers."""
+
+# Without signals, which contain stored prompts and can be larger than everything else.
 _TURNS = select(*(column for column in turns.c if column is not turns.c.signals))
 
 
@@ -55,20 +59,44 @@ class PostgresInbox:
         self._session_limit = session_limit
         self._total = InboxBound(database, total_limit)
         self._sessions = PostgresSessions(database)
-        self._submit = statement("submit")
+        self._lines = WeakValueDictionary[SessionId, asyncio.Lock]()
+        self._full: set[SessionId] = set()
+        """Sessions whose inbox was full the last time. Their submissions are refused by reading alone."""
 
     async def submit(self, submission: Submission) -> Receipt:
         await self._total.admit()
+        # The lane's row takes one at a time. Others would hold connections meanwhile, and other sessions wait.
+        async with self._lines.setdefault(submission.session_id, asyncio.Lock()):
+            return await self._submit(submission)
+
+    async def _submit(self, submission: Submission) -> Receipt:
         turn_id = _new_turn_id()
+        arguments = self._arguments(submission, turn_id)
+        if submission.session_id in self._full:
+            await self._is_there(submission, arguments)
         try:
-            row = await self._database.fetch_one(self._submit, self._arguments(submission, turn_id))
+            row = await self._database.fetch_one(statement("submit"), arguments)
         except psycopg.errors.UniqueViolation as violation:
             return await self._already_there(submission, violation)
         if row is not None:
             self._total.count()
             note_accepted(turn_id, submission.session_id)
             return Receipt(turn_id, submission.session_id, row[0], TurnStatus.QUEUED, row[1])
-        return await self._submit_slowly(submission, turn_id)
+        if await self._is_there(submission, arguments):
+            return await self._submit_slowly(submission, turn_id)
+        return await self._submit_first(submission)
+
+    async def _is_there(self, submission: Submission, arguments: dict[str, Any]) -> bool:
+        """Return whether the session exists. Raises InboxFull."""
+        found = await self._database.fetch_one(statement("find_refusal"), arguments)
+        pending, is_full = found or (0, False)
+        if not is_full:
+            self._full.discard(submission.session_id)
+            return found is not None
+        if len(self._full) >= _MOST_FULL:
+            self._full.clear()
+        self._full.add(submission.session_id)
+        raise inbox_full(pending)
 
     def _arguments(self, submission: Submission, turn_id: TurnId) -> dict[str, Any]:
         action = submission.input.action
@@ -83,13 +111,15 @@ class PostgresInbox:
             "text": submission.input.text,
             "action": None if action is None else orjson.dumps(action).decode(),
             "if_busy": None if submission.if_busy is None else submission.if_busy.value,
+            "timezone": submission.input.timezone,
+            "locale": submission.input.locale,
             "inbox_limit": self._session_limit,
         }
 
     async def _already_there(
         self, submission: Submission, violation: psycopg.errors.UniqueViolation
     ) -> Receipt:
-        """The key was used before (the earlier turn is the answer), or the sequence was."""
+        """Return the earlier turn with the same key, or raise if the sequence number was used."""
         if submission.idempotency_key is not None:
             async with self._database.transaction() as connection:
                 earlier = await _find_by_key(connection, submission)
@@ -100,17 +130,21 @@ class PostgresInbox:
         raise violation
 
     async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
-        """Treat what the merged statement did not take: raise the reason, or follow a rule beyond enqueue."""
+        """Handle what the merged statement rejected: raise the reason, or apply a rule other than enqueue."""
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, submission.session_id, submission.tenant_id)
             if lane is not None:
-                receipt = await self._submit_locked(connection, lane, submission, turn_id)
+                receipt = await self._accept(connection, lane, submission, turn_id)
                 self._total.count()
                 return receipt
+        return await self._submit_first(submission)
+
+    async def _submit_first(self, submission: Submission) -> Receipt:
+        """Create the session, if the submission may, and submit its first turn."""
         if not submission.create_session:
             raise NotFound("session", submission.session_id)
         if submission.domain is None:
-            raise InvalidInput("A session that does not exist yet needs a domain.", field="domain")
+            raise InvalidInput("A new session needs a domain.", field="domain")
         await self._sessions.create(
             submission.tenant_id,
             submission.domain,
@@ -118,38 +152,52 @@ class PostgresInbox:
             user_id=submission.user_id,
             if_busy=submission.session_if_busy,
         )
-        return await self.submit(submission)
+        return await self._submit(submission)
 
-    async def _submit_locked(
+    async def submit_locked(
+        self, connection: AsyncConnection, lane: Row[Any], submission: Submission
+    ) -> Receipt:
+        """Accept a turn within a transaction that has locked its lane."""
+        return await self._accept(connection, lane, submission, _new_turn_id())
+
+    async def _accept(
         self, connection: AsyncConnection, lane: Row[Any], submission: Submission, turn_id: TurnId
     ) -> Receipt:
         earlier = await _find_by_key(connection, submission)
         if earlier is not None:
             return await _receipt(connection, earlier, repeated=True)
         rule = submission.if_busy or IfBusy(lane.if_busy)
-        queue = await connection.execute(unfinished(lane.session_id, lane.done_seq))
-        waiting = [_turn_record(row) for row in queue]
-        of_users = [turn for turn in waiting if turn.input.kind is TurnKind.USER]
+        of_users = unfinished(lane.session_id, lane.done_seq).where(turns.c.kind == TurnKind.USER.value)
+        first = (await connection.execute(of_users.limit(1))).one_or_none()
         require_room(
             rule,
             closed=lane.closed,
-            busy=bool(of_users),
+            busy=first is not None,
             pending=lane.pending,
             limit=self._session_limit,
         )
         if await _sequence_exists(connection, submission):
             raise sequence_in_use(submission)
-        target = find_mergeable(waiting, submission) if rule is IfBusy.MERGE else None
-        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
-            await _ask_to_stop(connection, of_users[0].turn_id, forget=rule is IfBusy.ROLLBACK)
-        interjects = rule is IfBusy.UNDERSTAND and bool(of_users)
-        await _insert_turn(connection, lane, submission, turn_id, target, interjects=interjects)
+        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and first is not None:
+            await _ask_to_stop(connection, first.turn_id, forget=rule is IfBusy.ROLLBACK)
+        interjects = rule is IfBusy.UNDERSTAND and first is not None
+        await _insert_turn(connection, lane, submission, turn_id, interjects=interjects)
         note_accepted(turn_id, submission.session_id)
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         query = _TURNS.where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
         return _turn_record(required(await self._database.read_one(query), "turn", turn_id))
+
+    async def submitted_as(
+        self, tenant_id: TenantId, idempotency_key: str, session_id: SessionId | None = None
+    ) -> list[TurnRecord]:
+        query = _TURNS.where(
+            turns.c.idempotency_key == idempotency_key, turns.c.tenant_id == tenant_id
+        ).limit(2)
+        if session_id is not None:
+            query = query.where(turns.c.session_id == session_id)
+        return [_turn_record(row) for row in await self._database.read_all(query)]
 
     async def turns(
         self,
@@ -177,7 +225,6 @@ class PostgresInbox:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
             if turn.status == TurnStatus.QUEUED:
-                require_own(_turn_record(turn))
                 await end_turn(connection, lane, turn, TurnStatus.CANCELLED, "cancelled before it ran")
             elif turn.status == TurnStatus.RUNNING:
                 await _ask_to_stop(connection, turn_id, forget=False)
@@ -261,11 +308,10 @@ async def _insert_turn(
     lane: Row[Any],
     submission: Submission,
     turn_id: TurnId,
-    target: TurnRecord | None,
     *,
     interjects: bool,
 ) -> None:
-    """Insert at the end of the queue, or as merged into the last waiting turn; `interjects`: it is to be heard."""
+    """Insert a turn at the end of the queue. `interjects`: the running turn reads it."""
     given = submission.input
     await connection.execute(
         insert(turns).values(
@@ -279,24 +325,23 @@ async def _insert_turn(
             form=given.form,
             text=given.text,
             action=given.action,
-            merged_into=None if target is None else target.turn_id,
+            timezone=given.timezone or lane.timezone,
+            locale=given.locale or lane.locale,
             interjects=interjects or None,
         )
     )
-    if interjects:
-        said = update(lanes).where(lanes.c.session_id == lane.session_id).values(said_seq=lane.next_seq)
-        await connection.execute(said)
-    if target is not None:
-        await connection.execute(
-            update(turns)
-            .where(turns.c.turn_id == target.turn_id)
-            .values(text=f"{target.input.text}\n{given.text}", merges=turns.c.merges + 1)
-        )
-    await _enqueue(connection, lane, turn_id, counted=target is None)
+    named = {
+        "timezone": given.timezone,
+        "locale": given.locale,
+        "said_seq": lane.next_seq if interjects else None,
+    }
+    if kept := {name: value for name, value in named.items() if value is not None}:
+        await connection.execute(update(lanes).where(lanes.c.session_id == lane.session_id).values(kept))
+    await _enqueue(connection, lane, turn_id)
 
 
 async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[Any]) -> None:
-    """A quarantined turn as the session's last one, with all its attempts before it."""
+    """Requeue a quarantined turn as the session's last, with all attempts available."""
     await connection.execute(
         update(turns)
         .where(turns.c.turn_id == turn.turn_id)
@@ -306,7 +351,6 @@ async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[An
             attempts=0,
             error=None,
             result=None,
-            merges=0,
             interjects=None,
             cancel_requested_at=None,
             deadline_at=None,
@@ -317,26 +361,25 @@ async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[An
     await _enqueue(connection, lane, turn.turn_id)
 
 
-async def _enqueue(
-    connection: AsyncConnection, lane: Row[Any], turn_id: str, *, counted: bool = True
-) -> None:
-    """Note on the lane, and in the session's log, that a turn has taken its next place."""
+async def _enqueue(connection: AsyncConnection, lane: Row[Any], turn_id: str) -> None:
+    """Record a queued turn on the lane and in the session's log."""
     await connection.execute(
         update(lanes)
         .where(lanes.c.session_id == lane.session_id)
         .values(
             next_seq=lanes.c.next_seq + 1,
-            pending=lanes.c.pending + int(counted),
+            pending=lanes.c.pending + 1,
             ready_at=NOW if lane.pending == 0 else lane.ready_at,
             check_at=func.least(lanes.c.check_at, NOW),
             updated_at=NOW,
         )
     )
-    await append_event(connection, lane.session_id, turn_id, "accepted", {"seq": lane.next_seq})
+    told = {"seq": lane.next_seq, "position": lane.pending}
+    await append_event(connection, lane.session_id, turn_id, "accepted", told)
 
 
 def _new_turn_id() -> TurnId:
-    """An identifier that begins with its time: neighbours in time are neighbours in the index."""
+    """Return an ID that starts with its time, so that successive turns are neighbors in the index."""
     return TurnId(f"turn_{time.time_ns() // 1_000_000:012x}{uuid4().hex[:20]}")
 
 

@@ -1,4 +1,6 @@
-"""The bound of the whole inbox: unfinished turns of all tenants, counted now and then, and added to in between."""
+"""The limit of the whole inbox: unfinished turns of all tenants, counted now and then and incremented in
+between.
+"""
 
 import time
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.turns.turn import require_total_room
 
 _COUNT_EVERY_S = 1.0
-# Counting takes at most one twentieth of the time.
+# Counting takes at most 5 % of the time.
 _COUNT_SHARE = 20
 
 
@@ -21,11 +23,11 @@ class InboxBound:
     next_count_at: float = 0.0
 
     async def admit(self) -> None:
-        """Raises InboxFull when the total bound is reached."""
+        """Raise InboxFull if the total limit is reached."""
         now = time.monotonic()
         if now >= self.next_count_at:
             self.next_count_at = now + _COUNT_EVERY_S
-            query = select(func.parley_unfinished_turns())  # of all tenants, whoever asks
+            query = select(func.parley_unfinished_turns())  # of all tenants, whoever the caller is
             row = await self.database.read_one(query)
             self.estimate = 0 if row is None else int(row[0])
             took = time.monotonic() - now

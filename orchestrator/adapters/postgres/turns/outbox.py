@@ -1,6 +1,5 @@
-"""The outbox on PostgreSQL. Commits fill it; what sending means is not known here."""
+"""The outbox on PostgreSQL. Commits fill it; it does not know how messages are sent."""
 
-from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.outbox import OutboxMessage
@@ -18,7 +17,7 @@ class PostgresOutbox:
         """See `Outbox`."""
         arguments = {"kinds": list(kinds), "again_after_s": again_after_s, "limit": limit}
         rows = await self._database.fetch_all(statement("take_outbox"), arguments)
-        found = (OutboxMessage(*facts, payload=unpack_json(body)) for *facts, body in rows)
+        found = (OutboxMessage(*facts, payload=body) for *facts, body in rows)
         return sorted(found, key=lambda message: message.id)
 
     async def acknowledge(self, ids: list[int]) -> None:

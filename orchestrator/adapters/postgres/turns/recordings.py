@@ -1,4 +1,4 @@
-"""Reads finished turns of many sessions, each with the state and the journal it was decided from; writes nothing."""
+"""Read finished turns of many sessions, each with its input state and journal. Writes nothing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ _OF_STATE = ("session_id", "epoch", "diff", "snapshot")
 
 
 class PostgresRecordings:
-    """The recordings of one database."""
+    """The recordings in one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -63,8 +63,8 @@ class PostgresRecordings:
     async def find(
         self, named: Sequence[SessionId], *, domain: str | None, tenant: str | None, last: int
     ) -> dict[SessionId, str]:
-        """List the sessions that are named, else those that were active last and in which nothing waits; newest
-        first, each with its domain.
+        """Return the named sessions, or the most recently active ones without queued turns, newest first,
+        with their domains.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id
@@ -81,11 +81,11 @@ class PostgresRecordings:
         return {SessionId(row.session_id): row.domain for row in rows}
 
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
-        """Read these sessions in a few statements; those that are not there are left out."""
+        """Read these sessions in a few statements, omitting those that don't exist."""
         kept, named = turns.c, any_of(wanted)
         finished = (
             select(*(kept[name] for name in _OF_TURN))
-            .where(kept.session_id == named, kept.finished_at.is_not(None), kept.merged_into.is_(None))
+            .where(kept.session_id == named, kept.finished_at.is_not(None))
             .order_by(kept.epoch)
         )
         async with self._database.transaction() as connection:
@@ -141,7 +141,7 @@ def _add_turns(
     history: list[Row[Any]],
     steps: defaultdict[str, list[Row[Any]]],
 ) -> None:
-    """Give the session its turns with their states, which are put together in one pass over its history."""
+    """Add turns with their states, rebuilt in one pass over the session's history."""
     wanted = {row.epoch - 1 for row in ended if row.epoch}
     states: dict[int, bytes | None] = {0: None}
     body: JsonObject | None = None
@@ -165,7 +165,7 @@ def _add_turns(
 
 
 def _called(result: JsonObject, signals: list[JsonObject]) -> bool:
-    """Whether something was called that stands in a journal."""
+    """Return whether the turn made a call that a journal records."""
     answered = (
         one["payload"].get("outcome") == "answered"
         for one in signals
@@ -175,7 +175,7 @@ def _called(result: JsonObject, signals: list[JsonObject]) -> bool:
 
 
 def _turn(row: Row[Any], state: bytes | None, steps: tuple[Step, ...]) -> RecordedTurn:
-    """The last attempt at a turn began as long before its end as its result says."""
+    """Build a turn. Its last attempt's start is its end minus the duration in its result."""
     lasted_ms = row.result.get("duration_ms")
     began = (
         row.started_at.timestamp() if lasted_ms is None else row.finished_at.timestamp() - lasted_ms / 1000

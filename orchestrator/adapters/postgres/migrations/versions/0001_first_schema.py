@@ -1,4 +1,6 @@
-"""The first schema, as `migrate` makes it of an empty database. A change after a release is a revision of its own."""
+"""The first schema, as `migrate` creates it in an empty database. A change after a release gets its own
+revision.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    connection = op.get_bind().execution_options(no_parameters=True)  # or % in the text would need doubling
+    connection = op.get_bind().execution_options(
+        no_parameters=True
+    )  # otherwise % in the text would need escaping
     for part in read_first_schema():
         connection.exec_driver_sql(part)

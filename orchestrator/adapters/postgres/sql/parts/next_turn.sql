@@ -20,7 +20,6 @@ next AS (
           AND turns.session_id = %(session_id)s
           AND turns.seq > lane.done_seq
           AND turns.finished_at IS NULL
-          AND turns.merged_into IS NULL
           AND turns.turn_id IS DISTINCT FROM ended.turn_id
           AND (turns.client_sequence = ended.client_sequence + 1 OR
 -- include: parts/predecessor_ended.sql
@@ -47,11 +46,11 @@ next AS (
                AND NOT (turns.alone AND turns.status = 'running')
            OR turns.attempts <= %(max_attempts)s
                AND EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id))
-    RETURNING turns.turn_id, seq, kind, form, text, action, attempts,
+    RETURNING turns.turn_id, seq, kind, form, text, action, timezone, locale, attempts,
               extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
               cancel_requested_at IS NOT NULL AS cancelled,
               extract(epoch FROM clock_timestamp() - accepted_at)::float8 AS waited_s,
-              merges,
+              extract(epoch FROM accepted_at)::float8 AS accepted_at,
               started_at <> statement_timestamp() AS resumed,
               CASE WHEN attempts > %(max_attempts)s
                    THEN coalesce(error, 'its worker ended ' || turns.crashes || ' times while it was at work') END AS failure

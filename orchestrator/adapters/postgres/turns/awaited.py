@@ -1,0 +1,98 @@
+"""Broker tasks that end with a turn, on PostgreSQL: stored with the turn, put in the outbox at its end
+(RT-30).
+
+Independent of Celery: a task's request is JSON here, and the outbox's sender ends it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import orjson
+
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+
+FINISH_TASK: Final = "finish_task"
+"""The outbox message kind; its payload names the task."""
+KEPT_FOR_S: Final = 3600.0
+"""How long an ended task is remembered, in case its message is redelivered."""
+MOST_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwaitedTask:
+    """A task and the turn it ends with.
+
+    `request`: its facts, or None for an ended task that only expires with its turn. `cancels`: revoking the
+    task cancels the turn, because the task submitted it.
+    """
+
+    task_id: str
+    tenant_id: TenantId
+    session_id: SessionId
+    turn_id: TurnId
+    request: JsonObject | None
+    wait_s: float | None = None
+    expires_at: datetime | None = None
+    cancels: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EndingTask:
+    """A task that ends now. `stopped`: ``revoked``, ``expired`` or None. `waited_s`: seconds since it was
+    stored.
+    """
+
+    request: JsonObject
+    stopped: str | None
+    waited_s: float
+
+
+class PostgresAwaitedTasks:
+    """Every method raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, task: AwaitedTask) -> None:
+        """Store a task once, however often its message is delivered. If its turn has ended, the task ends
+        immediately.
+        """
+        expires_at = None if task.expires_at is None else task.expires_at.timestamp()
+        arguments = {
+            "task_id": task.task_id,
+            "tenant_id": task.tenant_id,
+            "session_id": task.session_id,
+            "turn_id": task.turn_id,
+            "request": None if task.request is None else orjson.dumps(task.request).decode(),
+            "wait_s": task.wait_s,
+            "expires_at": expires_at,
+            "cancels": task.cancels,
+        }
+        await self._database.fetch_all(statement("await_turn"), arguments)
+
+    async def end_waits(self) -> int:
+        """End tasks that have waited long enough; return how many."""
+        limits = {"kept_for_s": KEPT_FOR_S, "limit": MOST_AT_ONCE}
+        return len(await self._database.fetch_all(statement("end_waits"), limits))
+
+    async def expired(self) -> list[tuple[TenantId, TurnId]]:
+        """Return the turns to cancel because their tasks have expired."""
+        rows = await self._database.fetch_all(statement("expire_tasks"), {"limit": MOST_AT_ONCE})
+        return [(TenantId(tenant), TurnId(turn)) for tenant, turn in rows]
+
+    async def revoked(self, task_id: str) -> list[tuple[TenantId, TurnId]]:
+        """Record that a task was revoked; return the unfinished turns that it submitted."""
+        rows = await self._database.fetch_all(statement("revoke_task"), {"task_id": task_id})
+        return [(TenantId(tenant), TurnId(turn)) for tenant, turn in rows]
+
+    async def ending(self, task_id: str) -> EndingTask | None:
+        """Return a task that ends now, or None if its sender already has a response."""
+        row = await self._database.fetch_one(statement("read_awaited"), {"task_id": task_id})
+        return None if row is None else EndingTask(row[0], row[1], row[2])
+
+    async def answered(self, task_id: str) -> None:
+        """Delete a task's request after its sender received the response."""
+        await self._database.fetch_all(statement("forget_awaited"), {"task_id": task_id})
