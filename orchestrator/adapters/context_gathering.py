@@ -1,4 +1,6 @@
-"""Has Internal flows look for context: a run per question, started and awaited over the store (PX-16)."""
+"""Context gathering through background runs: one run per question, started and awaited over the store
+(PX-16).
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -11,7 +13,9 @@ from orchestrator.types import JsonObject, TenantId, is_object
 
 
 class RunsContextGathering:
-    """Implements `ports.memory.context.ContextGathering`. `wake` has a worker take the run up, and never raises."""
+    """Implements `ports.memory.context.ContextGathering`. `wake` has a worker claim the run, and never
+    raises.
+    """
 
     def __init__(self, runs: PostgresRuns, wake: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs
@@ -41,7 +45,7 @@ class RunsContextGathering:
 
 
 def _parameters(question: ContextQuestion) -> JsonObject:
-    """Pass on all that the run cannot know by its tenant and session."""
+    """Return the inputs that the run cannot derive from its tenant and session."""
     return {
         name: value for name, value in asdict(question).items() if name not in {"tenant_id", "session_id"}
     }

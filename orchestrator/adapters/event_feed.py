@@ -1,7 +1,7 @@
-"""Follows sessions' events without gaps: the log first, then live events, by number (RT-15).
+"""Follow sessions' events without gaps: first the log, then live events by number (RT-15).
 
-Live messages are hints: a missing number, or a look at the log's end once a second, leads back to the log. So
-Redis may be lost at any moment. Belongs to one event loop.
+Live messages are hints: a missing number, or a poll of the log's end once per second, leads back to the log.
+Losing Redis therefore loses no event. Belongs to one event loop.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A listener's permission to go on: `holds` is asked every so many seconds."""
+    """A listener's permission to continue, re-checked by calling `holds` at an interval."""
 
     holds: Callable[[], Awaitable[bool]]
     every_s: float
@@ -36,9 +36,10 @@ class Leave:
 
 @dataclass(slots=True, eq=False)
 class _Follower:
-    """`last`: the highest number that it has handed out. `context`: in which the store is asked for it.
+    """A follower's position.
 
-    `ask_at`: when it is to be asked whether it may go on, by the monotonic clock.
+    `last`: the highest number delivered. `context`: the context for store queries. `ask_at`: when to
+    re-check the permission, on the monotonic clock.
     """
 
     tenant_id: TenantId
@@ -64,10 +65,10 @@ class _Follower:
 
 
 class EventFeed:
-    """Any number of followers over one connection to Redis and one look a second at the store.
+    """Any number of followers over one Redis connection and one store poll per second.
 
     Args:
-        inbox: asked whether a turn has ended, before its streamed text is shown to somebody who came late.
+        inbox: consulted about whether a turn has ended before its streamed text is shown to a late follower.
     """
 
     def __init__(
@@ -83,11 +84,15 @@ class EventFeed:
     async def read(
         self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0
     ) -> AsyncGenerator[Event]:
-        """Durable events above `after` that there are now."""
+        """Yield the existing durable events after `after`."""
         while events := await self._log.read(tenant_id, session_id, after=after, limit=PAGE):
             for event in events:
                 yield event
             after = events[-1].number or after
+
+    async def last_number(self, tenant_id: TenantId, session_id: SessionId) -> int:
+        """Return the number of the session's last event, or 0 if there is none."""
+        return (await self._log.last_numbers(tenant_id, [session_id])).get(session_id, 0)
 
     async def follow(
         self,
@@ -97,13 +102,13 @@ class EventFeed:
         after: int | None = 0,
         leave: Leave | None = None,
     ) -> AsyncGenerator[Event]:
-        """Every durable event above `after`, once and in order, and between them what is only published live.
+        """Yield every durable event after `after`, once and in order, interleaved with live-only events.
 
-        Without end, unless `leave` is taken away; close it. Events without a number are hints: tokens, and
-        what a turn at work is doing. `after` is None, or beyond the log's end: from its end on.
+        Never ends unless `leave` is revoked; close the generator. Events without a number are hints: tokens,
+        and the progress of a running turn. If `after` is None or past the log's end, start at its end.
 
         Raises:
-            Unavailable: the log cannot be read; go on later, after the last number seen.
+            Unavailable: the log cannot be read. Resume later, after the last number received.
         """
         async with self._live.listen(session_id, with_streamed=True) as subscription:
             start = await self._start(tenant_id, session_id, after)
@@ -127,7 +132,7 @@ class EventFeed:
         return end if after is None else min(after, end)
 
     async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:
-        """Yield live events, as long as they go on where the log ended."""
+        """Yield live events as long as they continue the log without a gap."""
         comes_late = True
         async for event in follower.subscription:
             if event.type == LOOK:
@@ -145,7 +150,7 @@ class EventFeed:
                 return
 
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
-        """Look whether nothing more is to be said: a worker that died could not forget what it had streamed."""
+        """Return whether the turn has ended: a worker that died could not delete its streamed text."""
         if turn_id is None:
             return False
         return (await self._inbox.turn(tenant_id, turn_id)).status in FINISHED
@@ -156,7 +161,7 @@ class EventFeed:
             self._watch = asyncio.create_task(self._look(), name="ends of event logs")
 
     async def _look(self) -> None:
-        """Nudge followers of logs that have grown unnoticed; ends with the last follower."""
+        """Wake followers whose logs grew without a live message. Ends with the last follower."""
         answering = True
         while self._followers:
             await asyncio.sleep(self._look_every_s)
@@ -172,7 +177,7 @@ class EventFeed:
                     await asyncio.create_task(looking, context=followers[0].context)
             except Unavailable as error:
                 if answering:
-                    _log.warning("The event logs cannot be looked at.", error=error)
+                    _log.warning("Could not read the event logs.", error=error)
                 answering = False
             else:
                 answering = True
@@ -184,7 +189,7 @@ class EventFeed:
                 follower.subscription.nudge()
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):
@@ -192,7 +197,7 @@ class EventFeed:
 
 
 class TurnWaiter:
-    """Waits on behalf of callers; any number at once."""
+    """Waits for turns on behalf of any number of callers."""
 
     def __init__(self, inbox: Inbox, live: LiveEvents) -> None:
         self._inbox = inbox
@@ -201,7 +206,9 @@ class TurnWaiter:
     async def finished(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
     ) -> TurnRecord:
-        """The turn once it has finished, or as it is after `timeout_s` seconds. Raises NotFound."""
+        """Return the turn once it has finished, or its current record after `timeout_s` seconds. Raises
+        NotFound.
+        """
         now = asyncio.get_running_loop().time
         ends_at = now() + timeout_s
         async with self._live.listen(session_id) as events:
@@ -220,7 +227,7 @@ class TurnWaiter:
 
 
 async def _ended(events: AsyncIterator[Event], turn_id: TurnId) -> None:
-    """Return when an event says that the turn has ended; a repair may end it without a word to the user."""
+    """Return when an event ends the turn. A repair can end a turn without a message to the user."""
     async for event in events:
         if event.turn_id == turn_id and event.type in {*ENDINGS, REPAIRED}:
             return

@@ -1,4 +1,4 @@
-"""Finds out which account of this machine is at the other end of a connection on loopback."""
+"""Find which local account owns the other end of a loopback connection."""
 
 import os
 import sys
@@ -11,9 +11,9 @@ _UID = 4  # the field after both addresses, state, queues, timer and retransmiss
 
 
 def is_stranger(client: tuple[Any, ...], server: tuple[Any, ...]) -> bool:
-    """Decide if neither this process's account nor root holds the client's end; both are a socket's addresses.
+    """Return whether neither this process's account nor root owns the client's socket.
 
-    Only Linux tells whose a connection is: elsewhere nobody is taken for a stranger.
+    Only Linux exposes socket owners; on other systems no client counts as a stranger.
     """
     if sys.platform != "linux":
         return False
@@ -22,7 +22,7 @@ def is_stranger(client: tuple[Any, ...], server: tuple[Any, ...]) -> bool:
 
 def _account_of(client: tuple[Any, ...], server: tuple[Any, ...]) -> int | None:
     ends = ip_address(client[0]), ip_address(server[0])
-    # A program may reach an address of the old kind through a socket of the new one.
+    # An IPv6 socket can also connect to an IPv4 address.
     mapped = tuple(IPv6Address(f"::ffff:{end}") if end.version == 4 else end for end in ends)
     for table, (near, far) in ((_IPV4, ends), (_IPV6, mapped)):
         row = f" {_written(near, client[1])} {_written(far, server[1])} ".encode()
@@ -33,7 +33,7 @@ def _account_of(client: tuple[Any, ...], server: tuple[Any, ...]) -> int | None:
 
 
 def _written(address: IPv4Address | IPv6Address, port: int) -> str:
-    """Write an address as the system's tables do: words of four bytes, each in the machine's order."""
+    """Format an address as in /proc/net: four-byte words in host byte order."""
     packed = address.packed
     words = (int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4))
     return f"{''.join(f'{word:08X}' for word in words)}:{port:04X}"

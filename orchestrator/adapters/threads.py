@@ -1,6 +1,6 @@
-"""Threads for the runtime's own blocking calls: few, and out of reach of domain code.
+"""Threads for the runtime's own blocking calls: few, and separate from domain code.
 
-A domain's code may fill asyncio's default threads with calls that hang; messages and agents go on.
+Domain code can fill asyncio's default threads with hanging calls without blocking messages and agents.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 class _Pool:
-    """Threads do not survive a fork: a child begins with none of its own."""
+    """Threads do not survive a fork, so a child starts without any."""
 
     def __init__(self) -> None:
         self.executor: ThreadPoolExecutor

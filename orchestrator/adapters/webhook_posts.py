@@ -1,7 +1,6 @@
-"""Posts deliveries to receivers outside: bounded in time and size, to public addresses only (RT-16).
+"""Post deliveries to receivers: limited in time and size, to public addresses only (RT-16).
 
-Redirects are not followed, and the environment's proxies are not used: the address that was checked is
-the one that is spoken to.
+Redirects are not followed and proxy settings are ignored: the checked address is the one connected to.
 """
 
 import asyncio
@@ -18,7 +17,11 @@ MAX_ANSWER_BYTES = 64 * 1024
 
 
 class WebhookPosts:
-    """Args: `private_networks` may be reached although they are not public."""
+    """Posts to receivers.
+
+    Args:
+        private_networks: networks to allow although they are not public.
+    """
 
     def __init__(
         self, private_networks: Iterable[str], *, timeout_s: float, look_up: LookUp | None = None
@@ -34,7 +37,7 @@ class WebhookPosts:
         )
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResult:
-        """Post once; whatever happens is an outcome."""
+        """Post once; every result is an outcome."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._client.post(url, headers=dict(headers), content=body)

@@ -1,1 +1,1 @@
-"""One Protocol per file, each with at least two implementations that pass one contract suite."""
+"""Ports: one Protocol per file, each with at least two implementations that pass one contract suite."""

@@ -1,4 +1,4 @@
-"""Keys of callers, short-lived tickets, and how often each may ask (RT-22, RT-23)."""
+"""Caller keys, short-lived tickets and request limits (RT-22, RT-23)."""
 
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -7,15 +7,16 @@ from datetime import datetime
 from typing import Protocol
 
 from orchestrator.turns.access import ApiKey, Caller, Scope
-from orchestrator.types import TenantId, UserId
+from orchestrator.types import SessionId, TenantId, UserId
 
 acting_tenant: ContextVar[str] = ContextVar("acting_tenant", default="")
-"""For which tenant the present task asks the stores; empty: for none, which finds nothing where rows are
-guarded by tenant. Doors set it once they know who asks."""
+"""The tenant for which the current task queries the stores; empty for none, which finds nothing in rows
+guarded by tenant. APIs set it after authentication.
+"""
 
 
 class ApiKeys(Protocol):
-    """Keys of callers; only their hashes are kept. Every method raises Unavailable."""
+    """Caller keys; only hashes are stored. Every method raises Unavailable."""
 
     async def create(
         self,
@@ -26,41 +27,50 @@ class ApiKeys(Protocol):
         user_id: UserId | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
-        """A new key and its text, which is never shown again."""
+        """Create a key; return it with its text, which is never shown again."""
         ...
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
-        """Newest first, revoked and expired ones as well; None: of all tenants."""
+        """Return keys, newest first, including revoked and expired ones; None: of all tenants."""
         ...
 
     async def revoke(self, key_id: str) -> ApiKey:
-        """Make a key useless. Raises NotFound."""
+        """Revoke a key. Raises NotFound."""
         ...
 
     async def find(self, text: str) -> ApiKey | None:
-        """The key of this text if it may be used now."""
+        """Return the key with this text if it is valid now."""
         ...
 
     async def is_valid(self, key_id: str) -> bool:
-        """Check that a key may be used now: it is neither revoked nor expired."""
+        """Return whether a key is valid now: neither revoked nor expired."""
         ...
 
 
 class Tickets(Protocol):
-    """Stand for a caller where no header can be sent; valid for a minute or two."""
+    """Short-lived credentials for clients that cannot send headers; valid for a minute, and longer for
+    streams they opened.
+    """
 
     async def issue(self, caller: Caller, *, lives_s: int) -> str:
-        """A new ticket for a caller, valid for so many seconds."""
+        """Create a ticket that is valid for `lives_s` seconds."""
         ...
 
-    async def redeem(self, ticket: str) -> Caller | None:
-        """Whose ticket it is; None when it is unknown or too old."""
+    async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
+        """Return the ticket's caller, or None if it is unknown or expired.
+
+        `stream`: the requested session's events; a ticket kept for them can be older.
+        """
+        ...
+
+    async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
+        """Extend a ticket for the events of one session, as this caller."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `per_minute` requests on average, `burst` of them at once. `key` names who is counted."""
+    """A rate limit: `per_minute` requests on average, `burst` at the same time. `key`: whom to count."""
 
     key: str
     per_minute: int
@@ -68,11 +78,11 @@ class Limit:
 
 
 class RequestLimits(Protocol):
-    """Counts requests, over all gateways together."""
+    """Counts requests of all gateways together."""
 
     async def take(self, tenant_id: TenantId, limits: Sequence[Limit]) -> float:
-        """Count a request against all limits, or against none and give the seconds until it may be made.
+        """Count a request against all limits, or against none and return the seconds to wait.
 
-        Raises Unavailable when nobody can count.
+        Raises Unavailable.
         """
         ...

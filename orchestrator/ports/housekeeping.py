@@ -1,4 +1,4 @@
-"""Records that the flows of housekeeping get of the store."""
+"""Records for maintenance flows."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session and its working state, read at one moment."""
+    """A session and its working state at one moment."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -17,12 +17,12 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """How many rows of a session are not as they have to be.
+    """Counts of a session's inconsistent rows.
 
     Args:
-        turns: run, and nobody will take them up.
-        frames: of flows that are neither on the stack nor archived.
-        plans: open, and not on the stack.
+        turns: running, but unclaimed.
+        frames: of flows neither on the stack nor archived.
+        plans: open, but not on the stack.
     """
 
     tenant_id: TenantId

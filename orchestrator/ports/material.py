@@ -1,4 +1,4 @@
-"""What a run is given of its session when it begins: its flow has no rights to look for itself (IF-17)."""
+"""Session content for a run, read at its start, because its flow has no rights to read it (IF-17)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
 
 CONVERSATION: Final = "conversation"
-"""A `Conversation`; None when nothing has been said yet."""
+"""A `Conversation`, or None before the first message."""
 HABITS: Final = "habits"
-"""A list of `SlotUse`, of the session's user: together by task and slot, the most frequent value first."""
+"""A list of `SlotUse` of the session's user, grouped by task and slot, most frequent first."""
 HISTORY: Final = "history"
 """A `History`."""
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
@@ -17,13 +17,13 @@ MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What was said since the last summary, as the Agent committed it.
+    """The conversation since the last summary, as committed by the Agent.
 
     Args:
-        epoch: the one that this belongs to.
+        epoch: the state's epoch.
         earlier: the last summary.
         lines: ``{role, text, turn}``, in order.
-        through_turn: the last turn of these.
+        through_turn: the last turn in `lines`.
         labels: of the whole session (PX-3).
     """
 
@@ -38,7 +38,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """How often a user gave this value for this slot in tasks that were completed."""
+    """How often a user gave a value for a slot in completed tasks."""
 
     dact: str
     slot: str
@@ -48,12 +48,12 @@ class SlotUse:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a session holds beyond its working state, the newest first.
+    """Session content beyond its working state, newest first.
 
     Args:
-        tasks: those completed, ``{dact, slots, outputs}``.
-        turns: what the user said.
-        rows: what was displayed.
+        tasks: completed ones, ``{dact, slots, outputs}``.
+        turns: the user's messages.
+        rows: displayed rows.
     """
 
     tasks: list[JsonObject]
@@ -62,10 +62,10 @@ class History:
 
 
 class SessionMaterial(Protocol):
-    """Where material is read, with rights that flows do not have."""
+    """Reads session content with rights that flows lack."""
 
     async def collect(
         self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]
     ) -> Mapping[str, Any]:
-        """Collect what is asked for by name. Raises Unavailable."""
+        """Return the requested content by name. Raises Unavailable."""
         ...

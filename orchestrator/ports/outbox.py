@@ -1,4 +1,4 @@
-"""The outbox: what commits left to be sent, until it is acknowledged (RT-4)."""
+"""The outbox: messages of commits, until they are acknowledged (RT-4)."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +8,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class OutboxMessage:
-    """One thing to send. `id` is stable, so that receivers recognise a repetition."""
+    """A message to send. `id`: stable, so that receivers can deduplicate."""
 
     id: int
     tenant_id: TenantId
@@ -19,17 +19,18 @@ class OutboxMessage:
 
 
 class Outbox(Protocol):
-    """Every method raises Unavailable."""
+    """The outbox. Every method raises Unavailable."""
 
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
-        """Messages of these kinds never sent, or sent so long ago and not acknowledged, oldest first.
+        """Return messages of these kinds that were never sent, or whose acknowledgment is overdue, oldest
+        first.
 
-        They are marked as sent now. Two callers do not get the same message within `again_after_s` seconds.
+        Marks them as sent. Two callers never get the same message within `again_after_s` seconds.
         """
         ...
 
     async def acknowledge(self, ids: list[int]) -> None:
-        """Note that these have arrived: they are not given out again. Unknown numbers do no harm."""
+        """Record arrival: these messages are not returned again. Unknown IDs are ignored."""
         ...

@@ -1,7 +1,7 @@
-"""The ports to the processes that run Python and SQL which a model wrote: what goes in, how it can end.
+"""Ports to processes that run model-written Python and SQL: their input and possible results.
 
-Which code is fit to be sent there is decided by the guardrails before. There is no twin in
-memory: one that ran the code in this process would be what the ports exist to prevent.
+The guardrails check code beforehand. There is no in-memory implementation: it would run the code in this
+process, which the ports exist to prevent.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from orchestrator.types import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Upper bounds of one run.
+    """Limits of one run.
 
-    `memory_bytes` bounds the whole address space, of which the interpreter itself takes about 40 MB.
+    `memory_bytes`: the whole address space, of which the interpreter itself needs about 40 MB.
     """
 
     wall_s: float = 5.0
@@ -27,30 +27,30 @@ class SandboxLimits:
 
 
 class StopCategory(StrEnum):
-    """Why a run gave no result."""
+    """Why a run has no result."""
 
     TIMEOUT = "timeout"
-    """Wall clock or processor time is used up."""
+    """The wall-clock or CPU time limit was reached."""
     MEMORY = "memory"
     FORBIDDEN = "forbidden"
-    """It reached for a file, the network, a process, a module or another thing outside itself."""
+    """The code accessed a file, the network, a process, a module or something else outside."""
     ERROR = "error"
-    """The function raised, cannot be compiled or called, or returned what is no JSON."""
+    """The function raised, cannot be compiled or called, or returned a non-JSON value."""
     OUTPUT_TOO_LARGE = "output_too_large"
     UNAVAILABLE = "unavailable"
-    """The process could not be started or not be isolated; nothing of the code has run."""
+    """The process could not be started or isolated; no code has run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The function's result; data of unknown intent, like everything that comes from a model."""
+    """The function's result: untrusted data, like everything from a model."""
 
     value: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """No result. `message`: a sentence with which a model can write the function better."""
+    """No result. `message`: a sentence that helps a model to fix the function."""
 
     category: StopCategory
     message: str
@@ -60,7 +60,7 @@ SandboxResult: TypeAlias = Returned | Stopped
 
 
 class Sandbox(Protocol):
-    """Runs code that a model wrote, where it can reach nothing (PX-10)."""
+    """Runs model-written code in isolation (PX-10)."""
 
     async def run_python(
         self,
@@ -70,23 +70,23 @@ class Sandbox(Protocol):
         *,
         imports: frozenset[str] = ...,
     ) -> SandboxResult:
-        """Call the one function of a source with keyword arguments, away from this process.
+        """Call the only function of a source with keyword arguments, in another process.
 
         Args:
-            function_source: a module with exactly one function, as the guardrails approved it.
+            function_source: a module with exactly one function, approved by the guardrails.
             arguments: by parameter name; JSON.
-            limits: bounds of this run.
-            imports: modules of the standard library that the source may import.
+            limits: limits of this run.
+            imports: standard-library modules that the source can import.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Upper bounds of one query. `rows`: more are cut off, which the result says.
+    """Limits of one query. `rows`: further rows are dropped, which the result reports.
 
-    `process.memory_bytes` bounds the whole address space, of which the interpreter and the database take
-    about 200 MB before they have any rows.
+    `process.memory_bytes`: the whole address space, of which interpreter and database need about 200 MB
+    without any rows.
     """
 
     rows: int = 10_000
@@ -98,16 +98,16 @@ class QueryLimits:
 
 
 class SqlSandbox(Protocol):
-    """Runs a query that a model wrote, where it finds the given tables and nothing else (PX-10)."""
+    """Runs model-written queries on the given tables only (PX-10)."""
 
     async def run_sql(
         self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = ...
     ) -> QueryRows | Stopped:
-        """Ask one question of copies of the tables, away from this process.
+        """Run one query on copies of the tables, in another process.
 
         Args:
-            statement: one query, as the guardrails approved it.
-            tables: everything that the query can find, by name.
-            limits: bounds of this query; time and memory are held by the kernel.
+            statement: one query, approved by the guardrails.
+            tables: all tables of the query, by name.
+            limits: limits of this query; the kernel enforces time and memory.
         """
         ...

@@ -1,4 +1,4 @@
-"""Sessions: create, list, close, read history and earlier states, step back, branch (ST-2, ST-4)."""
+"""Sessions: create, list, close, read history and earlier states, roll back, fork (ST-2, ST-4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 
 class Sessions(Protocol):
-    """Sessions as clients and operators see them. Every method raises Unavailable."""
+    """Sessions for clients and operators. Every method raises Unavailable."""
 
     async def create(
         self,
@@ -18,31 +18,35 @@ class Sessions(Protocol):
         *,
         session_id: SessionId | None = None,
         user_id: UserId | None = None,
-        if_busy: IfBusy = IfBusy.ENQUEUE,
+        if_busy: IfBusy = IfBusy.UNDERSTAND,
         webhook: str | None = None,
+        timezone: str | None = None,
+        locale: str | None = None,
     ) -> SessionRecord:
-        """Make a session; an existing `session_id` of the same tenant and domain is returned as it is.
+        """Create a session, or return the existing one of the same tenant and domain.
 
-        Raises Refused when the identifier is taken by another tenant or domain.
+        By default, `timezone` and `locale` are those of the user's latest session that has them.
+
+        Raises Refused if another tenant or domain has the ID.
         """
         ...
 
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
-        """With its working state as an object. Raises NotFound."""
+        """Return a session with its decoded working state. Raises NotFound."""
         ...
 
     async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
-        """Whose session it is, where it was made for a user. Raises NotFound."""
+        """Return the session's user, if any. Raises NotFound."""
         ...
 
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
     ) -> list[SessionRecord]:
-        """Newest activity first, without states; with `user_id` this user's only."""
+        """Return sessions without states, most recently active first; with `user_id` only this user's."""
         ...
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
-        """Take no more turns, and make the checkpoint: the whole state, kept with its epoch."""
+        """Close a session and store a checkpoint: the full state with its epoch."""
         ...
 
     async def history(
@@ -54,31 +58,31 @@ class Sessions(Protocol):
         until: Epoch | None = None,
         limit: int = 200,
     ) -> list[JsonObject]:
-        """The last utterances, oldest first: ``{turn_id, seq, role, form, content, at}``.
+        """Return the last utterances, oldest first: ``{turn_id, seq, role, form, content, at}``.
 
-        `before`: of turns with a lower `seq` only, to page back. `until`: of this epoch and earlier ones only.
+        `before`: only turns with a lower `seq`, for paging. `until`: only this and earlier epochs.
         """
         ...
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
-        """The session's latest plan with its revisions, oldest first (PL-6). Raises NotFound.
+        """Return the session's latest plan with its revisions, oldest first (PL-6). Raises NotFound.
 
-        ``{plan_id, dact, goal, state, reason, revision, turn_id, at, steps, progress, …, revisions}``;
-        a revision is ``{number, outcome, why, turn_id, at, steps, progress, …}``.
+        ``{plan_id, dact, goal, state, reason, revision, turn_id, at, steps, progress, …, revisions}``; a
+        revision is ``{number, outcome, why, turn_id, at, steps, progress, …}``.
         """
         ...
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
-        """The working state as it was after `epoch`, rebuilt from snapshot and diffs. Raises NotFound."""
+        """Return the working state after `epoch`, rebuilt from snapshot and diffs. Raises NotFound."""
         ...
 
     async def release_lane(
         self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
     ) -> SessionRecord:
-        """Take the lane from its holder: the turn in hand is queued again, and what the holder does is fenced off.
+        """Take the lane from its holder, which is fenced off, and requeue the running turn.
 
-        `signed`: who does it and why, kept in the event log. Raises NotFound; Refused when nobody holds the lane, or
-        the session is not at this epoch.
+        `signed`: the operator and reason, stored in the event log. Raises NotFound; Refused if the lane is
+        free, or the session is not at this epoch.
         """
         ...
 
@@ -94,9 +98,9 @@ class Sessions(Protocol):
         epoch: Epoch | None = None,
         branch_id: SessionId | None = None,
     ) -> SessionRecord:
-        """Make a session that goes on from `epoch` of this one, by default the present one, all at once (ST-4).
+        """Fork the session at `epoch`, by default the current one, atomically (ST-4).
 
-        It has what this one had by then; its first epoch follows. A `branch_id` that was branched off alike is returned
-        as it is. Raises NotFound, and Refused when the identifier is taken.
+        The fork has everything up to then; its first epoch follows. An existing `branch_id` forked
+        identically is returned. Raises NotFound, and Refused if the ID is taken.
         """
         ...

@@ -1,4 +1,4 @@
-"""The port to the counters of tokens and cost that outlive a process: per session, per day."""
+"""The port to persistent token and cost counters, per session and per day."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,29 +6,29 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Tokens, and cost in millionths of the currency that prices are configured in."""
+    """Tokens, and cost in millionths of a US dollar."""
 
     tokens: int = 0
     cost_micros: int = 0
 
     def plus(self, other: "Spent") -> "Spent":
-        """Both together."""
+        """Return the sum."""
         return Spent(self.tokens + other.tokens, self.cost_micros + other.cost_micros)
 
     def minus(self, other: "Spent") -> "Spent":
-        """This without the other; it may be negative."""
+        """Return the difference, possibly negative."""
         return Spent(self.tokens - other.tokens, self.cost_micros - other.cost_micros)
 
 
 class SpendingStore(Protocol):
-    """Counters of tokens and money that all processes share."""
+    """Token and cost counters shared by all processes."""
 
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
-        """Add to a counter, atomically, and return its new value. Negative amounts give back.
+        """Add to a counter atomically, and return its new value. Negative amounts refund.
 
         Args:
-            key: the counter; it starts at zero.
+            key: the counter, initially zero.
             amount: what to add.
-            keep_s: seconds after the last addition for which the counter must be remembered.
+            keep_s: seconds after the last addition for which the counter is kept.
         """
         ...

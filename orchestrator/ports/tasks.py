@@ -1,16 +1,21 @@
-"""Names of the Celery tasks and queues: the queue contract that senders and workers share."""
+"""Names of Celery tasks and queues: the contract of senders and workers."""
 
 from typing import Final
 
 from orchestrator.ports.runs.status import Urgency
 
 SUBMIT_TURN: Final = "orchestrator.submit_turn"
+CANCEL_TURN: Final = "orchestrator.cancel_turn"
+SHOW_TURN: Final = "orchestrator.show_turn"
+DECIDE_APPROVAL: Final = "orchestrator.decide_approval"
+SEND_EVENT: Final = "orchestrator.send_event"
+CANCEL_EVENT: Final = "orchestrator.cancel_event"
 RUN_SESSION: Final = "orchestrator.run_session"
 START_RUN: Final = "internal_flows.start_run"
-ADVANCE_RUN: Final = "internal_flows.advance"
-"""A run may have a stage to do: `before_all` or `after_all`."""
+RUN_FLOW: Final = "internal_flows.run"
+"""A background run; it ends with the run."""
 RUN_ITEMS: Final = "internal_flows.items"
-"""A run may have items to do."""
+"""A share of a run's items."""
 
 SUBMISSIONS: Final = "submissions"
 TURNS: Final = "turns"
@@ -18,14 +23,28 @@ INTERNAL: Final = "internal"
 URGENT: Final = "urgent"
 
 QUEUE_OF: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
-"""Where messages about a run go."""
+"""Queues of run messages."""
 
 QUEUES: Final = (SUBMISSIONS, TURNS, INTERNAL, URGENT)
 
 ROUTES: Final = {
     SUBMIT_TURN: {"queue": SUBMISSIONS},
+    CANCEL_TURN: {"queue": SUBMISSIONS},
+    SHOW_TURN: {"queue": SUBMISSIONS},
+    DECIDE_APPROVAL: {"queue": SUBMISSIONS},
+    SEND_EVENT: {"queue": SUBMISSIONS},
+    CANCEL_EVENT: {"queue": SUBMISSIONS},
     RUN_SESSION: {"queue": TURNS},
     START_RUN: {"queue": INTERNAL},
-    ADVANCE_RUN: {"queue": INTERNAL},
+    RUN_FLOW: {"queue": INTERNAL},
     RUN_ITEMS: {"queue": INTERNAL},
+    # Celery's own task, which runs chunks and replaced groups.
+    "celery.starmap": {"queue": SUBMISSIONS},
+    "celery.map": {"queue": SUBMISSIONS},
+    "celery.accumulate": {"queue": SUBMISSIONS},
 }
+
+SENDERS_QUEUE: Final = "celery"
+"""Celery's default queue: the destination of callbacks without a queue, consumed by senders' workers by
+default.
+"""

@@ -1,34 +1,42 @@
-"""Wake-ups: hints that a session has work. Lost, late or doubled ones change latency only (RT-1)."""
+"""Wake-ups: hints that a session has work. Lost, late or duplicate hints only affect latency (RT-1)."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
-from orchestrator.types import SessionId
+from orchestrator.types import SessionId, TenantId
+
+OF_ANY_TENANT: Final = TenantId("")
+"""Stands for sessions whose tenant the caller doesn't know."""
 
 
 class Wakeup(Protocol):
-    """Where hints are left and taken."""
+    """Publishes and receives hints."""
 
-    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
-        """Say that sessions have work; never raises for a store or broker that is down.
+    async def offer(
+        self, *session_ids: SessionId, tenant_id: TenantId = OF_ANY_TENANT, nobody_came: bool = False
+    ) -> bool:
+        """Announce sessions with work; never raises if a store or broker is unavailable.
 
-        `nobody_came`: wake somebody all the same, since those who count as awake may be dead.
+        Sessions of different tenants are taken in turn, those of one tenant in the order of their offers.
 
-        False: the hint could not be left; the reconciler will find the work.
+        `nobody_came`: wake a worker anyway, because those counted as awake may be dead.
+
+        Returns False if the hint could not be published; the reconciler will find the work.
         """
         ...
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Up to `limit` offered sessions, waiting up to `timeout_s` for the first.
+        """Return up to `limit` offered sessions, waiting up to `timeout_s` for the first.
 
-        Who takes counts as awake: until it retires or falls silent no other is woken in its place.
+        The caller counts as awake until it retires or becomes silent, so no other worker is woken in its
+        place.
 
         Raises:
-            Unavailable: the store does not answer.
+            Unavailable: the store does not respond.
         """
         ...
 
     async def retire(self, *, force: bool = False) -> bool:
-        """Stop counting as awake. False: a session was offered meanwhile, so take again (never with
-        `force`).
+        """Stop counting as awake. Returns False if a session was offered meanwhile, so take again (never
+        with `force`).
         """
         ...

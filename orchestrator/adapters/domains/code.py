@@ -1,6 +1,6 @@
-"""Imports the Python files of a domain folder; what they raise is a mistake of the folder.
+"""Import the Python files of a domain folder. Their exceptions are reported as errors of the folder.
 
-A shipped domain is imported as the package it is; any other under a name made from its path.
+A shipped domain is imported under its package name, any other under a name derived from its path.
 """
 
 import hashlib
@@ -13,14 +13,13 @@ from typing import Any
 
 from orchestrator.domain.compile import POLICY_FILES, PolicyCode
 from orchestrator.domain.compile.problems import Problems, SourceFile
-from orchestrator.domain.reader import Reader
 from orchestrator.extras import explain_missing
 
 SHIPPED = "domains"
 
 
 def shipped_folder() -> Path | None:
-    """Where the domains that come with Parley are."""
+    """Return the folder of the shipped domains."""
     try:
         package = importlib.import_module(SHIPPED)
     except ModuleNotFoundError:
@@ -29,25 +28,13 @@ def shipped_folder() -> Path | None:
 
 
 def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Public names of services.py; empty when there is none."""
+    """Return the public names of services.py, or an empty dict if the file doesn't exist."""
     module = _import(folder, "services", problems)
     return {} if module is None else {name: value for name, value in vars(module).items() if name[0] != "_"}
 
 
-def import_reader(folder: Path, problems: Problems) -> Reader | None:
-    """The function `read` of reader.py; None when there is no such file."""
-    module = _import(folder, "reader", problems)
-    if module is None:
-        return None
-    public = vars(module)
-    if not callable(public.get("read")):
-        problems.add(SourceFile("reader.py"), (), "defines no function `read`, which reads what people say")
-        return None
-    return public["read"]
-
-
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Import what internal_flows.py defines itself; empty when there is none."""
+    """Return what internal_flows.py itself defines, or an empty dict if the file doesn't exist."""
     module = _import(folder, "internal_flows", problems)
     if module is None:
         return {}
@@ -59,12 +46,12 @@ def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
 
 
 def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
-    """The public classes that the policy files define."""
+    """Return the public classes defined in the policy files."""
     files = sorted((folder / "policies").glob("*.py"))
     for path in files:
         if path.name not in POLICY_FILES and not path.name.startswith("_"):
             place = SourceFile(f"policies/{path.name}")
-            problems.add(place, (), f"is none of the seven policy files: {', '.join(POLICY_FILES)}")
+            problems.add(place, (), f"is not one of the seven policy files: {', '.join(POLICY_FILES)}")
     found: list[PolicyCode] = []
     for path in files:
         module = _import(folder, f"policies.{path.stem}", problems) if path.name in POLICY_FILES else None
@@ -77,7 +64,7 @@ def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
 
 
 def forget(folder: Path) -> None:
-    """Drop what was imported from a folder, so that it is read anew."""
+    """Drop everything imported from a folder, so that the next load re-reads it."""
     package = _package(folder)
     if not package.startswith(f"{SHIPPED}."):
         for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
@@ -86,7 +73,7 @@ def forget(folder: Path) -> None:
 
 
 def _package(folder: Path) -> str:
-    """Name of the package for a folder; made if there is none."""
+    """Return the package name of a folder, creating the package if needed."""
     shipped = shipped_folder()
     if shipped is not None and folder.parent == shipped.resolve() and (folder / "__init__.py").exists():
         return f"{SHIPPED}.{folder.name}"
@@ -114,7 +101,7 @@ def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:
-    """The last line of this file that led to the error."""
+    """Return the last line of this file in the error's traceback."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,6 +1,6 @@
-"""Loads a domain: one that is shipped, by name, or any folder, by path; and says which of them sessions may name.
+"""Load domains: shipped ones by name, others by path, and list those that sessions can use.
 
-What the files mean, and what is wrong with them, is said in `domain.compile`.
+`domain.compile` interprets the files and reports their errors.
 """
 
 import re
@@ -12,7 +12,6 @@ from pathlib import Path
 from orchestrator.adapters.domains.code import (
     forget,
     import_policies,
-    import_reader,
     import_services,
     shipped_folder,
 )
@@ -26,7 +25,7 @@ from orchestrator.domain.model import Domain, Implementation
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.models.templates import load_prompts
 from orchestrator.turns.turn import IfBusy
-from orchestrator.types import Dact, JsonObject, is_object
+from orchestrator.types import Dact, JsonObject, is_list, is_object
 
 DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
 TEMPLATE_SUFFIX = ".md.j2"
@@ -35,7 +34,10 @@ _FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class LoadedDomain:
-    """`services`: the classes that implement tools, by name. `policies`: by the flow they carry out."""
+    """A loaded domain.
+
+    `services`: tool implementations by name. `policies`: classes by flow name.
+    """
 
     domain: Domain
     services: Mapping[str, type]
@@ -43,7 +45,7 @@ class LoadedDomain:
 
 
 def load_domain(name_or_path: str | Path) -> LoadedDomain:
-    """Load a domain. Raises ConfigurationError with every problem found."""
+    """Load a domain. Raises ConfigurationError listing every problem."""
     problems = Problems()
     loaded = _load(name_or_path, problems)
     if problems.found or loaded is None:
@@ -52,25 +54,25 @@ def load_domain(name_or_path: str | Path) -> LoadedDomain:
 
 
 def check_domain(name_or_path: str | Path) -> list[Problem]:
-    """Every mistake of a domain folder; an empty list when it can be loaded."""
+    """Return every problem of a domain folder, or an empty list if it can be loaded."""
     problems = Problems()
     _load(name_or_path, problems)
     return problems.found
 
 
 def shipped_domains() -> list[str]:
-    """Names of the domains that come with Parley."""
+    """Return the names of the domains that ship with Parley."""
     folder = shipped_folder()
     return sorted(path.parent.name for path in folder.glob("*/ontology.yaml")) if folder else []
 
 
 def domain_folder(name_or_path: str | Path) -> Path | None:
-    """Where a domain's files are; None when there is no such domain."""
+    """Return the folder of a domain, or None if the domain doesn't exist."""
     return _find(name_or_path, Problems())
 
 
 def served_folders(name_or_path: str | Path) -> list[Path]:
-    """Where the domains are that sessions here may have: those that ship, last the one that is named."""
+    """Return the folders of all domains that sessions can use: the shipped ones, then the configured one."""
     named = domain_folder(name_or_path)
     shipped = [folder for name in shipped_domains() if (folder := domain_folder(name)) not in {None, named}]
     return [folder for folder in (*shipped, named) if folder is not None]
@@ -101,7 +103,7 @@ def _load(name_or_path: str | Path, problems: Problems) -> LoadedDomain | None:
 
 
 def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
-    """The folder that is meant, or None when there is none, which is then reported."""
+    """Return the domain's folder, or report a problem and return None."""
     text = str(name_or_path)
     if text in (names := shipped_domains()):
         return (shipped_folder() or Path()).resolve() / text
@@ -116,7 +118,9 @@ def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
         message = f"There is no domain {shorten(text)}, neither shipped nor as a folder{hint}."
         problems.add(place, (), message)
     elif not is_folder:
-        problems.add(place, (), f"{shorten(text)} is no folder; a domain is a folder with an ontology.yaml.")
+        problems.add(
+            place, (), f"{shorten(text)} is not a folder; a domain is a folder with an ontology.yaml."
+        )
     elif not (folder / "ontology.yaml").is_file():
         problems.add(place, (), f"{shorten(text)} has no ontology.yaml, which every domain needs.")
     else:
@@ -139,7 +143,6 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
         policies=import_policies(folder, problems),
         templates=_read_templates(folder, problems),
         skills={**_read_shared_skills(ontology, problems), **_read_skills(folder, problems)},
-        reader=import_reader(folder, problems),
         lexicons=tuple(
             read_yaml(path, f"languages/{path.name}", problems)
             for place in (DEFAULTS.parent, folder)
@@ -153,13 +156,13 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
 
 
 def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
-    """Content of a file that may be missing."""
+    """Read a mapping from a file that may be missing."""
     path = folder / name
     return read_yaml(path, name, problems) if path.exists() else SourceFile(name)
 
 
 def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
-    """Read domain.yaml, with the domain's own prompts as one of its sections."""
+    """Read domain.yaml, with the domain's own prompts as one section."""
     file = _read_mapping(folder, "domain.yaml", problems)
     try:
         prompts = read_prompts(folder / "prompts")
@@ -171,7 +174,7 @@ def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
 
 
 def read_prompts(folder: Path) -> dict[str, str]:
-    """Read the prompts of a folder, by file name. Raises ConfigurationError with every mistake of each."""
+    """Read the prompts of a folder, by file name. Raises ConfigurationError listing every problem."""
     problems = Problems()
     read = {path.name: read_text(path, path.name, problems) for path in sorted(folder.glob("*.md"))}
     texts = {name: text for name, text in read.items() if text is not None}
@@ -189,7 +192,7 @@ def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
 
 
 def _read_shared_skills(ontology: SourceFile, problems: Problems) -> dict[str, SkillSource]:
-    """Read the skills that ship with the runtime, of those flows that the domain has."""
+    """Read the shipped skills of the flows that the domain defines."""
     flows = ontology.body.get("flows") if is_object(ontology.body) else None
     shared = _read_skills(DEFAULTS.parent, problems)
     return {dact: skill for dact, skill in shared.items() if is_object(flows) and dact in flows}
@@ -206,7 +209,9 @@ def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
 
 
 def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
-    """A skill begins with front matter between two lines of dashes; its lines count from the file's top."""
+    """Split a skill into front matter, between two lines of dashes, and body. Line numbers count from the
+    top.
+    """
     parts = _FENCE.split(text, maxsplit=2)
     if len(parts) < 3 or parts[0].strip():
         problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
@@ -216,12 +221,15 @@ def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
 
 
 class DomainRegistry:
-    """Args:
-    configured: name of a shipped domain or path of a folder; the default of new sessions.
+    """The domains that sessions can use.
+
+    Args:
+        configured: name of a shipped domain, or path of a folder. The default for new sessions.
     """
 
     def __init__(self, configured: str) -> None:
         self._configs: dict[str, DomainConfig] = {}
+        self._events: dict[str, frozenset[str]] = {}
         self._places = {name: name for name in shipped_domains()}
         self.default = configured
         if configured not in self._places:
@@ -230,7 +238,7 @@ class DomainRegistry:
             self._places[self.default] = str(folder)
 
     def resolve(self, name: str | None) -> str:
-        """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
+        """Return the domain's name, or the default for None. Raises InvalidInput if it is unknown."""
         if name is None:
             return self.default
         if name not in self._places:
@@ -239,17 +247,17 @@ class DomainRegistry:
         return name
 
     def names(self) -> list[str]:
-        """Every domain that sessions may name, sorted."""
+        """Return the sorted names of all domains that sessions can use."""
         return sorted(self._places)
 
     def place(self, name: str) -> str:
-        """Translate a name into what `load_domain` takes: the name itself or a folder. Raises InvalidInput."""
+        """Return the name or folder to pass to `load_domain`. Raises InvalidInput."""
         return self._places[self.resolve(name)]
 
     def config(self, name: str) -> DomainConfig:
-        """What a domain's `domain.yaml` says, as it was when it was first asked for.
+        """Return the domain's `domain.yaml` as of its first use.
 
-        Raises InvalidInput for an unknown domain, ConfigurationError for one whose file has mistakes.
+        Raises InvalidInput for an unknown domain and ConfigurationError for an invalid file.
         """
         known = self._configs.get(name)
         if known is None:
@@ -262,9 +270,27 @@ class DomainRegistry:
             self._configs[name] = known
         return known
 
+    def events(self, name: str) -> frozenset[str]:
+        """Names of the outside events that start a flow of the domain; empty for an ontology with mistakes."""
+        known = self._events.get(name)
+        if known is None:
+            folder = _find(self.place(name), Problems())
+            ontology = None if folder is None else _read_mapping(folder, "ontology.yaml", Problems()).body
+            known = self._events[name] = _event_names(ontology)
+        return known
+
     def if_busy(self, name: str) -> IfBusy:
-        """The rule of a domain's sessions that name none; of a domain with mistakes each turn says what they are."""
+        """Return the default `if_busy` of a domain's sessions. If the domain is invalid, each turn reports
+        why.
+        """
         try:
             return IfBusy(self.config(name).session.if_busy)
         except ConfigurationError:
-            return IfBusy.ENQUEUE
+            return IfBusy.UNDERSTAND
+
+
+def _event_names(ontology: object) -> frozenset[str]:
+    flows = ontology.get("flows") if is_object(ontology) else None
+    entries = flows.values() if is_object(flows) else ()
+    listed = [entry.get("events") for entry in entries if is_object(entry)]
+    return frozenset(name for names in listed if is_list(names) for name in names if isinstance(name, str))

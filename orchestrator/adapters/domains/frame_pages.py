@@ -1,7 +1,7 @@
-"""Further rows of tables that frames show a part of, and exports: asked of the domain's own services, outside any turn.
+"""Further pages of frames' tables, and exports, requested from the domain's services outside any turn.
 
-A domain with tables of more than one page has a service with the method of `domain.services.Paged`, one whose
-tables can be exported one with that of `Exporting`.
+A domain whose tables exceed one page has a service that implements `domain.services.Paged`; one with exports
+implements `Exporting`.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from orchestrator.errors import FailureCategory, NotFound, ToolFailure, Unavaila
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId, is_list
 
 PAGE_ROWS = 512
-"""Rows of a page when the frame itself holds all of them."""
+"""Rows per page when the frame itself contains all rows."""
 
 MakeServices: TypeAlias = Callable[[LoadedDomain], Callable[[TenantId], Mapping[str, object]]]
 
 
 class FramePages:
-    """Domains are loaded when their first page is asked for."""
+    """Pages and exports by domain. Domains are loaded on first use."""
 
     def __init__(self, domains: DomainRegistry, make_services: MakeServices) -> None:
         self._domains = domains
@@ -40,10 +40,10 @@ class FramePages:
         user_id: UserId | None,
         now: float,
     ) -> JsonObject:
-        """Page `number` (from 1) of a frame's rows: ``{frame_id, page, pages, row_count, rows}``.
+        """Return page `number` (from 1) of a frame's rows: ``{frame_id, page, pages, row_count, rows}``.
 
         Raises:
-            NotFound: the frame has no rows, or no such page.
+            NotFound: the frame has no rows, or the page doesn't exist.
             Unavailable: the domain's service failed.
         """
         if frame["table_id"] is None:
@@ -72,10 +72,10 @@ class FramePages:
         user_id: UserId | None,
         now: float,
     ) -> JsonObject:
-        """What was exported in a session: ``{name, format, text, key}``.
+        """Return an export of a session: ``{name, format, text, key}``.
 
         Raises:
-            NotFound: there is no such export, or it is somebody else's.
+            NotFound: the export doesn't exist or belongs to another caller.
             Unavailable: the domain's service failed.
         """
         services = await self._services_of(domain, tenant_id)
@@ -91,7 +91,7 @@ class FramePages:
             raise Unavailable(f"The export could not be read: {failure}") from failure
 
     async def _services_of(self, domain: str, tenant_id: TenantId) -> Collection[object]:
-        """The domain's services, loaded once."""
+        """Return the domain's services, loaded once."""
         if domain not in self._services:
             async with self._loading:
                 if domain not in self._services:
@@ -101,7 +101,7 @@ class FramePages:
 
 
 def _slice(data: Json, number: int) -> JsonObject:
-    """A page of rows that the frame holds itself."""
+    """Return a page of the rows that the frame itself contains."""
     if not is_list(data):
         raise NotFound("page", "of a frame without rows")
     pages = max(1, -(-len(data) // PAGE_ROWS))

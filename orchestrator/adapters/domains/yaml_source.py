@@ -1,6 +1,6 @@
-"""Reads YAML as JSON data with the line of every key; says what is wrong with a file instead of raising.
+"""Read YAML as JSON data with the line of every key. Problems are reported, not raised.
 
-Words mean what YAML 1.2 says: ``no`` and ``12:30`` are text, dates stay text.
+Scalars follow YAML 1.2: ``no`` and ``12:30`` are strings, and dates stay strings.
 """
 
 import re
@@ -15,13 +15,13 @@ from orchestrator.types import Json
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
 MAX_NODES = 200_000
-"""Aliases within aliases make a small file huge; nodes are counted as they are used."""
+"""Nested aliases can make a small file huge, so nodes are counted each time they are used."""
 
 
 class _Loader(Composer, yaml.CSafeLoader):
-    """The safe loader with the resolvers of YAML 1.2, and with the parser of LibYAML.
+    """The safe loader with YAML 1.2 resolvers and LibYAML's parser.
 
-    What it reads is composed by Python, whose limit of nested calls holds for a file that is nested too deeply.
+    Composing happens in Python, so its recursion limit rejects files that are nested too deeply.
     """
 
     def __init__(self, text: str) -> None:
@@ -38,14 +38,14 @@ _RESOLVERS: dict[str, tuple[str, list[str]]] = {
     "null": (r"~|null|Null|NULL|", [*"~nN", ""]),
     "merge": (r"<<", ["<"]),
 }
-"""By tag: the pattern, and the characters that its texts begin with."""
+"""By tag: the pattern, and the first characters of matching scalars."""
 
 for _kind, (_pattern, _first) in _RESOLVERS.items():
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), _first)  # pyright: ignore[reportUnknownMemberType]
 
 
 def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
-    """Text of a file, or None when that is no readable UTF-8 text, which is then reported."""
+    """Return a file's text, or report a problem and return None if it is not valid UTF-8."""
     file = SourceFile(name)
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -60,13 +60,13 @@ def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
 
 
 def read_yaml(path: FilePath, name: str, problems: Problems) -> SourceFile:
-    """Content of a file; that of a broken one is reported and empty."""
+    """Parse a file. For a broken file, report the problem and return an empty source."""
     text = read_text(path, name, problems)
     return SourceFile(name) if text is None else parse_yaml(text, name, problems)
 
 
 def parse_yaml(text: str, name: str, problems: Problems) -> SourceFile:
-    """Content of one YAML document."""
+    """Parse one YAML document."""
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
@@ -78,7 +78,7 @@ def parse_yaml(text: str, name: str, problems: Problems) -> SourceFile:
         problems.add(*_mistake(name, error))
         return SourceFile(name)
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        problems.add(SourceFile(name), (), f"is no YAML: {' '.join(str(error).split())}")
+        problems.add(SourceFile(name), (), f"is not valid YAML: {' '.join(str(error).split())}")
         return SourceFile(name)
     except RecursionError:
         problems.add(SourceFile(name), (), "is nested too deeply")
@@ -94,11 +94,11 @@ def parse_yaml(text: str, name: str, problems: Problems) -> SourceFile:
 def _mistake(name: str, error: yaml.MarkedYAMLError) -> tuple[SourceFile, Path, str]:
     mark = error.problem_mark or error.context_mark
     path: Path = (f"line {mark.line + 1}, column {mark.column + 1}",) if mark else ()
-    return SourceFile(name), path, f"is no YAML: {error.problem or error.context}"
+    return SourceFile(name), path, f"is not valid YAML: {error.problem or error.context}"
 
 
 def _walk(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
-    """Lines of every key and item, and the keys that stand twice in one mapping."""
+    """Return the lines of all keys and items, and the duplicate keys."""
     lines: dict[Path, int] = {}
     twice: list[tuple[Path, int]] = []
     pending: list[tuple[Path, yaml.Node]] = [((), root)]

@@ -1,6 +1,6 @@
-"""Rights of each kind of process in Redis: rules for its access control list (RT-22).
+"""Redis access control lists: the rights of each kind of process (RT-22).
 
-One user per kind, in words of Redis 7. None of them can configure, dump, flush or watch the server.
+One user per kind, in the syntax of Redis 7. None can configure, dump, flush or monitor the server.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ _EVERYTHING: Final = (
     *("-@all", "+@read", "+@write", "+@connection", "+@transaction", "+@pubsub", "+@blocking", "-@dangerous"),
     *("+eval", "+evalsha", "+script|load", "+script|exists", "+select", "+time", "+info"),
 )
-"""For ports and Celery's workers; which keys it is used on is the other half."""
+"""For ports and Celery workers; key patterns restrict it further."""
 _LISTENING: Final = ("+subscribe", "+psubscribe", "+unsubscribe", "+punsubscribe")
 _DECLARING: Final = ("+multi", "+exec", "+discard", "+sadd", "+srem", "+smembers", "+scard", "+sismember")
-"""Celery writes down which queue hangs on which exchange."""
+"""Celery records which queue is bound to which exchange."""
 _KEEPING_A_BOOK: Final = (
     *(
         "+set",
@@ -36,41 +36,51 @@ _KEEPING_A_BOOK: Final = (
     ),
     *("+watch", "+unwatch", "+eval", "+evalsha", "+script|load", "+script|exists"),
 )
-"""Celery's consumers look after what is taken and unfinished, and after queues that nobody reads any more."""
+"""Celery consumers restore unacknowledged messages and clean up abandoned queues."""
 _ASKING: Final = ("+publish", "+brpop", "+rpop", "+expire", "+pexpire")
-"""Flower asks workers how they are, which obey nobody unless PARLEY_REMOTE_CONTROL is on."""
+"""Flower inspects workers, which respond only if PARLEY_REMOTE_CONTROL is on."""
 _COUNTING: Final = ("+llen", "+zcard", "+scard", "+hlen", "+type", "+exists")
 
 _OURS: Final = "parley:*"
 _BINDINGS: Final = "_kombu.binding*"
 _RESULTS: Final = "celery-task-meta-*"
+_GROUPS: Final = "celery-taskset-meta-*"
+"""Results of groups and counters of chords."""
 _CELERY_EVENTS: Final = "/0.celeryev/*"
-"""Who subscribes to a pattern must be allowed that very pattern; the number is that of the database."""
+"""A pattern subscription must be permitted literally; the number is the database's."""
 _REMOTE_CONTROL: Final = "/*celery.pidbox*"
+_BROADCASTS: Final = "/0.celery.pidbox"
+_MAILBOXES: Final = "*.celery.pidbox*"
 _REPLIES: Final = "*.reply.celery.pidbox*"
 
 
 @dataclass(frozen=True, slots=True)
 class RedisUser:
-    """`keys` and `channels` are patterns of Redis; `commands` are rules that begin with none allowed."""
+    """A Redis user.
+
+    `keys` and `channels` are Redis patterns; `commands` are rules that start from none allowed. `further`:
+    additional selectors with separate keys, channels and commands.
+    """
 
     name: str
     keys: tuple[str, ...]
     channels: tuple[str, ...] = ()
     commands: tuple[str, ...] = _EVERYTHING
+    further: tuple[str, ...] = ()
 
     def rules(self) -> tuple[str, ...]:
-        """List what `ACL SETUSER` takes after name and password."""
+        """Return the arguments of `ACL SETUSER` after name and password."""
         return (
             *("resetkeys", "resetchannels"),
             *(key if key.startswith("%") else f"~{key}" for key in self.keys),
             *(f"&{pattern}" for pattern in self.channels),
             *self.commands,
+            *(f"({rules})" for rules in self.further),
         )
 
 
 def _of(*queues: str) -> tuple[str, ...]:
-    """The lists of queues: a priority is a suffix."""
+    """Return the lists of these queues: each priority has a suffix."""
     return tuple(f"{queue}*" for queue in queues)
 
 
@@ -79,49 +89,52 @@ def _read_only(*queues: str) -> tuple[str, ...]:
 
 
 USERS: Final[tuple[RedisUser, ...]] = (
-    # Workers and beat.
+    # Workers and beat. A sender's callback goes to that sender's own queue, whatever its name.
     RedisUser(
         "parley-worker",
-        (_OURS, _BINDINGS, *_of(*QUEUES), "unacked*", _RESULTS, "celery-taskset-meta-*"),
-        (_OURS, _RESULTS, _CELERY_EVENTS, _REMOTE_CONTROL),
+        (_OURS, _BINDINGS, *_of(*QUEUES), "unacked*", _RESULTS, _GROUPS, _MAILBOXES),
+        (_OURS, _RESULTS, _GROUPS, _CELERY_EVENTS, _REMOTE_CONTROL, _BROADCASTS),
+        further=("~* +lpush",),
     ),
-    # The gateway: it wakes workers; what backends submit is not for it to read.
+    # The gateway wakes workers; it cannot read what backends submit.
     RedisUser("parley-gateway", (_OURS, _BINDINGS, *_of(TURNS, INTERNAL, URGENT)), (_OURS,)),
-    # Backends that use the queue contract: they put in submissions, and read results. They take nothing out.
+    # Backends that use Celery: they submit, read results, send groups and chords, and revoke. They cannot
+    # consume.
     RedisUser(
         "parley-sender",
         (_BINDINGS, *_of(SUBMISSIONS), _RESULTS),
-        (_RESULTS,),
+        (_RESULTS, _GROUPS),
         (*_CONNECTING, *_LISTENING, *_DECLARING, "+lpush", "+llen", "+get", "+mget", "+del"),
+        (f"~{_GROUPS} &{_GROUPS} +set +setex +get +del +expire +publish", f"&{_REMOTE_CONTROL} +publish"),
     ),
-    # Flower: events of workers and lengths of queues, nothing that is in them.
+    # Flower: worker events and queue lengths, but no queue contents.
     RedisUser(
         "parley-flower",
         (_BINDINGS, "celeryev.*", _REPLIES, *_read_only(*QUEUES)),
         (_CELERY_EVENTS, _REMOTE_CONTROL),
         (*_CONNECTING, *_LISTENING, *_DECLARING, *_COUNTING, *_KEEPING_A_BOOK, *_ASKING),
     ),
-    # Who decides how many workers there are: KEDA asks by a script, which counts as writing.
+    # Autoscalers: KEDA runs a script, which counts as a write.
     RedisUser(
         "parley-scaler",
         (READY, *_of(*QUEUES)),
         commands=(*_CONNECTING, *_COUNTING, "+eval", "+evalsha", "+script|load"),
     ),
-    # Who asks whether the server answers.
+    # Health probes.
     RedisUser("parley-probe", (), commands=("-@all", "+ping", "+select")),
 )
 
 
 def write_acl_file(passwords: Mapping[str, str]) -> str:
-    """The text of an ACL file for users by name; passwords stand in it as digests only.
+    """Return an ACL file for users by name, with password digests only.
 
-    The default user is switched off.
+    The default user is disabled.
     """
     return _write(lambda name: f"#{hashlib.sha256(passwords[name].encode()).hexdigest()}")
 
 
 def write_template() -> str:
-    """The same with ``@name@`` for each password in the clear, for scripts that have nothing but a shell."""
+    """Return the same with ``@name@`` placeholders for plain passwords, for scripts that only have a shell."""
     return _write(lambda name: f">@{name}@")
 
 

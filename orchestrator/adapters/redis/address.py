@@ -1,10 +1,11 @@
-"""Addresses of Redis: a server's, its socket's, or sentinels', who know which server is the master at the moment.
+"""Redis URLs: a server, its socket, or sentinels that know the current master.
 
-A socket is written ``unix://user:password@/path?db=0``; sentinels
-``redis+sentinel://user:password@host:26379,host:26379/master/0``, where user and password are the servers'. Celery has
-forms of its own for both.
+Sockets: ``unix://user:password@/path?db=0``. Sentinels:
+``redis+sentinel://user:password@host:26379,host:26379/master/0`` with the servers' user and password. Celery
+uses different forms for both.
 """
 
+import ssl
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -18,7 +19,7 @@ SENTINEL_PORT: Final = 26379
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Servers of which one is the master, and who to ask which."""
+    """Sentinels and the name of the master they watch."""
 
     sentinels: tuple[tuple[str, int], ...]
     master: str
@@ -26,11 +27,11 @@ class Watched:
     user: str | None
     password: str | None
     userinfo: str
-    """User and password as they are written in addresses, with the ``@``; or nothing."""
+    """User and password as written in URLs, with ``@``, or an empty string."""
 
 
 def read_watched(url: str) -> Watched | None:
-    """Read what an address says about sentinels; None for the address of a server."""
+    """Parse a sentinel URL. Returns None for a plain server URL."""
     parts = urlsplit(url)
     if parts.scheme != SCHEME:
         return None
@@ -53,12 +54,12 @@ def _read_place(written: str) -> tuple[str, int]:
 
 
 def is_socket(url: str) -> bool:
-    """Recognise the address of a Unix socket."""
+    """Return whether the URL is a Unix socket."""
     return urlsplit(url).scheme == SOCKET_SCHEME
 
 
 def for_celery(url: str) -> str:
-    """The address in the form that Celery knows, as broker and for results; all others stay as they are."""
+    """Return the URL in Celery's form, for broker and results; most stay unchanged."""
     if is_socket(url):
         return urlunsplit(urlsplit(url)._replace(scheme="redis+socket")).replace("?db=", "?virtual_host=")
     watched = read_watched(url)
@@ -69,7 +70,19 @@ def for_celery(url: str) -> str:
     )
 
 
+def tls_options(url: str) -> JsonObject:
+    """Return the options with which Celery verifies a ``rediss://`` server, or an empty dict if the URL sets
+    them.
+
+    Without them, Celery's broker verifies nothing and its result backend rejects the URL.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:
+        return {}
+    return {"ssl_cert_reqs": ssl.CERT_REQUIRED}
+
+
 def sentinel_options(url: str) -> JsonObject:
-    """The options that Celery needs beside the address."""
+    """Return the options that Celery needs besides the URL."""
     watched = read_watched(url)
     return {} if watched is None else {"master_name": watched.master}

@@ -1,6 +1,6 @@
-"""The breakers of all processes, for people to look at: each process notes those of its own that are not closed.
+"""Open circuit breakers of all processes, for display: each process reports its own.
 
-Nothing is decided by these notes, and a lost one does no harm: a breaker belongs to its process.
+These reports decide nothing, and losing one is harmless: a breaker belongs to its process.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from orchestrator.types import JsonObject, new_id
 
 KEY = "parley:circuits"
 FORGOTTEN_AFTER_S = 600.0
-"""A note of a process that has died, or that nobody asks anything any more."""
+"""Expiry for reports of a process that died or makes no more calls."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitNote:
-    """A breaker that is not closed, in one process. `since`: unix seconds."""
+    """A breaker that is not closed, in one process. `since`: Unix seconds."""
 
     endpoint: str
     model: str
@@ -34,17 +34,17 @@ class CircuitNote:
 
 
 class RedisCircuits:
-    """Notes the changes of this process's breakers, and reads those of all."""
+    """Reports this process's breaker changes and reads those of all."""
 
     def __init__(self, redis: Redis, clock: Callable[[], float] = time.time) -> None:
         self._redis = redis
         self._clock = clock
         self._process = new_id("process")
         self._writing: set[asyncio.Task[None]] = set()
-        self._in_order = asyncio.Lock()  # else, by two connections, an earlier change could be written last
+        self._in_order = asyncio.Lock()  # otherwise two connections could write an earlier change last
 
     def note(self, signal: Signal) -> None:
-        """Take a signal; a change of a breaker is written without keeping anybody waiting."""
+        """Report a breaker change in the background."""
         if signal.type is not SignalType.BREAKER:
             return
         seen = signal.payload
@@ -54,8 +54,8 @@ class RedisCircuits:
         task.add_done_callback(self._writing.discard)
 
     async def read(self) -> list[CircuitNote]:
-        """Every breaker that is not closed. Raises Unavailable."""
-        with translated("Redis does not say which models are down; try again later."):
+        """Return every breaker that is not closed. Raises Unavailable."""
+        with translated("Redis is not responding; try again later."):
             found = await self._redis.hgetall(KEY)
         notes = [CircuitNote(**orjson.loads(value)) for value in found.values()]
         oldest = self._clock() - FORGOTTEN_AFTER_S
@@ -63,11 +63,11 @@ class RedisCircuits:
         return sorted(young, key=lambda note: (note.endpoint, note.model))
 
     async def describe(self) -> list[JsonObject]:
-        """The same as JSON. Raises Unavailable."""
+        """Return the same as JSON. Raises Unavailable."""
         return [asdict(note) for note in await self.read()]
 
     async def settled(self) -> None:
-        """Wait until everything noted so far is written."""
+        """Wait until all reports so far are written."""
         await asyncio.gather(*self._writing)
 
     async def _write(self, note: CircuitNote) -> None:

@@ -1,4 +1,4 @@
-"""Makes Redis clients that fail soon and never repeat a command by themselves."""
+"""Create Redis clients that fail fast and never retry a command automatically."""
 
 import asyncio
 import math
@@ -31,10 +31,11 @@ _Reply = TypeVar("_Reply")
 
 
 class _Sending(AbstractConnection):
-    """Can be cancelled while it sends, and says so in the driver's terms when the server is gone.
+    """A connection that can be canceled while sending and raises the driver's errors when the server is
+    gone.
 
-    The driver sends within `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes as it ends.
-    On a connection that was closed meanwhile it fails with whatever the event loop or a missing stream raises.
+    The driver sends within `asyncio.wait_for`, which before Python 3.12 can lose a cancellation. On a closed
+    connection it raises whatever the event loop or a missing stream raises.
     """
 
     async def send_packed_command(
@@ -44,13 +45,13 @@ class _Sending(AbstractConnection):
         earlier = 0 if task is None else task.cancelling()
         await super().send_packed_command(command, check_health)
         if task is not None and task.cancelling() > earlier:
-            await self.disconnect(nowait=True)  # the answer is nobody's any more
+            await self.disconnect(nowait=True)  # no caller is left for the reply
             raise asyncio.CancelledError
 
     async def run(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands in one go; gives their replies as they came, within the reply time-out for all of them.
+        """Send commands as one pipeline; return the raw replies. One timeout covers all of them.
 
-        The driver packs them in Python, and sends each of them in a task with a timer.
+        The driver packs commands in Python and sends each in a task with a timer.
         """
         async with asyncio.timeout(self.socket_timeout):
             await self._send_packed_command([_pack(one) for one in commands])
@@ -63,9 +64,9 @@ class _Sending(AbstractConnection):
 
 
 class KeptConnection:
-    """A connection for commands, one after the other; now and then the pool has a look at it.
+    """A connection for sequential commands, checked by the pool now and then.
 
-    The way through the pool costs more CPU than a small command. Belongs to one borrower at a time.
+    Going through the pool costs more CPU than a small command. Belongs to one borrower at a time.
     """
 
     def __init__(self, client: Redis) -> None:
@@ -74,16 +75,18 @@ class KeptConnection:
         self._kept_until = 0.0
 
     async def run(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands in one go; gives their replies as they came. Raises the driver's errors, and TimeoutError."""
+        """Send commands as one pipeline; return the raw replies. Raises the driver's errors and
+        TimeoutError.
+        """
         connection = await self._take()
         try:
             return await connection.run(commands)
         except BaseException:
-            await connection.disconnect(nowait=True)  # whatever else was answered is nobody's any more
+            await connection.disconnect(nowait=True)  # no caller is left for the other replies
             raise
 
     async def run_script(self, script: str, digest: str, keys: Sequence[str], arguments: Command) -> Any:
-        """Run a script, of which the server may know the digest; gives its reply. Raises as `run` does."""
+        """Run a script by digest, sending its source if needed; return its reply. Raises as `run` does."""
         rest = (len(keys), *keys, *arguments)
         try:
             [reply] = await self.run([("EVALSHA", digest, *rest)])
@@ -92,7 +95,7 @@ class KeptConnection:
         return reply
 
     async def give_back(self) -> None:
-        """Leave the connection to the pool."""
+        """Return the connection to the pool."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await self._pool.release(connection)
@@ -112,10 +115,10 @@ class KeptConnection:
 
 
 class Gathered(Generic[_Item, _Reply]):
-    """Gathers what callers have to send while what was sent before is on its way: one round trip for many of them.
+    """Batches items that arrive while an earlier batch is in flight: one round trip for many callers.
 
     Args:
-        send: sends some; its result, or error, is everybody's. Never called twice at once.
+        send: sends a batch; all its callers share the result or error. Never called concurrently.
     """
 
     def __init__(self, send: Callable[[list[_Item]], Awaitable[_Reply]]) -> None:
@@ -125,14 +128,14 @@ class Gathered(Generic[_Item, _Reply]):
         self._one_at_a_time = asyncio.Lock()
 
     async def add(self, item: _Item) -> _Reply:
-        """Send it with others, also when the caller is cancelled."""
+        """Send an item in a batch, even if the caller is canceled."""
         self._items.append(item)
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_next())
         return await asyncio.shield(self._sending)
 
     async def settle(self) -> None:
-        """Wait until what is on its way is sent."""
+        """Wait for the batch in flight."""
         async with self._one_at_a_time:
             return
 
@@ -143,10 +146,10 @@ class Gathered(Generic[_Item, _Reply]):
 
 
 class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
-    """Connections to whoever is the master, of which callers wait for a free one."""
+    """Connections to the current master; callers wait for a free one."""
 
     async def disconnect(self, inuse_connections: bool = True) -> None:
-        """The connections to the sentinels go with the last of ours."""
+        """Also close the connections to the sentinels."""
         await super().disconnect(inuse_connections)
         if inuse_connections:
             manager: Any = self.sentinel_manager  # pyright: ignore[reportUnknownMemberType]  # untyped
@@ -155,10 +158,10 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
 
 
 def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 32) -> Redis:
-    """A client over its own pool; it belongs to the event loop that first uses it.
+    """Create a client with its own pool, which belongs to the event loop that first uses it.
 
-    Callers wait for a free connection. A reply that was lost may belong to a command that was carried
-    out, so nothing is retried here (redis-py's own ten retries would apply a script twice).
+    Callers wait for a free connection. A command whose reply was lost may have run, so nothing is retried
+    here (redis-py's ten retries would apply a script twice).
     """
     options: dict[str, Any] = {
         "max_connections": max_connections,
@@ -205,7 +208,7 @@ def _from_pool(pool: BlockingConnectionPool) -> Redis:
 
 @contextmanager
 def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
-    """A client for commands, which have no event loop."""
+    """Create a blocking client for command-line commands, which have no event loop."""
     limits: dict[str, Any] = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
     watched = read_watched(url)
     with ExitStack() as stack:
@@ -226,8 +229,8 @@ def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
 
 
 @contextmanager
-def translated(message: str = "Redis does not answer; try again later.") -> Generator[None]:
-    """Turn what the driver raises into Unavailable with this message."""
+def translated(message: str = "Redis is not responding; try again later.") -> Generator[None]:
+    """Translate the driver's errors to Unavailable with this message."""
     try:
         yield
     except (RedisError, OSError) as error:
@@ -235,7 +238,7 @@ def translated(message: str = "Redis does not answer; try again later.") -> Gene
 
 
 def read_script(name: str) -> str:
-    """The text of `lua/<name>.lua`."""
+    """Read `lua/<name>.lua`."""
     return (resources.files("orchestrator.adapters.redis") / "lua" / f"{name}.lua").read_text(
         encoding="utf-8"
     )

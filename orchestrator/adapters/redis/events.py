@@ -1,7 +1,7 @@
-"""Live events over Redis publish/subscribe: one message a turn, one listening connection a process.
+"""Live events over Redis publish/subscribe: one message per turn, one listening connection per process.
 
-Kept is only what a running turn has streamed so far, for a short time: `lua/stream_text.lua` appends to it
-and publishes in one step. Who was not listening reads the log.
+Only the streamed text of a running turn is stored, briefly: `lua/stream_text.lua` appends and publishes
+atomically. Late listeners read the log.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ RECONNECT_AFTER_S = 0.5
 READ_FOR_S = 1.0
 HEARTBEAT_EVERY_S = 5.0
 SILENT_FOR_S = 12.0
-"""Two heartbeats that did not come back: the connection is dead, though nobody closed it."""
+"""Two missed heartbeats: the connection is dead, though never closed."""
 
 _log = get_logger(__name__)
 
@@ -48,8 +48,8 @@ class _Channel:
 class RedisEvents:
     """Implements `ports.turns.LiveEvents`. Belongs to one event loop; `close` it there.
 
-    Only the reader connects, reads and reconnects; others at most write a subscription in between,
-    because two readers of one connection fail.
+    Only the reader task connects, reads and reconnects, because concurrent reads of one connection fail.
+    Other tasks only write subscriptions.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -69,12 +69,12 @@ class RedisEvents:
         """Messages that could not be published since the start."""
 
     async def ping(self) -> None:
-        """Raises Unavailable when Redis does not answer."""
+        """Raise Unavailable if Redis does not respond."""
         with translated():
             await self._redis.execute_command("PING")
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
-        """Reach the listeners with one message."""
+        """Publish events to listeners in one message."""
         try:
             await self._publish(session_id, events)
         except (RedisError, OSError) as error:
@@ -100,7 +100,9 @@ class RedisEvents:
         return await self._line.run([("PUBLISH", *message) for message in messages])
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
-        """The text so far of the session's running turn; None when there is none, or Redis is away."""
+        """Return the streamed text of the session's running turn, or None if there is none or Redis is
+        unavailable.
+        """
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:
@@ -115,7 +117,7 @@ class RedisEvents:
     async def listen(
         self, session_id: SessionId, *, with_streamed: bool = False
     ) -> AsyncGenerator[Subscription]:
-        """Listen from here on. While Redis is away nothing arrives, and nothing is raised."""
+        """Listen from now on. While Redis is unavailable, nothing arrives and nothing is raised."""
         name = CHANNEL + session_id
         subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
         joined = name in self._channels
@@ -140,10 +142,10 @@ class RedisEvents:
         await self._line.give_back()
 
     async def _confirm(self, channel: _Channel) -> None:
-        """Wait until messages of the channel are heard."""
+        """Wait until the channel's subscription is active."""
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
-        with contextlib.suppress(TimeoutError):  # Redis is away: the listener reads the log meanwhile
+        with contextlib.suppress(TimeoutError):  # Redis is unavailable: the listener reads the log meanwhile
             async with asyncio.timeout(SUBSCRIBED_WITHIN_S):
                 await channel.confirmed.wait()
 
@@ -154,9 +156,10 @@ class RedisEvents:
             await self._write("UNSUBSCRIBE", name)
 
     async def _write(self, command: str, *names: str) -> None:
-        """Write a (un)subscription; the reader sees its confirmation, or that the connection broke.
+        """Write a (un)subscribe command. The reader sees the confirmation, or that the connection broke.
 
-        In a task of its own: the driver closes a connection whose sender is cancelled, and this one is everybody's.
+        Runs in a separate task: the driver closes a connection whose sender is canceled, and all listeners
+        share this one.
         """
         if self._pubsub is not None:
             writing = asyncio.create_task(self._send_command(self._pubsub, command, names))
@@ -166,7 +169,7 @@ class RedisEvents:
 
     async def _send_command(self, pubsub: Any, command: str, names: tuple[str, ...]) -> None:
         connection = pubsub.connection
-        # A broken one is left: the driver would connect anew, beside the reader.
+        # Leave a broken connection alone: the driver would reconnect concurrently with the reader.
         if connection is not None and connection.is_connected:
             with contextlib.suppress(RedisError, OSError):
                 await connection.send_command(command, *names, check_health=False)
@@ -189,7 +192,7 @@ class RedisEvents:
         except BaseException:
             await pubsub.aclose()
             raise
-        pubsub.connection.health_check_interval = 0  # its answer would be read beside the reader
+        pubsub.connection.health_check_interval = 0  # otherwise its reply would be read concurrently
         self._pubsub = pubsub
         self._heard_at = self._beat_at = time.monotonic()
         if self._channels:
@@ -205,7 +208,7 @@ class RedisEvents:
                 await pubsub.aclose()
 
     async def _read(self) -> None:
-        """Deliver one message, or notice that none comes any more."""
+        """Deliver one message, or detect that the connection is dead."""
         message = await self._pubsub.get_message(timeout=READ_FOR_S)
         now = time.monotonic()
         if message is not None:
@@ -222,7 +225,7 @@ class RedisEvents:
         if channel is None:
             return
         if message["type"] == "subscribe":
-            if channel.interrupted:  # what was published in between is lost
+            if channel.interrupted:  # messages published in between are lost
                 channel.interrupted = False
                 for subscription in channel.listeners:
                     subscription.drop()
@@ -247,14 +250,14 @@ def _encode(event: Event) -> JsonObject:
 
 
 def _piece(tokens: list[Event]) -> tuple[str, int, str, int]:
-    """Tokens that follow each other as one: turn, offset, text, and characters of the answer with it."""
+    """Merge consecutive tokens: turn, offset, text and the resulting answer length."""
     text = "".join(token.payload["text"] for token in tokens)
     offset = tokens[0].payload["offset"]
     return tokens[0].turn_id or "", offset, text, offset + len(text)
 
 
 def _decode(session_id: SessionId, message: bytes) -> tuple[int, list[Event]]:
-    """The stamp of a message with tokens (0 for others), and its events."""
+    """Decode a message: its token stamp (0 for others) and its events."""
     stamp, bracket, entries = message.partition(b"[")
     events = [
         Event(

@@ -1,8 +1,7 @@
 """Scratchpads in Redis: one key family per session in one hash slot, atomic operations in Lua.
 
-What is written is saved in the archive first, so that Redis may be lost at any moment; a scratchpad
-that Redis does not know is filled from there at its next use (RT-14). What is put into several at once is saved by one
-statement.
+Writes go to the archive first, so Redis can be lost at any time: a scratchpad missing in Redis is refilled
+at its next use (RT-14). Concurrent writes to several scratchpads share one statement.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,14 +21,14 @@ PREFIX = "parley:scratchpad:"
 KEEP_S = 7 * 24 * 3600
 
 _Name = tuple[TenantId, SessionId, str]
-"""An entry by whose it is and its identifier."""
+"""An entry's tenant, session and ID."""
 
 
 class RedisScratchpad:
     """Implements `ports.memory.scratchpad.Scratchpad`.
 
     Args:
-        keep_s: seconds after the last write for which Redis holds a scratchpad.
+        keep_s: seconds after the last write for which Redis keeps a scratchpad.
     """
 
     def __init__(self, redis: Redis, archive: PostgresScratchpadArchive, *, keep_s: int = KEEP_S) -> None:
@@ -89,7 +88,7 @@ class RedisScratchpad:
     async def _save(self, owned: tuple[OwnedEntry, ...]) -> None:
         try:
             await self._saves.add(owned)
-        except NotFound:  # a session is gone, and may be another's
+        except NotFound:  # the missing session may not be ours: save this batch on its own
             await self._archive.save(owned)
 
     async def _save_all(self, several: list[tuple[OwnedEntry, ...]]) -> None:
@@ -101,7 +100,7 @@ class RedisScratchpad:
     async def _whole(
         self, tenant_id: TenantId, session_id: SessionId, act: Callable[[], Awaitable[Any]]
     ) -> list[bytes]:
-        """Act; when Redis does not know the scratchpad, fill it from the archive and act again."""
+        """Run an operation; if Redis lacks the scratchpad, refill it from the archive and retry."""
         answer = await act()
         if answer is None:
             kept = tuple(await self._archive.load(tenant_id, session_id))
@@ -126,13 +125,13 @@ class RedisScratchpad:
 
 
 def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, str]:
-    """Entries, order of use, operations, and the mark of being whole; the braces keep them together."""
+    """Return the keys of entries, use order, operations and completeness mark; the braces share a hash slot."""
     family = f"{PREFIX}{{{tenant_id}/{session_id}}}:"
     return f"{family}entries", f"{family}used", f"{family}operations", f"{family}filled"
 
 
 def _named(entry: Entry, operation: str | None, place: int) -> Entry:
-    """An entry with its id; that of a repeated operation is the same."""
+    """Return the entry with its ID, which is stable for a repeated operation."""
     if entry.entry_id:
         return entry
     name = new_entry_id() if operation is None else f"note_{operation}_{place}"

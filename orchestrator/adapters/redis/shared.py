@@ -1,4 +1,4 @@
-"""What all processes count and keep together for a while: limits, tickets, answers of tools, what models cost."""
+"""Shared, expiring data of all processes: rate limits, tickets, tool results, model costs."""
 
 import hashlib
 import secrets
@@ -12,7 +12,7 @@ from orchestrator.adapters.redis.client import read_script, translated
 from orchestrator.ports.access import Limit
 from orchestrator.ports.spending import Spent
 from orchestrator.turns.access import Caller
-from orchestrator.types import TenantId, new_id
+from orchestrator.types import SessionId, TenantId, new_id
 
 REQUESTS = "parley:requests:"
 TICKETS = "parley:ticket:"
@@ -21,7 +21,7 @@ _CALLER = TypeAdapter(Caller)
 
 
 class RedisRequestLimits:
-    """Implements `ports.access.RequestLimits`; a tenant's keys are in one hash slot."""
+    """Implements `ports.access.RequestLimits`. A tenant's keys share a hash slot."""
 
     def __init__(self, redis: Redis) -> None:
         self._take = redis.register_script(read_script("take_requests"))
@@ -33,13 +33,13 @@ class RedisRequestLimits:
         for limit in limits:
             each_us = _MINUTE_US // limit.per_minute
             arguments += [each_us, each_us * limit.burst]
-        with translated("Redis does not count requests; try again later."):
+        with translated("Redis is not responding; try again later."):
             wait_ms = await self._take(keys=keys, args=arguments)
         return wait_ms / 1000
 
 
 class RedisTickets:
-    """Implements `ports.access.Tickets`; Redis sees digests only."""
+    """Implements `ports.access.Tickets`. Redis only stores digests."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
@@ -51,15 +51,23 @@ class RedisTickets:
             await self._redis.set(_key(ticket), _CALLER.dump_json(caller), ex=lives_s)
         return ticket
 
-    async def redeem(self, ticket: str) -> Caller | None:
+    async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
         """See `Tickets.redeem`."""
-        with translated("Tickets cannot be checked at present; try again later."):
+        with translated("Tickets can't be checked at the moment; try again later."):
             kept = await self._redis.get(_key(ticket))
+            if kept is None and stream is not None:
+                kept = await self._redis.get(_key(ticket, stream))
         return None if kept is None else _CALLER.validate_json(kept)
 
+    async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
+        """See `Tickets.keep`."""
+        with translated("Tickets can't be issued at the moment; try again later."):
+            await self._redis.set(_key(ticket, stream), _CALLER.dump_json(caller), ex=lives_s)
 
-def _key(ticket: str) -> str:
-    return TICKETS + hashlib.sha256(ticket.encode()).hexdigest()
+
+def _key(ticket: str, stream: SessionId | None = None) -> str:
+    text = ticket if stream is None else f"{ticket} {stream}"
+    return TICKETS + hashlib.sha256(text.encode()).hexdigest()
 
 
 CALLS = "parley:calls:"
@@ -68,9 +76,9 @@ WINDOW_MS = 60_000
 
 
 class RedisRateLimits:
-    """Implements `ports.tools.RateLimits` with a sorted set per key, which expires.
+    """Implements `ports.tools.RateLimits` with an expiring sorted set per key.
 
-    A count whose reply is lost may have been made: too few calls may go out, never too many.
+    A count whose reply is lost may have been applied: too few calls may be allowed, never too many.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -78,25 +86,25 @@ class RedisRateLimits:
 
     async def take(self, key: str, *, per_minute: int) -> float:
         """See `RateLimits.take`."""
-        with translated("Redis does not count calls; try again later."):
+        with translated("Redis is not responding; try again later."):
             wait_ms = await self._take_call(keys=[CALLS + key], args=[new_id("call"), per_minute, WINDOW_MS])
         return wait_ms / 1000
 
 
 class RedisToolCache:
-    """Implements `ports.tools.ToolCache` with keys that expire."""
+    """Implements `ports.tools.ToolCache` with expiring keys."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
 
     async def get(self, key: str) -> bytes | None:
         """See `ToolCache.get`."""
-        with translated("Redis does not give answers; try again later."):
+        with translated("Redis is not responding; try again later."):
             return await self._redis.get(ANSWERS + key)
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
         """See `ToolCache.put`."""
-        with translated("Redis does not keep answers; try again later."):
+        with translated("Redis is not responding; try again later."):
             await self._redis.set(ANSWERS + key, value, px=ttl_ms)
 
 
@@ -106,7 +114,7 @@ PREFIX = "parley:spent:"
 class RedisSpending:
     """Implements `ports.spending.SpendingStore`.
 
-    An addition whose reply is lost may have been made: counters may show too much, never too little.
+    An addition whose reply is lost may have been applied: counters can be too high, never too low.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -115,7 +123,7 @@ class RedisSpending:
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
         """See `SpendingStore.add`."""
         name = PREFIX + key
-        with translated("Redis does not count what models cost; try again later."):
+        with translated("Redis is not responding; try again later."):
             async with self._redis.pipeline(transaction=True) as pipeline:
                 pipeline.hincrby(name, "tokens", amount.tokens)
                 pipeline.hincrby(name, "cost_micros", amount.cost_micros)

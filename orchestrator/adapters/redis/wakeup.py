@@ -1,11 +1,12 @@
-"""Wake-ups over a sorted set of ready sessions; a Celery message only when somebody must be woken.
+"""Wake-ups through a sorted set of ready sessions; a Celery message only if a worker must be woken.
 
-While runners are awake a turn costs no Celery message: they take from the set.
+While runners are awake, a turn costs no Celery message: they poll the set. Tenants take turns in it.
 """
 
 import hashlib
 import time
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Any
 
 from redis.asyncio import Redis
@@ -14,30 +15,34 @@ from redis.exceptions import RedisError
 from orchestrator.adapters.redis.client import Command, Gathered, KeptConnection, read_script
 from orchestrator.adapters.redis.events import CHANNEL
 from orchestrator.errors import Unavailable
+from orchestrator.ports.wakeup import OF_ANY_TENANT
 from orchestrator.telemetry import get_logger
-from orchestrator.types import SessionId, new_id
+from orchestrator.types import SessionId, TenantId, new_id
 
 READY = "parley:ready"
 AWAKE = "parley:awake"
 WOKEN = "parley:last_woken"
+PLACES = "parley:ready_places"
 
 AWAKE_FOR_MS = 3000
 ATTEND_EVERY_S = 1.0
 WAKE_AT_MOST_EVERY_MS = 100
 WAKE_AT_LEAST_EVERY_MS = 1000
-"""So seldom at last, where a backlog remains and messages wake nobody: all are awake."""
+"""The lowest wake-up rate while a backlog remains although all workers are awake."""
 BACKLOG = 2
 
 _OFFER = read_script("offer")
-_OFFER_DIGEST = hashlib.sha1(_OFFER.encode(), usedforsecurity=False).hexdigest()  # as Redis names scripts
+_OFFER_DIGEST = hashlib.sha1(
+    _OFFER.encode(), usedforsecurity=False
+).hexdigest()  # the digest by which Redis names scripts
 
 _log = get_logger(__name__)
 
-_Offer = tuple[tuple[SessionId, ...], bool]
-"""Sessions, and whether somebody is to be woken in any case."""
+_Offer = tuple[tuple[SessionId, ...], TenantId, bool]
+"""Sessions, their tenant, and whether to wake a worker in any case."""
 
 SendMessage = Callable[[SessionId], Awaitable[None]]
-"""Sends `orchestrator.run_session`; raises Unavailable when the broker does not answer."""
+"""Sends `orchestrator.run_session`; raises Unavailable if the broker does not respond."""
 
 
 class RedisWakeup:
@@ -45,9 +50,8 @@ class RedisWakeup:
 
     Args:
         redis: for short commands.
-        waiting: for the blocking take; its reply time-out exceeds every `timeout_s` used. Only
-            runners need it.
-        send: how a wake-up message reaches a worker.
+        waiting: for the blocking take; its reply timeout exceeds every `timeout_s`. Only runners need it.
+        send: sends a wake-up message to a worker.
     """
 
     def __init__(self, redis: Redis, send: SendMessage, *, waiting: Redis | None = None) -> None:
@@ -61,22 +65,26 @@ class RedisWakeup:
         self._offers = Gathered[_Offer, SessionId | None](self._leave)
         self._leaving, self._taking = KeptConnection(redis), KeptConnection(waiting)
         self.failures = 0
-        """Hints that could not be left since the start."""
+        """Wake-up hints that could not be published since the start."""
 
-    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
-        """Put sessions among the ready ones; wake a worker when none keeps up."""
+    async def offer(
+        self, *session_ids: SessionId, tenant_id: TenantId = OF_ANY_TENANT, nobody_came: bool = False
+    ) -> bool:
+        """Add ready sessions; wake a worker if the awake ones can't keep up."""
         try:
-            wake = await self._offers.add((session_ids, nobody_came))
+            wake = await self._offers.add((session_ids, tenant_id, nobody_came))
             if wake is not None and wake in session_ids:
                 await self._send(wake)
         except (RedisError, OSError, Unavailable) as error:
             self.failures += 1
-            _log.warning("A wake-up could not be left.", sessions=len(session_ids), error=error)
+            _log.warning("Could not publish a wake-up.", sessions=len(session_ids), error=error)
             return False
         return True
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Say that we are awake (once a second), then in one round trip wait for one session and take more."""
+        """Report this runner as awake (once per second), then wait for one session and take more in one
+        round trip.
+        """
         try:
             return await self._take(limit, timeout_s)
         except (TimeoutError, RedisError, OSError) as error:
@@ -84,24 +92,24 @@ class RedisWakeup:
             raise Unavailable(f"Redis does not answer: {error}") from error
 
     async def retire(self, *, force: bool = False) -> bool:
-        """Take this runner off the list of those awake."""
+        """Remove this runner from the list of awake ones."""
         try:
             retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
-            # The entry runs out by itself; until then a wake-up may be missed, which the sweep finds.
+            # The entry expires; until then a wake-up can be missed, which the sweep recovers.
             _log.warning("A runner could not retire.", error=error)
             return True
         self._attended_at = 0.0
         return bool(retired)
 
     async def _leave(self, offers: list[_Offer]) -> SessionId | None:
-        """Leave offers in one round trip; the session for which somebody has to be woken."""
-        session_ids = [session_id for several, _ in offers for session_id in several]
-        backlog = 0 if any(nobody_came for _, nobody_came in offers) else BACKLOG
+        """Publish offers in one round trip; return the session for which to wake a worker."""
+        of_tenants = [(session_id, tenant_id) for several, tenant_id, _ in offers for session_id in several]
+        backlog = 0 if any(nobody_came for *_, nobody_came in offers) else BACKLOG
         limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog
-        arguments = (*limits, CHANNEL, *session_ids)
-        wake = await self._leaving.run_script(_OFFER, _OFFER_DIGEST, (READY, AWAKE, WOKEN), arguments)
-        return session_ids[0] if wake else None
+        arguments = (*limits, CHANNEL, *chain.from_iterable(of_tenants))
+        wake = await self._leaving.run_script(_OFFER, _OFFER_DIGEST, (READY, AWAKE, WOKEN, PLACES), arguments)
+        return of_tenants[0][0] if wake else None
 
     async def _take(self, limit: int, timeout_s: float) -> list[SessionId]:
         if time.monotonic() - self._attended_at >= ATTEND_EVERY_S:
@@ -117,5 +125,5 @@ class RedisWakeup:
 
 
 def _members_of(popped: list[Any]) -> list[bytes]:
-    """Members without their scores: pairs, or one after the other in the older protocol."""
+    """Return members without scores, from pairs or from the older protocol's flat list."""
     return popped[::2] if popped and isinstance(popped[0], bytes) else [member for member, _ in popped]

@@ -1,6 +1,6 @@
-"""The workers and beats that are alive: one sorted set, whose entries run out unless they are renewed.
+"""Running workers and beats: one sorted set whose entries expire unless renewed.
 
-Only for people and probes to look at; nothing is decided by it.
+Only for display and probes.
 """
 
 import os
@@ -16,7 +16,7 @@ from orchestrator.adapters.redis.client import read_script, translated
 
 PROCESSES = "parley:processes"
 REFUSED = "parley:refused"
-"""What was dropped from queues, the latest first, as JSON without contents."""
+"""Messages dropped from queues, newest first, as JSON without contents."""
 MOST_REFUSED = 100
 KNOWN_FOR_MS = 15_000
 ANNOUNCE_EVERY_S = 5.0
@@ -24,9 +24,10 @@ ANNOUNCE_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredProcess:
-    """One process: `role` is ``worker`` or ``beat``; `queues` those that a worker takes messages from.
+    """A running process.
 
-    `off`: mistakes of Internal flows or jobs that are therefore not carried out there.
+    `role`: ``worker`` or ``beat``. `queues`: the queues a worker consumes. `off`: problems that disable
+    background flows or jobs there.
     """
 
     role: str
@@ -37,7 +38,7 @@ class RegisteredProcess:
 
     @classmethod
     def here(cls, role: str, queues: Iterable[str] = (), off: Iterable[str] = ()) -> Self:
-        """This process."""
+        """Describe this process."""
         return cls(
             role=role,
             host=socket.gethostname(),
@@ -48,31 +49,31 @@ class RegisteredProcess:
 
 
 class WorkerRegistry:
-    """Where processes announce themselves."""
+    """The registry in which processes announce themselves."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
         self._announce = redis.register_script(read_script("announce"))
 
     async def announce(self, process: RegisteredProcess) -> None:
-        """Be known for another while. Raises Unavailable."""
+        """Register or renew an entry. Raises Unavailable."""
         with translated():
             await self._announce(keys=[PROCESSES], args=[_packed(process), KNOWN_FOR_MS])
 
     async def leave(self, process: RegisteredProcess) -> None:
-        """Be known no more. Raises Unavailable."""
+        """Remove an entry. Raises Unavailable."""
         with translated():
             await self._redis.zrem(PROCESSES, _packed(process))
 
     async def off(self) -> list[str]:
-        """Mistakes for which Internal flows or jobs are off, as processes tell them. Raises Unavailable."""
-        with translated("Redis does not say which Internal flows are off; try again later."):
+        """Return the reported problems that disable background flows or jobs. Raises Unavailable."""
+        with translated("Redis is not responding; try again later."):
             members = await self._redis.zrange(PROCESSES, 0, -1)
         return sorted({problem for member in members for problem in read_process(member).off})
 
 
 def read_process(member: bytes) -> RegisteredProcess:
-    """An entry of the set; those of another release may say more."""
+    """Parse an entry; other releases may add fields."""
     known: dict[str, Any] = orjson.loads(member)
     return RegisteredProcess(
         role=known["role"],

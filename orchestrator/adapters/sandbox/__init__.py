@@ -1,4 +1,4 @@
-"""Runs Python and SQL that a model wrote in processes of their own that can do nothing but compute."""
+"""Run model-written Python and SQL in separate processes that can only compute."""
 
 from orchestrator.adapters.sandbox.process import Layer, PythonSandbox, SqlSandbox
 

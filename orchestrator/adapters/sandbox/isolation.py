@@ -1,6 +1,7 @@
-"""Give up every right but computing: what a process does before it runs what a model wrote.
+"""Drop every right but computing, before running model-written code.
 
-Imports the standard library only, and is imported by file: the processes are started without this package.
+Imports only the standard library, and is imported by file, because these processes start without this
+package.
 """
 
 import ctypes
@@ -24,7 +25,7 @@ SECCOMP_RET_ALLOW = 0x7FFF0000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 SIGKILL = 9
 OUT_OF_MEMORY = 3
-"""The exit code when there is not even memory left to say so."""
+"""The exit code when there is no memory left to report it."""
 
 SYSTEM_CALLS = {
     "x86_64": (
@@ -38,11 +39,11 @@ SYSTEM_CALLS = {
         131,
     ),
 }
-"""By machine: its number in `seccomp_data.arch`, the numbers of the only calls that stay allowed, and of `tgkill`.
+"""By machine: its number in `seccomp_data.arch`, the only permitted system calls, and `tgkill`.
 
-Allowed are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn, mremap,
+Permitted are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn, mremap,
 madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday, getrandom,
-getpid and gettid; and `tgkill` to itself, by which a process without memory aborts.
+getpid and gettid; and `tgkill` to itself, with which a process out of memory aborts.
 """
 
 
@@ -60,12 +61,12 @@ class Program(ctypes.Structure):
 
 
 def leave_network(libc: Any) -> bool:
-    """A network namespace of its own has no interface up; needs root or a user namespace."""
+    """Enter a new network namespace, which has no active interface. Needs root or a user namespace."""
     return libc.unshare(CLONE_NEWNET) == 0 or libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0
 
 
 def drop_identity() -> None:
-    """Root would not be bound by the limits; where the identity cannot change it holds no rights anyway."""
+    """Stop being root, which ignores the limits. Where the identity cannot change, it has no rights anyway."""
     if os.getuid() != 0:
         return
     try:
@@ -88,13 +89,13 @@ def set_limits(limits: dict[str, int]) -> None:
     for kind, most in bounds.items():
         _, hard = resource.getrlimit(kind)
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        # At the hard limit of processor time comes SIGKILL, which does not say why.
+        # At the hard CPU limit comes SIGKILL, which does not say why.
         final = hard if kind == resource.RLIMIT_CPU else bound
         resource.setrlimit(kind, (bound, final))
 
 
 def filter_system_calls(libc: Any) -> bool:
-    """From here on the kernel ends the process at any call that is not in the table."""
+    """Have the kernel kill the process at any system call that is not in the table."""
     machine = os.uname().machine
     if machine not in SYSTEM_CALLS:
         return False
@@ -107,7 +108,7 @@ def filter_system_calls(libc: Any) -> bool:
         (LOAD_WORD, 0, 0, 0),  # seccomp_data.nr
         *((JUMP_IF_EQUAL, last - at, 0, number) for at, number in enumerate(allowed)),
         (JUMP_IF_EQUAL, 0, 2, send_signal),
-        (LOAD_WORD, 0, 0, 16),  # the lower half of its first argument: whom
+        (LOAD_WORD, 0, 0, 16),  # the lower half of its first argument: the target
         (JUMP_IF_EQUAL, 1, 0, os.getpid()),
         (RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS),
         (RETURN, 0, 0, SECCOMP_RET_ALLOW),
@@ -131,7 +132,7 @@ def stopped(category: str, message: str) -> str:
 
 
 def isolate(request: dict[str, Any]) -> bool:
-    """Give up rights, in the order in which it is possible. False: the network is still there."""
+    """Drop rights in the order required. Returns False if the network is still reachable."""
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
     without: list[str] = request.get("without", [])
@@ -146,7 +147,7 @@ def isolate(request: dict[str, Any]) -> bool:
 
 
 def serve(attempt: Callable[[dict[str, Any]], str]) -> None:
-    """Answer the one request on the standard input, and end without running anything more."""
+    """Handle the one request on standard input, then exit without running anything else."""
     try:
         send(attempt(json.loads(sys.stdin.buffer.read())))
     except MemoryError:

@@ -1,4 +1,4 @@
-"""Starts a sandboxed process, waits for it no longer than allowed, and names how it ended."""
+"""Start a sandboxed process, enforce its time limit, and report how it ended."""
 
 import asyncio
 import contextlib
@@ -26,17 +26,17 @@ from orchestrator.types import JsonObject
 
 PYTHON_WORKER = Path(__file__).with_name("python_worker.py")
 SQL_WORKER = Path(__file__).with_name("sql_worker.py")
-# No environment, no user's packages, nothing written, no warnings to a closed stream; -S: no other packages.
+# No environment, user packages, bytecode files or warnings to a closed stream; -S: no site packages.
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
-ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # further arenas would take a share of the address space each
+ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # more arenas would each take a share of the address space
 OUT_OF_MEMORY = 3
-"""The exit code with which the process says that it has no memory left to say more."""
+"""The exit code of a process without enough memory to report more."""
 ANSWER_OVERHEAD_BYTES = 4096
 DEFAULT_LIMITS = SandboxLimits()
 DEFAULT_QUERY_LIMITS = QueryLimits()
 
 _ENDED_BY: dict[int, Stopped] = {
-    signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code used more processor time than it may."),
+    signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code exceeded its CPU time limit."),
     signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code tried to reach the system around it."),
     signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The code tried to write a file."),
     signal.SIGKILL: Stopped(StopCategory.MEMORY, "The system ended the code, most likely for its memory."),
@@ -47,25 +47,24 @@ _CATEGORIES = frozenset(category.value for category in StopCategory)
 
 
 class Layer(StrEnum):
-    """The barriers around the code, besides limits, closed builtins and time."""
+    """Barriers around the code, besides limits, restricted builtins and time."""
 
     NETWORK = "network"
-    """A network namespace without interfaces, where the system lets one be made."""
+    """A network namespace without interfaces, where the system permits one."""
     CALLS = "calls"
-    """A seccomp filter: the kernel ends the process at any call but those of computing."""
+    """A seccomp filter: the kernel kills the process at any call other than those for computing."""
     EVENTS = "events"
-    """An audit hook: the interpreter ends the process when it reaches outside."""
+    """An audit hook: the interpreter exits when code reaches outside."""
 
 
 class PythonSandbox:
-    """Implements the port `Sandbox`: one fresh process per call.
+    """Implements the port `Sandbox`: a new process per call.
 
-    Nothing runs where neither a network namespace nor seccomp is to be had.
+    Refuses to run if neither a network namespace nor seccomp is available.
 
     Args:
-        max_parallel: how many processes may run at once; more calls wait, which is not counted as
-            their time.
-        without: layers left out, so that tests can show what the others stop.
+        max_parallel: maximum number of processes; waiting for one doesn't count as run time.
+        without: layers to leave out, so that tests can show what the others stop.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class PythonSandbox:
         *,
         imports: frozenset[str] = frozenset(),
     ) -> SandboxResult:
-        """Call the one function of a source; see the port."""
+        """Call the only function of a source; see the port."""
         request: JsonObject = {
             "source": function_source,
             "arguments": arguments,
@@ -100,17 +99,17 @@ class PythonSandbox:
         try:
             written = orjson.dumps(request)
         except TypeError as error:
-            return Stopped(StopCategory.ERROR, f"The arguments are no JSON: {error}.")
+            return Stopped(StopCategory.ERROR, f"The arguments are not JSON: {error}.")
         async with self._places:
             with tempfile.TemporaryDirectory(prefix="parley-") as folder:
                 return await _run(("-S", str(PYTHON_WORKER)), written, folder, limits)
 
 
 class SqlSandbox:
-    """Implements the port of the same name: one fresh process per query, over a copy of the tables.
+    """Implements the port `SqlSandbox`: a new process per query, on a copy of the tables.
 
     Args:
-        max_parallel: how many queries may run at once; more wait, which is not counted as their time.
+        max_parallel: maximum number of queries; waiting for one doesn't count as run time.
     """
 
     def __init__(self, *, max_parallel: int = 2) -> None:
@@ -119,7 +118,7 @@ class SqlSandbox:
     async def run_sql(
         self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = DEFAULT_QUERY_LIMITS
     ) -> QueryRows | Stopped:
-        """Ask one question of copies of the tables; see the port."""
+        """Run one query on copies of the tables; see the port."""
         async with self._places:
             with tempfile.TemporaryDirectory(prefix="parley-") as folder:
                 written = await asyncio.to_thread(_write_tables, tables, Path(folder))
@@ -140,11 +139,11 @@ class SqlSandbox:
         try:
             return _QUERY_ROWS.validate_python(result.value)
         except ValidationError:
-            return Stopped(StopCategory.FORBIDDEN, "The query wrote an answer that is not its own to write.")
+            return Stopped(StopCategory.FORBIDDEN, "The query wrote an invalid result.")
 
 
 def _write_tables(tables: Mapping[str, Table], folder: Path) -> JsonObject:
-    """Write each table as a file with one JSON object a row; say where, and which columns it has."""
+    """Write each table as a JSON Lines file; return its path and columns."""
     written: JsonObject = {}
     for number, (name, table) in enumerate(tables.items()):
         path = folder / f"{number}.json"
@@ -205,11 +204,11 @@ async def _send(stream: asyncio.StreamWriter, request: bytes) -> None:
         await stream.drain()
         stream.close()
     except (BrokenPipeError, ConnectionResetError):
-        return  # it ended early; how it ended says why
+        return  # it exited early; its exit code says why
 
 
 async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:
-    """Everything until the end, or None when that is too much."""
+    """Return everything up to the end, or None if it exceeds `most`."""
     parts = bytearray()
     while chunk := await stream.read(65536):
         parts += chunk
@@ -229,26 +228,26 @@ def _read(answer: bytes, code: int) -> SandboxResult:
             return Stopped(StopCategory.MEMORY, "The code used more memory than it may.")
         if code == 0:
             return Stopped(StopCategory.ERROR, "The result is no text or number that JSON can hold.")
-        return Stopped(StopCategory.UNAVAILABLE, f"The process ended with code {code} and without an answer.")
+        return Stopped(StopCategory.UNAVAILABLE, f"The process exited with code {code} and without a result.")
     match body:
         case {"returned": value}:
             return Returned(value)
         case {"stopped": str(category), "message": str(message)} if category in _CATEGORIES:
             return Stopped(StopCategory(category), message)
         case _:
-            return Stopped(StopCategory.FORBIDDEN, "The code wrote an answer that is not its own to write.")
+            return Stopped(StopCategory.FORBIDDEN, "The code wrote an invalid result.")
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End whatever is left of the process, and wait for it."""
+    """Kill the process group and wait for it."""
     if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+        with contextlib.suppress(ProcessLookupError):  # it has just exited
             os.killpg(process.pid, signal.SIGKILL)
     await asyncio.shield(_wait(process))
 
 
 async def _wait(process: asyncio.subprocess.Process) -> None:
-    # Its end is seen only when its last words were taken; a full buffer would else be waited for without end.
+    # The end is only seen once the output is drained; a full buffer would make the wait endless.
     while process.stdout is not None and await process.stdout.read(65536):
         pass
     await process.wait()

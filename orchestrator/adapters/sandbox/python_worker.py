@@ -1,8 +1,7 @@
-"""The process that runs one function a model wrote; started by file, by a bare interpreter.
+"""The process that runs one model-written function; started by file in a bare interpreter.
 
-Imports the standard library only. It reads one JSON request, gives up every right it has, calls
-the function, writes one JSON answer and ends. It trusts nothing it was sent: what the guardrails
-have checked is not taken for granted here.
+Imports only the standard library. It reads one JSON request, drops every right it has, calls the function,
+writes one JSON response and exits. It trusts no input, not even what the guardrails have checked.
 """
 
 import importlib
@@ -13,16 +12,16 @@ import types
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # started by file, by an interpreter that knows no other place
+sys.path.insert(0, str(Path(__file__).parent))  # started by file, in an interpreter without another path
 
 from isolation import answer, isolate, serve, stopped
 
 OWN_NAME = "sandboxed"
 
-# Events that harmless code causes: namedtuple evaluates a template and looks for its caller's name.
+# Events that harmless code triggers: namedtuple evaluates a template and looks up its caller's name.
 HARMLESS_EVENTS = frozenset({"exec", "compile", "sys._getframe", "sys._getframemodulename", "builtins.id"})
 
-# What modules load only when first used; afterwards nothing can be loaded any more.
+# Modules loaded on first use; later nothing can be loaded.
 LOADED_LATE = {
     "datetime": ("_strptime", "time"),
     "json": ("json.decoder", "json.encoder"),
@@ -38,11 +37,11 @@ NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueErro
 
 
 def watch_events() -> None:
-    """End the process at the first event of the interpreter that reaches outside. Cannot be undone."""
+    """Exit at the first interpreter event that reaches outside. Cannot be undone."""
     end, reply = os._exit, answer
 
     def watch(event: str, arguments: tuple[object, ...], harmless: frozenset[str] = HARMLESS_EVENTS) -> None:
-        # Errors look at frames and namedtuple sets defaults; nobody has to exchange code.
+        # Errors inspect frames and namedtuple sets defaults, but no code needs to replace code objects.
         reflects = event in {"object.__getattr__", "object.__setattr__"} and arguments[1] != "__code__"
         if event not in harmless and not reflects:
             reply({"stopped": "forbidden", "message": f"The code tried to use {event}."})
@@ -52,7 +51,7 @@ def watch_events() -> None:
 
 
 def make_facade(name: str) -> types.SimpleNamespace:
-    """A module's own public names, without the modules that it has imported."""
+    """Return a module's own public names, without the modules that it imports."""
     module = importlib.import_module(name)
     names: list[str] = getattr(module, "__all__", None) or [key for key in dir(module) if key[0] != "_"]
     public = {key: getattr(module, key) for key in names}
@@ -62,11 +61,13 @@ def make_facade(name: str) -> types.SimpleNamespace:
 
 
 class NotAllowed(Exception):
-    """Not an ImportError, which code may expect."""
+    """Not an ImportError, which code might expect."""
 
 
 def load_late(names: list[str]) -> dict[str, types.SimpleNamespace]:
-    """Load what would be loaded later. The interpreter takes it from its own table; code gets nothing."""
+    """Load modules that would be imported later. The interpreter finds them in its own table; code gets
+    nothing.
+    """
     late = [module for name in names for module in LOADED_LATE.get(name, ())]
     for module in late:
         importlib.import_module(module)
@@ -125,7 +126,7 @@ def attempt(request: dict[str, Any]) -> str:
     try:
         return run(request, code, builtins)
     except MemoryError:
-        pass  # what the code holds is let go only after this block
+        pass  # the code's objects are only freed after this block
     except NotAllowed as error:
         return stopped("forbidden", str(error))
     except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result

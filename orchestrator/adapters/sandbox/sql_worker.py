@@ -1,8 +1,8 @@
-"""The process that runs one query a model wrote, over a copy of the tables that it may read; started by file.
+"""The process that runs one model-written query on a copy of its tables; started by file.
 
-It loads the tables into a database in memory, gives up every right it has, runs the query, writes one
-JSON answer and ends. It trusts nothing it was sent: what the guardrails have checked is not taken for
-granted here. A query finds no file, network or other table, whatever it says.
+It loads the tables into an in-memory database, drops every right it has, runs the query, writes one JSON
+response and exits. It trusts no input, not even what the guardrails have checked. A query can reach no file,
+network or other table.
 """
 
 import json
@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
-import _duckdb as duckdb  # the engine alone: what `duckdb` puts around it takes longer to load than a query
+import _duckdb as duckdb  # only the engine: the `duckdb` wrapper takes longer to load than a query
 
 sys.path.insert(0, str(Path(__file__).parent))  # started by file, outside the package
 
@@ -22,20 +22,20 @@ from isolation import isolate, serve, stopped
 
 SETTINGS: dict[str, Any] = {
     "threads": 1,
-    "async_threads": 0,  # the filter of system calls binds the thread that sets it
+    "async_threads": 0,  # the system-call filter applies to the thread that installs it
     "temp_directory": "",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "python_enable_replacements": False,
 }
-# Values of each kind are fetched once: what Python loads for them can be loaded no more afterwards.
+# Fetch a value of each type once: Python modules needed for them cannot be loaded later.
 EVERY_KIND = """SELECT 1, 1.5, 1e0, 'a', true, DATE '2024-01-01', TIME '10:00', now(), now()::TIMESTAMP,
     INTERVAL 1 DAY, uuid(), [1], {'a': 1}, MAP {'a': 1}, 'a'::BLOB, 1::HUGEINT"""
 
 
 def load(connection: duckdb.DuckDBPyConnection, tables: dict[str, Any]) -> None:
-    """Make the tables from files with one JSON object a row, and then lock every way outside."""
+    """Create the tables from JSON Lines files, then lock all external access."""
     for name, table in tables.items():
         names = [column for column, _ in table["columns"]]
         columns = ", ".join(f"{quote(column)} {kind}" for column, kind in table["columns"])
@@ -56,7 +56,7 @@ def quote(name: str) -> str:
 
 def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
     statements = connection.extract_statements(request["statement"])
-    # PIVOT makes the list of its columns first, which counts as many statements.
+    # PIVOT first computes its column list, which counts as several statements.
     if len(statements) != 1 or statements[0].type not in {
         duckdb.StatementType.SELECT,
         duckdb.StatementType.MULTI,
@@ -74,7 +74,7 @@ def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Turn a value of the database into one that JSON has."""
+    """Convert a database value to JSON."""
     match value:
         case None | bool() | int() | str():
             return value

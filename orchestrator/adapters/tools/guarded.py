@@ -1,6 +1,6 @@
-"""HTTP connections that reach only what they may: addresses are looked up and checked before connecting.
+"""HTTP connections to permitted hosts only: addresses are resolved and checked before connecting.
 
-The connection then goes to the address that was checked, so that a second look-up cannot change it.
+The connection uses the checked address, so a second lookup cannot change it.
 """
 
 import asyncio
@@ -14,25 +14,26 @@ import httpx2
 from orchestrator.adapters.tools.addresses import AddressGuard
 
 LookUp: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
-"""From a host and port to its addresses; raises OSError."""
+"""Maps host and port to addresses; raises OSError."""
 
 
 class AddressRefused(httpx2.TransportError):
-    """The host is, or also is, an address that tools may not reach."""
+    """The host resolves to an address that tools may not reach."""
 
 
 class AnswerTooLong(httpx2.StreamError):
-    """More was sent than is taken in."""
+    """The response exceeds the size limit."""
 
 
 class AnswerEncoded(httpx2.TransportError):
-    """The answer is compressed though that was not asked for: its size cannot be bounded."""
+    """The response is compressed although that was not requested: its size cannot be limited."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """`max_bytes`: of an answer; longer ones raise AnswerTooLong.
+    """Transport that checks addresses.
 
-    `listens`: an event stream has no bound, for its reader takes one event at a time and bounds that.
+    `max_bytes`: maximum response size; longer ones raise AnswerTooLong. `listens`: an event stream has no
+    limit, because its reader limits each event.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._of_host: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Raises AddressRefused, AnswerTooLong, AnswerEncoded besides the library's own."""
+        """Send a request. Raises AddressRefused, AnswerTooLong, AnswerEncoded besides the library's errors."""
         addresses = await self._find_addresses(request)
         response = await self._send(request, addresses)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -74,7 +75,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return addresses
 
     async def _send(self, request: httpx2.Request, addresses: list[str]) -> httpx2.Response:
-        """Try one address after the other; a connection that was not made has sent nothing."""
+        """Try each address in turn: a connection that was not established has sent nothing."""
         *first, last = addresses
         for address in first:
             try:
@@ -87,7 +88,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         host = request.url.host
         extensions = dict(request.extensions)
         if not _is_address(host):
-            extensions["sni_hostname"] = host  # the certificate is that of the name
+            extensions["sni_hostname"] = host  # the certificate is for the host name
         directed = httpx2.Request(
             request.method,
             request.url.copy_with(host=address),
@@ -98,7 +99,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return await self._connections(host).handle_async_request(directed)
 
     def _connections(self, host: str) -> httpx2.AsyncHTTPTransport:
-        """Connections are kept per host: one made for a name is never used for another."""
+        """Return the host's connections: one opened for a name is never used for another."""
         transport = self._of_host.get(host)
         if transport is None:
             transport = self._of_host[host] = httpx2.AsyncHTTPTransport()

@@ -1,15 +1,22 @@
-"""Calls tools that are HTTP endpoints, and puts what goes wrong into the categories of PX-8."""
+"""Call tools that are HTTP endpoints, and map failures to the categories of PX-8.
+
+The response to a call with side effects means one of three things: done, certainly not done, or unknown
+(RT-33). Unless the response rules out that the server acted, the outcome is unknown: the ledger then uses
+the tool's status query, or asks the user.
+"""
 
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 import orjson
 
 from orchestrator.adapters.tools.addresses import AddressGuard
+from orchestrator.adapters.tools.credentials import UserCredentials
 from orchestrator.adapters.tools.guarded import (
     AddressRefused,
     AnswerEncoded,
@@ -17,10 +24,12 @@ from orchestrator.adapters.tools.guarded import (
     GuardedTransport,
     LookUp,
 )
-from orchestrator.adapters.tools.http_request import build_request
-from orchestrator.domain.configuration import Network
+from orchestrator.adapters.tools.http_request import build_request, write_value
+from orchestrator.domain.compile.endpoints import is_surely_not_done
+from orchestrator.domain.configuration import Credential, Network
 from orchestrator.domain.model import ToolSpec
-from orchestrator.domain.services import ToolCall
+from orchestrator.domain.placeholders import fill_placeholders
+from orchestrator.domain.services import Accepted, ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_object
@@ -40,18 +49,21 @@ _CATEGORIES: Mapping[int, FailureCategory] = {
     504: FailureCategory.TIMEOUT,
 }
 
+_REJECTED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
+"""Statuses after which a user's credentials are read again."""
+
 _MESSAGES: Mapping[FailureCategory, str] = {
-    FailureCategory.VALIDATION_ERROR: "{} cannot work with these values.",
-    FailureCategory.AUTH_ERROR: "{} does not let me in.",
+    FailureCategory.VALIDATION_ERROR: "{} can't work with these values.",
+    FailureCategory.AUTH_ERROR: "{} denies access.",
     FailureCategory.NOT_FOUND: "{} found nothing.",
-    FailureCategory.RATE_LIMIT: "{} is asked too often at the moment.",
-    FailureCategory.TIMEOUT: "{} did not answer in time.",
+    FailureCategory.RATE_LIMIT: "{} is getting too many requests right now.",
+    FailureCategory.TIMEOUT: "{} didn't respond in time.",
     FailureCategory.SERVER_ERROR: "{} did not work.",
 }
 
 
 class HttpTools:
-    """Implements `ports.tools.ToolTransport` for HTTP; one client, which `close` ends."""
+    """Implements `ports.tools.ToolTransport` for HTTP with one client, which `close` closes."""
 
     def __init__(
         self,
@@ -59,35 +71,49 @@ class HttpTools:
         *,
         environment: Mapping[str, str] | None = None,
         look_up: LookUp | None = None,
+        credentials: Mapping[str, Credential] | None = None,
     ) -> None:
         self._network = network
         self._environment = os.environ if environment is None else environment
         guard = AddressGuard(network.private_networks)
         transport = GuardedTransport(guard, max_bytes=network.max_output_bytes, look_up=look_up)
-        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # one user's never reach another
+        no_cookies = CookieJar(
+            DefaultCookiePolicy(allowed_domains=())
+        )  # one user's cookies never reach another
         self._client = httpx2.AsyncClient(transport=transport, trust_env=False, cookies=no_cookies)
+        self._credentials = UserCredentials(credentials or {}, self._client, self._environment)
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
         """See `ToolTransport.send`."""
-        built = build_request(tool, arguments, call.idempotency_key, self._environment)
+        credentials = await self._credentials.read(tool, call)
+        built = build_request(tool, arguments, call, self._environment, credentials)
         timeout_s = tool.timeout_ms / 1000
         timeout = httpx2.Timeout(timeout_s, connect=min(timeout_s, self._network.connect_timeout_s))
         request = self._client.build_request(
             built.method, built.url, headers=built.headers, content=built.body, timeout=timeout
         )
+        redirects: list[str] = []
         try:
-            status, headers, body = await self._exchange(request)
+            status, headers, body = await self._exchange(request, redirects)
         except (httpx2.HTTPError, AnswerTooLong) as error:
             _log.warning("A tool's endpoint failed.", tool=tool.tool_id, error=error)
-            raise _translate(tool, error) from error
-        return _read(tool, status, headers, body)
+            failure = _translate(tool, error)
+            failure.undecided |= bool(redirects)  # the first server has received the request
+            raise failure from error
+        if credentials and status in _REJECTED:
+            self._credentials.forget(call)
+        return _read(tool, arguments, status, headers, body)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
 
-    async def _exchange(self, request: httpx2.Request) -> tuple[int, httpx2.Headers, bytes]:
-        """Send, and follow redirects within the same host; other redirects are answers."""
+    async def _exchange(
+        self, request: httpx2.Request, redirects: list[str]
+    ) -> tuple[int, httpx2.Headers, bytes]:
+        """Send, following same-host redirects, which are added to `redirects`; other redirects are
+        responses.
+        """
         for _ in range(MOST_REDIRECTS):
             response = await self._client.send(request, stream=True)
             try:
@@ -97,6 +123,7 @@ class HttpTools:
             finally:
                 await response.aclose()
             request = following
+            redirects.append(str(request.url))
         raise httpx2.TooManyRedirects("It redirects again and again.", request=request)
 
 
@@ -109,10 +136,15 @@ def _redirect_within_host(request: httpx2.Request, response: httpx2.Response) ->
     return following if same else None
 
 
-def _read(tool: ToolSpec, status: int, headers: httpx2.Headers, body: bytes) -> Json:
-    if not 200 <= status < 300:
+def _read(tool: ToolSpec, arguments: JsonObject, status: int, headers: httpx2.Headers, body: bytes) -> Json:
+    is_partial = status == HTTPStatus.MULTI_STATUS and not tool.idempotent
+    if not 200 <= status < 300 or is_partial:
         _log.warning("A tool's endpoint refused.", tool=tool.tool_id, status=status)
-        raise _failure(tool, _categorize(status), undecided=_may_have_acted(status), headers=headers)
+        undecided = not is_surely_not_done(status)
+        failure = _failure(tool, _categorize(status), undecided=undecided, headers=headers)
+        raise _in_words_of_author(failure, tool, status, arguments) from None
+    if status == HTTPStatus.ACCEPTED and tool.later is not None:
+        return Accepted()
     if not body.strip():
         return {}
     try:
@@ -125,14 +157,10 @@ def _read(tool: ToolSpec, status: int, headers: httpx2.Headers, body: bytes) -> 
 
 
 def _categorize(status: int) -> FailureCategory:
-    """From a status to a category; a redirect that was not followed is the server's mistake."""
+    """Return the category of a status; an unfollowed redirect is the server's error."""
     if status in _CATEGORIES:
         return _CATEGORIES[status]
     return FailureCategory.VALIDATION_ERROR if 400 <= status < 500 else FailureCategory.SERVER_ERROR
-
-
-def _may_have_acted(status: int) -> bool:
-    return status >= 500 or status == 408
 
 
 def _failure(
@@ -145,13 +173,26 @@ def _failure(
     return ToolFailure(category, message, undecided=undecided, retry_after_s=asked_for_s)
 
 
+def _in_words_of_author(
+    failure: ToolFailure, tool: ToolSpec, status: int, arguments: JsonObject
+) -> ToolFailure:
+    """Return the failure with the sentence that the manifest has for its status, if there is one."""
+    sentence: str | None = tool.options["errors"].get(str(status))
+    if sentence is None or failure.undecided:
+        return failure
+    message = fill_placeholders(sentence, lambda name: write_value(arguments.get(name, "")), lambda _: "")
+    return ToolFailure(
+        failure.category, message, undecided=failure.undecided, retry_after_s=failure.retry_after_s
+    )
+
+
 def _unusable(tool: ToolSpec) -> ToolFailure:
-    message = f"{tool.name} gave an answer that I cannot use."
+    message = f"{tool.name} returned a result I can't use."
     return ToolFailure(FailureCategory.SERVER_ERROR, message, undecided=True)
 
 
 def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolFailure:
-    """Translate what the library raised; only what happened before anything was sent is decided."""
+    """Translate the library's errors; the outcome is only certain if nothing had been sent."""
     match error:
         case AddressRefused():
             return _failure(tool, FailureCategory.AUTH_ERROR, undecided=False)
@@ -162,7 +203,7 @@ def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolF
         case httpx2.TimeoutException():
             return _failure(tool, FailureCategory.TIMEOUT, undecided=True)
         case httpx2.ConnectError() | httpx2.UnsupportedProtocol() | httpx2.TooManyRedirects():
-            message = f"{tool.name} cannot be reached."
+            message = f"{tool.name} can't be reached."
             return ToolFailure(FailureCategory.SERVER_ERROR, message)
         case httpx2.LocalProtocolError():
             return _failure(tool, FailureCategory.VALIDATION_ERROR, undecided=False)
@@ -171,7 +212,7 @@ def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolF
 
 
 def _retry_after_s(value: str | None) -> float | None:
-    """Seconds, or a date, as HTTP has it; None for what is neither."""
+    """Parse Retry-After: seconds or an HTTP date, or None if it is neither."""
     if value is None:
         return None
     if value.strip().isdecimal():

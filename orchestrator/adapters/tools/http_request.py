@@ -1,4 +1,4 @@
-"""From a tool's entry in the manifest and its inputs to an HTTP request. Sends nothing."""
+"""Build an HTTP request from a tool's manifest entry and its inputs. Sends nothing."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import orjson
 from orchestrator.domain.compile.endpoints import body_texts
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, input_placeholders, sole_input
+from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.redaction import learn_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _ABSENT: Any = object()
-"""Stands for what names an input that was not given."""
+"""Marks a part whose input was not given."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """`body`: JSON, or None for a request without one."""
+    """An HTTP request. `body`: JSON, or None for no body."""
 
     method: str
     url: str
@@ -34,10 +35,23 @@ class HttpRequest:
 
 
 def build_request(
-    tool: ToolSpec, arguments: JsonObject, idempotency_key: str, environment: Mapping[str, str]
+    tool: ToolSpec,
+    arguments: JsonObject,
+    call: ToolCall,
+    environment: Mapping[str, str],
+    credentials: Mapping[str, str] | None = None,
 ) -> HttpRequest:
-    """Fill the entry's placeholders. Raises ToolFailure for values that cannot be sent."""
-    filler = _Filler(tool, arguments, environment)
+    """Fill the entry's placeholders. `credentials`: the user's own, by name.
+
+    Raises ToolFailure for values that cannot be sent.
+    """
+    own: JsonObject = {"session_id": call.session_id, "callback_url": call.callback_url}
+    if call.user_id is not None:
+        own["user_id"] = call.user_id
+    elif "user_id" in placeholders_of(tool):
+        message = f"{tool.name} needs to know who you are; please sign in."
+        raise ToolFailure(FailureCategory.AUTH_ERROR, message)
+    filler = _Filler(tool, {**arguments, **own}, environment, credentials or {})
     options = tool.options
     method: str = options["method"]
     rest = {name: arguments[name] for name in _unused_inputs(tool) if name in arguments}
@@ -57,7 +71,7 @@ def build_request(
             **{name: text for name, text in headers.items() if text is not None},
             "Accept": headers.get("Accept") or "application/json",
             "Accept-Encoding": "identity",
-            "Idempotency-Key": idempotency_key,
+            "Idempotency-Key": call.idempotency_key,
             **({} if body is None else {"Content-Type": "application/json"}),
         },
         body=None if body is None else orjson.dumps(body),
@@ -70,12 +84,17 @@ def _body(tool: ToolSpec, filler: _Filler, rest: JsonObject) -> Json:
     return rest if _unused_inputs(tool) else None
 
 
-def _unused_inputs(tool: ToolSpec) -> list[str]:
-    """Inputs that no part of the request names."""
+def placeholders_of(tool: ToolSpec) -> set[str]:
+    """Return the placeholders that any part of the request names."""
     options = tool.options
     texts: list[str] = [tool.target, *options["headers"].values(), *(options["query"] or {}).values()]
     texts.extend(body_texts(options["body"]))
-    used = {name for text in texts for name in input_placeholders(text)}
+    return {name for text in texts for name in input_placeholders(text)}
+
+
+def _unused_inputs(tool: ToolSpec) -> list[str]:
+    """Return the inputs that no part of the request uses."""
+    used = placeholders_of(tool)
     return [name for name in tool.input_schema.get("properties", {}) if name not in used]
 
 
@@ -83,7 +102,7 @@ def _build_url(url: str, pairs: Iterable[tuple[str, Json]]) -> str:
     parts = urlsplit(url)
     query = urlencode(
         [
-            (name, _write(item))
+            (name, write_value(item))
             for name, value in pairs
             if value is not _ABSENT
             for item in (value if is_list(value) else [value])
@@ -93,18 +112,26 @@ def _build_url(url: str, pairs: Iterable[tuple[str, Json]]) -> str:
     return urlunsplit(parts._replace(query="&".join(part for part in (parts.query, query) if part)))
 
 
-def _write(value: Json) -> str:
+def write_value(value: Json) -> str:
+    """Return a value as text: a string as it is, JSON otherwise."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 class _Filler:
-    def __init__(self, tool: ToolSpec, arguments: JsonObject, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        tool: ToolSpec,
+        arguments: JsonObject,
+        environment: Mapping[str, str],
+        credentials: Mapping[str, str],
+    ) -> None:
         self._tool = tool
+        self._credentials = credentials
         self._arguments = arguments
         self._environment = environment
 
     def fill(self, template: Json) -> Json:
-        """Fill a JSON value; parts that name an input that was not given are absent."""
+        """Fill a JSON value; parts with a missing input are absent."""
         if isinstance(template, str):
             name = sole_input(template)
             if name is not None:
@@ -120,16 +147,17 @@ class _Filler:
         return template
 
     def fill_header(self, template: str) -> str | None:
-        """The text of a header, or None when an input that it names was not given."""
+        """Return a header's text, or None if an input that it uses is missing."""
         if self._lacks_input(template):
             return None
-        text = fill_placeholders(template, self._text, self._variable).strip()
+        give = self._credentials.__getitem__
+        text = fill_placeholders(template, self._text, self._variable, give).strip()
         if not text.isprintable() or not text.isascii():
             raise self._refuse()
         return text
 
     def fill_path(self, template: str) -> str:
-        """The URL; every input stays within its segment of the path."""
+        """Return the URL; every input stays within its path segment."""
         if self._lacks_input(template):
             raise self._refuse()
         url = fill_placeholders(template, self._segment, self._variable)
@@ -141,7 +169,7 @@ class _Filler:
         return any(name not in self._arguments for name in input_placeholders(template))
 
     def _text(self, name: str) -> str:
-        return _write(self._arguments[name])
+        return write_value(self._arguments[name])
 
     def _segment(self, name: str) -> str:
         text = self._text(name)

@@ -1,6 +1,6 @@
-"""Calls tools of MCP servers; one session per server, shared by all tools that name it.
+"""Call tools of MCP servers, with one session per server, shared by its tools.
 
-A tool's inputs in the manifest are compared with those of its server, and its answer is read as JSON.
+A tool's manifest inputs are checked against its server's schema, and its response is parsed as JSON.
 """
 
 import os
@@ -38,16 +38,16 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_object
 
 IDEMPOTENCY_KEY = "parley/idempotency_key"
-"""Under this name a call's key is in the `_meta` of its request."""
+"""The `_meta` member that contains a call's key."""
 
 WIRE_FACTOR = 3
-"""An answer is sent twice, as text and as structure, and its text is escaped."""
+"""A response is sent twice, as text and as structured content, and its text is escaped."""
 
 _log = get_logger(__name__)
 
 
 class McpTools:
-    """Implements `ports.tools.ToolTransport` for MCP. `folder`: where commands are started."""
+    """Implements `ports.tools.ToolTransport` for MCP. `folder`: working directory of server commands."""
 
     def __init__(
         self, network: Network, folder: Path, *, environment: Mapping[str, str] | None = None
@@ -65,7 +65,7 @@ class McpTools:
             await self._check_fit(server, tool)
             result = await server.call(tool.target, arguments, {IDEMPOTENCY_KEY: call.idempotency_key})
         except Unavailable as error:  # there was no session, so nothing was sent
-            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} cannot be reached.") from error
+            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} can't be reached.") from error
         except MCPError as error:
             _log.warning("An MCP server refused a call.", tool=tool.tool_id, code=error.code)
             raise _translate(tool, error) from error
@@ -74,7 +74,7 @@ class McpTools:
         return read_result(result)
 
     async def close(self) -> None:
-        """End all sessions and the processes that were started for them."""
+        """Close all sessions and the processes started for them."""
         for server in self._servers.values():
             await server.close()
 
@@ -121,7 +121,7 @@ class McpTools:
         learn_secrets(self._environment[name] for name in secrets)
 
     async def _check_fit(self, server: McpServer, tool: ToolSpec) -> None:
-        """The server must have the tool, and take what the manifest would send."""
+        """Check that the server has the tool and accepts the manifest's inputs."""
         offered = (await server.tools()).get(tool.target)
         mistake = (
             f"it has no tool {tool.target!r}"
@@ -130,14 +130,14 @@ class McpTools:
         )
         if mistake is not None:
             _log.error("An MCP server does not fit the manifest.", tool=tool.tool_id, mistake=mistake)
-            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} does not work at the moment.")
+            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} isn't working right now.")
 
 
 @asynccontextmanager
 async def _open_http(
     url: str, headers: Mapping[str, str], network: Network, max_bytes: int
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """A guarded client, and the library's transport over it."""
+    """Yield the library's transport over a guarded client."""
     transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes, listens=True)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
@@ -164,19 +164,23 @@ def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
 
 
 def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
-    """A failure that the tool itself reports: a known category is taken over, its words are shown to nobody."""
+    """Return a failure that the tool itself reports, with its category if known, but without its text.
+
+    After a timeout or an internal error, the tool may have acted (RT-33).
+    """
     category = report.get("category") if is_object(report) else None
     known = isinstance(category, str) and category in set(FailureCategory)
     _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, category=category if known else None)
     if known:
-        return ToolFailure(str(category), f"{tool.name} did not work.")
+        undecided = category in {FailureCategory.TIMEOUT, FailureCategory.SERVER_ERROR}
+        return ToolFailure(str(category), f"{tool.name} did not work.", undecided=undecided)
     return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)
 
 
 def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:
-    """Why calls that fit our input schema would not fit theirs, or None.
+    """Return why calls that match our input schema would not match theirs, or None.
 
-    Looks at names, at what is required and at plain types; the server checks the rest of each call.
+    Compares names, required inputs and plain types; the server validates the rest of each call.
     """
     our_names: JsonObject = ours.get("properties", {})
     their_names: JsonObject = theirs.get("properties", {})
@@ -206,7 +210,7 @@ def _types(value: Json) -> set[str]:
 
 
 def read_result(result: CallToolResult) -> Json:
-    """The structured content; else the object that a sole text is; else texts and other blocks."""
+    """Return the structured content, or the object in a sole text, or else all texts and blocks."""
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

@@ -1,6 +1,6 @@
-"""One session with one MCP server: begun when first used, again after the server has died, ended by `close`.
+"""One session with one MCP server: opened on first use, reopened after the server dies, ended by `close`.
 
-The library wants a session to begin and end in one task, so each has a task of its own.
+The library requires a session to open and close in one task, so each has its own.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ START_WITHIN_S = 20.0
 STOP_WITHIN_S = 10.0
 START_AGAIN_AFTER_S = 1.0
 MOST_UNANSWERED = 3
-"""After so many calls in a row that were given up without any answer the server counts as hung."""
+"""Consecutive unanswered calls after which the server counts as hung."""
 MOST_PAGES = 100
 
 SESSION_UNKNOWN = "Session terminated"
-"""The library's message when a server over HTTP has forgotten the session, and so did nothing."""
+"""The library's message if an HTTP server has forgotten the session, and so did nothing."""
 
 OpenTransport = Callable[[Callable[[], None]], Transport]
-"""Connects, or starts the server's process; calls back when the connection has ended."""
+"""Connects or starts the server's process; calls back when the connection ends."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(slots=True)
 class _Session:
-    """`ready`: the client once the server has said which tools it has."""
+    """A session task. `ready`: the client, once the server has listed its tools."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]] = field(
@@ -45,7 +45,7 @@ class _Session:
 
 
 class McpServer:
-    """`name`: as the log calls it."""
+    """A server's session. `name`: its name in the log."""
 
     def __init__(self, name: str, open_transport: OpenTransport) -> None:
         self._name = name
@@ -55,12 +55,12 @@ class McpServer:
         self._failed_at: float | None = None
 
     async def tools(self) -> Mapping[str, Tool]:
-        """List the tools that the server has. Raises Unavailable when there is no session to be had."""
+        """Return the server's tools. Raises Unavailable if no session can be opened."""
         session = await self._ready_session()
         return session.ready.result()[1]
 
     async def call(self, name: str, arguments: JsonObject, meta: JsonObject) -> CallToolResult:
-        """Call a tool. Raises MCPError, Unavailable, and what the library raises for broken answers."""
+        """Call a tool. Raises MCPError, Unavailable, and the library's errors for malformed responses."""
         try:
             return await self._call(name, arguments, meta)
         except MCPError as error:
@@ -69,7 +69,7 @@ class McpServer:
         return await self._call(name, arguments, meta)
 
     async def close(self) -> None:
-        """End the session, and with it a process that was started for it."""
+        """Close the session and the process started for it."""
         if self._session is not None:
             self._drop(self._session)
         if not self._ending:
@@ -114,7 +114,7 @@ class McpServer:
         return session
 
     async def _hold(self, session: _Session) -> None:
-        """Begin a session and keep it until it is to stop."""
+        """Open a session and keep it until it should stop."""
         try:
             async with asyncio.timeout(START_WITHIN_S) as starting:
                 async with Client(self._open_transport(lambda: self._drop(session)), cache=None) as client:
@@ -133,7 +133,7 @@ class McpServer:
         if session.ready.done():
             return
         self._failed_at = asyncio.get_running_loop().time()
-        session.ready.set_exception(Unavailable(f"The MCP server {self._name} cannot be reached."))
+        session.ready.set_exception(Unavailable(f"The MCP server {self._name} can't be reached."))
 
     def _count_unanswered(self, session: _Session) -> None:
         session.unanswered += 1
@@ -142,7 +142,7 @@ class McpServer:
             self._drop(session)
 
     def _drop(self, session: _Session) -> None:
-        """Let a session end; the next call begins another."""
+        """Discard a session; the next call opens another."""
         session.stop.set()
         if not session.ready.done() and session.task is not None:
             session.task.cancel()
@@ -168,13 +168,13 @@ async def _list_tools(client: Client) -> dict[str, Tool]:
 
 
 def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
-    """Whoever waited may have gone; the failure is in the log."""
+    """Mark the failure as retrieved: the waiter may be gone, and the log has it."""
     if not ready.cancelled():
         ready.exception()
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Of grouped errors: what really happened."""
+    """Return the root cause in an exception group."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return _innermost(group.exceptions[0])

@@ -1,4 +1,4 @@
-"""Everything that calls tools beyond services: by the tool's implementation, for one domain."""
+"""Everything that calls tools other than services, by implementation, for one domain."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class Transports:
     """Implements `ports.tools.ToolTransport`. Belongs to one event loop; `close` it there.
 
-    `environment`: where secrets are read, at the time of each call; None: the process's own.
+    `environment`: where secrets are read at each call. Default: the process's environment.
     """
 
     def __init__(self, domain: Domain, *, environment: Mapping[str, str] | None = None) -> None:
         network = domain.config.network
-        self._http = HttpTools(network, environment=environment)
+        self._http = HttpTools(network, environment=environment, credentials=domain.config.credentials)
         self._mcp = _open_mcp(domain, environment)
         self._carriers: dict[Implementation, ToolTransport] = {Implementation.HTTP: self._http}
         if self._mcp is not None:
@@ -40,14 +40,16 @@ class Transports:
         return await carrier.send(tool, arguments, call)
 
     async def close(self) -> None:
-        """End all connections, sessions and processes."""
+        """Close all connections, sessions and processes."""
         if self._mcp is not None:
             await self._mcp.close()
         await self._http.close()
 
 
 def _open_mcp(domain: Domain, environment: Mapping[str, str] | None) -> McpTools | None:
-    """Open what speaks MCP; its library takes a quarter of a process's start, so only for domains that use it."""
+    """Open the MCP transport. Its library takes a quarter of a process's start time, so only for domains
+    that use it.
+    """
     if all(tool.implementation is not Implementation.MCP for tool in domain.tools.values()):
         return None
     from orchestrator.adapters.tools.mcp import McpTools  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""More context for a flow that cannot go on: asked for by a turn, looked up by an Internal flow (PX-16).
+"""Context for a blocked flow: requested by a turn, gathered by a background flow (PX-16).
 
 `ContextGathering` is the turn's side.
 """
@@ -11,21 +11,21 @@ from typing import Final, Protocol
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, TurnId, UserId
 
 GATHER_CONTEXT: Final = "gather_context"
-"""The Internal flow that looks."""
+"""The background flow that gathers context."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The one that brings the session's lane what was found, when a flow still waits for it."""
+"""The flow that delivers findings to the session's lane if a flow still waits for them."""
 CONTEXT_READY: Final = "context_ready"
-"""The action of the system turn that it brings."""
+"""The action of its system turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextQuestion:
-    """A question of a flow that cannot go on.
+    """A blocked flow's question.
 
     Args:
-        question: what is open, in words.
-        slots: descriptions of the slots whose values would help, by name.
-        known: values that the flow has.
+        question: the open question, in words.
+        slots: descriptions of helpful slots, by name.
+        known: the flow's values.
     """
 
     tenant_id: TenantId
@@ -42,14 +42,14 @@ class ContextQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that was found.
+    """A finding.
 
     Args:
-        source: where: ``scratchpad``, ``tasks``, ``turns``, ``rows`` or ``memory``.
-        text: it in words, for a skill.
-        values: values for slots of the question.
-        score: how well it fits; higher is better.
-        labels: capability labels of what it was made from.
+        source: ``scratchpad``, ``tasks``, ``turns``, ``rows`` or ``memory``.
+        text: in words, for a skill.
+        values: values of the question's slots.
+        score: relevance; higher is better.
+        labels: capability labels of its sources.
     """
 
     source: str
@@ -59,23 +59,22 @@ class Finding:
     labels: tuple[str, ...] = ()
 
     def to_json(self) -> JsonObject:
-        """Its JSON form."""
         return {**asdict(self), "labels": list(self.labels)}
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Finding:
-        """The inverse of `to_json`."""
+        """Return the object that `to_json` wrote."""
         return cls(body["source"], body["text"], body["values"], body["score"], tuple(body["labels"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that was found, the best first; empty when nothing was, or when looking failed."""
+    """All findings, best first; empty if there are none or the search failed."""
 
     found: tuple[Finding, ...] = ()
 
     def values(self) -> JsonObject:
-        """For each slot the value of the best finding that has one."""
+        """Return, for each slot, the value of the best finding that has one."""
         values: JsonObject = {}
         for finding in self.found:
             for name, value in finding.values.items():
@@ -84,12 +83,12 @@ class Findings:
 
 
 class ContextGathering(Protocol):
-    """How a turn has Internal flows look for something. Every method raises Unavailable."""
+    """Gathers context for a turn through background flows. Every method raises Unavailable."""
 
     async def begin(self, question: ContextQuestion) -> str:
-        """Start looking; the run that does. The same flow of the same turn asks once."""
+        """Start gathering; return the run. The same flow of the same turn starts one run."""
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """Wait for what was found; None when looking has not ended within so many seconds."""
+        """Return the findings, or None if the run has not ended within `timeout_s`."""
         ...

@@ -1,6 +1,6 @@
-"""Business context: documents of a tenant, cut into chunks, found by meaning and by words (CO-4).
+"""Business context: a tenant's documents, split into chunks, found by meaning and terms (CO-4).
 
-`Documents` keeps them; `ContextSearch` is what other parts ask. Ranking is in `orchestrator.memory`.
+`Documents` stores them; other parts query `ContextSearch`. `orchestrator.memory` ranks results.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Final, Protocol
 from orchestrator.types import JsonObject, TenantId, UserId
 
 CANDIDATES: Final = 100
-"""Chunks that are looked at more closely for one question."""
+"""Chunks considered per question."""
 PASSAGES: Final = 10
-"""Of them, those that are given."""
+"""Chunks returned per question."""
 LONGEST_QUESTION: Final = 1000
-"""Characters of a question; the rest is not looked at."""
+"""Maximum characters of a question; the rest is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Whose documents are meant: the tenant's, and with a user also that user's own.
+    """Document scope: the tenant's, and with a user also that user's.
 
-    `domain`: those of this domain and those of none; None: of all domains.
+    `domain`: this domain's and unassigned documents; None: all domains.
     """
 
     tenant_id: TenantId
@@ -34,11 +34,13 @@ class Owned:
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """Args:
-    user_id: whom it is for; None: everybody of the tenant.
-    domain: for which domain; empty: for all.
-    labels: capability labels of what it was made from; they pass on (PX-3).
-    origin: where it came from, for example who uploaded it, or a session and a turn.
+    """A document to add.
+
+    Args:
+        user_id: its only reader; None: the whole tenant.
+        domain: its domain; empty: all.
+        labels: capability labels of its sources, which propagate (PX-3).
+        origin: its source, for example the uploader, or a session and a turn.
     """
 
     tenant_id: TenantId
@@ -51,19 +53,21 @@ class NewDocument:
 
 
 def digest_of(document: NewDocument) -> str:
-    """Of title and text: says whether a document is the same."""
+    """Return the digest of title and text, which identifies the content."""
     return hashlib.sha256(f"{document.title}\0{document.text}".encode()).hexdigest()
 
 
 def name_document(document: NewDocument) -> str:
-    """The identifier: the same for the same text of the same owner, so that it is kept once."""
+    """Return the ID, the same for the same text and owner, so that it is stored once."""
     owner = f"{document.domain}\0{document.user_id or ''}\0{digest_of(document)}"
     return f"doc_{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """A document without its text. `space`: in which its chunks are embedded; None: not yet. Unix seconds."""
+    """A document without its text. `space`: its chunks' embedding space; None: not embedded yet. Times in
+    Unix seconds.
+    """
 
     document_id: str
     title: str
@@ -88,7 +92,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """`created`: False when the same text was there before."""
+    """The result of adding a document. `created`: False if it already existed."""
 
     document_id: str
     created: bool
@@ -96,7 +100,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`terms`: its words as they are looked up. `vector` has length 1."""
+    """A chunk. `terms`: its search terms. `vector`: of length 1."""
 
     position: int
     text: str
@@ -106,7 +110,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that may answer. `likeness` to the question, up to 1; None when it is of another space."""
+    """A candidate chunk. `likeness`: similarity to the question, up to 1; None if it is in another space."""
 
     document_id: str
     position: int
@@ -121,9 +125,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A found piece of a document. `score`: from 0 to 1, higher is better; `labels` must be joined by who
-    reads it (PX-3).
-    """
+    """A found passage. `score`: from 0 to 1, higher is better. `labels`: readers must join them (PX-3)."""
 
     document_id: str
     position: int
@@ -137,30 +139,30 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Vectors of length 1, in the order of the texts. Only vectors of one `space` can be compared."""
+    """Vectors of length 1, in the order of the texts. Only vectors in one `space` are comparable."""
 
     space: str
     vectors: tuple[tuple[float, ...], ...]
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors."""
+    """Converts texts to vectors."""
 
     @property
     def space(self) -> str:
-        """The space that new vectors will be in, as far as is known now."""
+        """Return the expected space of new vectors."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Raises ModelUnavailable when the endpoint does not serve and nothing takes its place."""
+        """Return vectors. Raises ModelUnavailable if the endpoint fails and there is no fallback."""
         ...
 
 
 class ContextSearch(Protocol):
-    """The search of business context for flows, skills and Internal flows."""
+    """Search of business context, for flows, skills and background flows."""
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
-        """The passages that answer a question best, best first; empty when nothing fits.
+        """Return the best passages for a question, best first; empty if none is relevant.
 
         Raises Unavailable.
         """
@@ -168,36 +170,36 @@ class ContextSearch(Protocol):
 
 
 class Documents(Protocol):
-    """The store. Every method raises Unavailable."""
+    """The document store. Every method raises Unavailable."""
 
     async def add(self, document: NewDocument) -> Added:
-        """Keep a document; the same title and text for the same owner and domain is kept once."""
+        """Store a document; the same title and text of the same owner and domain is stored once."""
         ...
 
     async def get(self, owned: Owned, document_id: str) -> Document:
-        """Raises NotFound."""
+        """Return a document. Raises NotFound."""
         ...
 
     async def list(self, owned: Owned, *, after: str = "", limit: int = 100) -> list[DocumentRecord]:
-        """By identifier, from the one after `after`."""
+        """Return documents by ID, after `after`."""
         ...
 
     async def delete(self, owned: Owned, document_id: str) -> None:
-        """Remove it with its chunks. Raises NotFound."""
+        """Delete a document with its chunks. Raises NotFound."""
         ...
 
     async def unembedded(self, space: str, *, limit: int = 100) -> list[tuple[TenantId, str]]:
-        """Documents of all tenants whose chunks are not in this space."""
+        """Return documents of all tenants whose chunks are not in this space."""
         ...
 
     async def fetch(self, tenant_id: TenantId, document_id: str) -> Document:
-        """A document whoever owns it; for the flow that embeds it. Raises NotFound."""
+        """Return a document of any owner, for the flow that embeds it. Raises NotFound."""
         ...
 
     async def set_chunks(
         self, tenant_id: TenantId, document_id: str, digest: str, space: str, chunks: Sequence[Chunk]
     ) -> bool:
-        """Replace a document's chunks; False when it has gone or changed in the meantime."""
+        """Replace a document's chunks. Returns False if it was deleted or changed meanwhile."""
         ...
 
     async def candidates(
@@ -209,5 +211,5 @@ class Documents(Protocol):
         terms: Sequence[str],
         limit: int = CANDIDATES,
     ) -> list[Candidate]:
-        """The chunks nearest to the vector and those that share most terms, each once."""
+        """Return the chunks nearest to the vector and those with the most shared terms, each once."""
         ...

@@ -1,4 +1,4 @@
-"""Preferences: what is remembered of a user beyond a session, with where it came from (CO-4)."""
+"""Preferences: memories of a user beyond a session, with their sources (CO-4)."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,28 +7,28 @@ from typing import Final, Protocol
 from orchestrator.types import Json, JsonObject, TenantId, UserId
 
 MOST_PREFERENCES: Final = 256
-"""Of one user; those that were not renewed for longest go first, explicit ones last."""
+"""Maximum per user; the least recently renewed are evicted first, explicit ones last."""
 LONGEST_TEXT: Final = 500
 EVERYTHING: Final = "*"
-"""The key under which it is kept that a user wanted everything forgotten, and when."""
+"""The key that records when a user asked to forget everything."""
 
 
 class PreferenceKind(StrEnum):
-    """The shape of a preference."""
+    """The kind of a preference."""
 
     RULE = "rule"
-    """A value for a slot; `key` is ``dact.slot``, or ``*.slot`` for all flows with a slot of that name."""
+    """A slot value; `key` is ``dact.slot``, or ``*.slot`` for all flows with that slot."""
     NOTE = "note"
     """A sentence about the user."""
     PLAYBOOK = "playbook"
-    """How a task usually goes; `key` is ``playbook.dact``."""
+    """How a task usually proceeds; `key` is ``playbook.dact``."""
 
 
 class Source(StrEnum):
-    """Why it was remembered; a later entry in this order is worth more."""
+    """Why it was remembered, in increasing order of weight."""
 
     HABIT = "habit"
-    """Seen often enough."""
+    """Observed often enough."""
     INFERRED = "inferred"
     """Salient or surprising in a conversation."""
     EXPLICIT = "explicit"
@@ -37,14 +37,14 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """One thing known of a user.
+    """A memory of a user.
 
     Args:
-        value: a rule's value, or what a playbook holds.
+        value: a rule's value, or a playbook's content.
         text: the same in words, for the user.
-        labels: capability labels of what it was made from (PX-3).
-        origin: provenance, for example session, turn or run.
-        updated_at: unix seconds; set by the store.
+        labels: capability labels of its sources (PX-3).
+        origin: its source, for example session, turn or run.
+        updated_at: Unix seconds; set by the store.
     """
 
     key: str
@@ -58,14 +58,14 @@ class Preference:
 
 
 class PreferenceStore(Protocol):
-    """Every method raises Unavailable.
+    """The preference store. Every method raises Unavailable.
 
-    What is forgotten is not remembered from this moment on; that it stands nowhere else either is the business of the
-    Internal flow `erase_forgotten`.
+    Forgotten preferences are never returned again; the background flow `erase_forgotten` removes their
+    content elsewhere.
     """
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
-        """Everything remembered of a user, by key."""
+        """Return everything remembered about a user, by key."""
         ...
 
     async def remember(
@@ -76,22 +76,22 @@ class PreferenceStore(Protocol):
         *,
         instead_of: tuple[str, ...] = (),
     ) -> None:
-        """Add or replace by key; what was only inferred never replaces what the user said.
+        """Add or replace by key; inferences never replace explicit statements.
 
-        `instead_of`: keys that these take the place of.
+        `instead_of`: keys to replace.
         """
         ...
 
     async def forget(self, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> int:
-        """Forget by key, for good; how many there were."""
+        """Forget permanently by key; return how many existed."""
         ...
 
     async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
-        """Forget all, and learn nothing from what was before; how many there were."""
+        """Forget everything, and learn nothing from earlier sessions; return how many existed."""
         ...
 
     async def replace(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
     ) -> None:
-        """Let these be everything that is remembered; what is not among them is forgotten."""
+        """Replace everything that is remembered; other preferences are forgotten."""
         ...

@@ -1,4 +1,4 @@
-"""The scratchpad: a session's shared notes, the only state that Internal flows share (RT-13, RT-14)."""
+"""The scratchpad: entries of a session, the only state shared by background flows (RT-13, RT-14)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final, Protocol
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, new_id
 
 CAPACITY: Final = 64
-"""Entries of one scratchpad; the least recently used goes first."""
+"""Maximum entries; the least recently used is evicted first."""
 
 
 NO_EPOCH: Final = Epoch(0)
 
 
 class EntryKind(StrEnum):
-    """The kinds of snippets (RT-13)."""
+    """The kinds of entries (RT-13)."""
 
     FINDING = "finding"
     SUMMARY = "summary"
@@ -27,14 +27,15 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One snippet.
+    """A scratchpad entry.
 
     Args:
-        flow: who wrote it. `origin`: what it was made from, for example a turn or a tool.
+        flow: its author.
+        origin: its source, for example a turn or a tool.
         text, data: its content, one or both.
-        epoch: of the session when it was made.
-        labels: capability labels of what it was made from; they pass on.
-        at: unix seconds.
+        epoch: the session's epoch when it was written.
+        labels: capability labels of its sources, which propagate.
+        at: Unix seconds.
     """
 
     flow: str
@@ -48,7 +49,6 @@ class Entry:
     entry_id: str = ""
 
     def to_json(self) -> JsonObject:
-        """Its JSON form."""
         return {
             "flow": self.flow,
             "origin": self.origin,
@@ -63,18 +63,18 @@ class Entry:
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Entry:
-        """The inverse of `to_json`."""
+        """Return the object that `to_json` wrote."""
         members: JsonObject = {**body, "kind": EntryKind(body["kind"]), "labels": tuple(body["labels"])}
         return cls(**members)
 
 
 def new_entry_id() -> str:
-    """An identifier for a snippet that nobody has yet."""
+    """Return a new entry ID."""
     return new_id("note")
 
 
 class Scratchpad(Protocol):
-    """Several may write at once; none loses another's entry. Every method raises Unavailable."""
+    """A concurrent scratchpad without lost updates. Every method raises Unavailable."""
 
     async def put(
         self,
@@ -84,9 +84,9 @@ class Scratchpad(Protocol):
         *,
         operation: str | None = None,
     ) -> list[str]:
-        """Add or replace entries by id; the ids of those that had to go.
+        """Add or replace entries by ID; return the IDs of evicted ones.
 
-        The same `operation` is carried out once, also when its answer was lost.
+        The same `operation` is applied once, even if its response was lost.
         """
         ...
 
@@ -98,13 +98,13 @@ class Scratchpad(Protocol):
         kinds: frozenset[EntryKind] = frozenset(),
         touch: bool = True,
     ) -> list[Entry]:
-        """Entries, the least recently used first; all kinds when none is named. Reading is using."""
+        """Return entries, least recently used first, of all kinds by default. Reading counts as use."""
         ...
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> int:
-        """Remove entries; how many were there."""
+        """Delete entries; return how many existed."""
         ...
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Remove everything, with the session."""
+        """Delete everything, with the session."""
         ...

@@ -1,8 +1,7 @@
-"""Runs of Internal flows as operators and senders see them.
+"""Background runs for operators and senders.
 
-A run is one node of its trigger's graph. Whether it may start, who holds it and which of its items
-have ended is decided in the store and nowhere else; messages are hints (IF-8, IF-9). How a worker
-takes a run up is in `work`.
+A run is a node of its trigger's graph. Only the store decides whether it can start, who holds it and which
+items have ended; a message carries no rights (IF-8, IF-9). `work` has the worker's side.
 """
 
 from dataclasses import dataclass, field
@@ -14,11 +13,11 @@ from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, Tena
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """One node to be started.
+    """A node to start.
 
-    `inputs` and `options` as they were given, before any `before_all_response`. `depends_on` names
-    flows among the runs that are started together. `flight_key`: at most one unfinished run has it
-    (IF-11). `after`: a run that is there already, and must have ended.
+    `inputs`, `options`: as given, before any `before_all_response`. `depends_on`: flows started together
+    with it. `flight_key`: at most one unfinished run has it (IF-11). `after`: an existing run that must end
+    first.
     """
 
     flow: str
@@ -33,12 +32,12 @@ class NewRun:
     urgency: Urgency = Urgency.HOUSEKEEPING
     after: str | None = None
     turn_id: TurnId | None = None
-    """The turn that made it due."""
+    """The turn that triggered it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Items by what became of them; the rest of `total` is unfinished."""
+    """Item counts by result; the rest of `total` is unfinished."""
 
     total: int = 0
     done: int = 0
@@ -47,15 +46,15 @@ class Progress:
 
     @property
     def ended(self) -> int:
-        """How many items need no more work."""
+        """Return the number of finished items."""
         return self.done + self.skipped + self.failed
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run as it is shown. `reason`: why it was skipped or blocked; `error`: why it failed.
+    """A run for display. `reason`: why it was skipped or blocked. `error`: why it failed.
 
-    `successors` are runs that wait for the end of this one.
+    `successors`: runs that wait for it.
     """
 
     run_id: str
@@ -81,7 +80,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
-    """One item of a run as it is shown; `reason`: why it was skipped, `error`: why it failed."""
+    """An item for display. `reason`: why it was skipped. `error`: why it failed."""
 
     position: int
     status: ItemStatus
@@ -94,24 +93,39 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A run that may have something to do. `after_s`: not earlier."""
+    """A run that may have work. `after_s`: delay."""
 
     run_id: str
     flow: str
-    phase: Phase
     urgency: Urgency
     after_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """The runs of a graph, by flow, and hints for those that may begin.
+class GraphNode:
+    """A run with the data that decides how a message carries it and its successors.
 
-    `joined`: they were there already, started by the same message or for the same flight key. `waves`: all runs, wave
-    after wave, of a graph that is a sequence or has fan-ins (`find_waves`); empty for others.
+    `task_id`: the task that ends with the run. `open_predecessors`: how many runs it waits for. `parent`:
+    the task of its last ended predecessor.
+    """
+
+    run_id: str
+    flow: str
+    urgency: Urgency
+    task_id: str
+    open_predecessors: int
+    successors: tuple[str, ...]
+    on_failure: OnFailure
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A graph's runs by flow, and hints for those that can start.
+
+    `joined`: they already existed, for the same message or flight key.
     """
 
     runs: dict[str, str]
     hints: tuple[Hint, ...] = ()
     joined: bool = False
-    waves: tuple[tuple[Hint, ...], ...] = ()

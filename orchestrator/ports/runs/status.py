@@ -1,9 +1,9 @@
-"""The states of a run of an Internal flow, the transitions between them, and what the shape of a graph decides.
+"""States of a background run, their transitions, and consequences of a graph's shape.
 
-Rules over statuses alone; where they are stored is behind the ports `runs` and `run_work`.
+Rules on statuses only; storage is behind the ports `runs` and `run_work`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -13,37 +13,37 @@ class RunStatus(StrEnum):
     """The status of a run."""
 
     WAITING = "waiting"
-    """Has open predecessors."""
+    """Has unfinished predecessors."""
     READY = "ready"
-    """May be claimed, once its time has come."""
+    """Can be claimed, once its time has come."""
     RUNNING = "running"
-    """Was claimed; its stages are at work or wait for a worker."""
+    """Claimed; its stages are running or wait for a worker."""
     DONE = "done"
     SKIPPED = "skipped"
-    """`before_all` said so; no item was started."""
+    """`before_all` decided to skip it; no item was started."""
     FAILED = "failed"
     """A stage or an item failed."""
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """A predecessor failed; it never started. Redoing that one by hand lets it wait again."""
+    """A predecessor failed; it never started. Redoing the predecessor unblocks it."""
 
 
 ENDED = frozenset(
     {RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED}
 )
 SUCCEEDED = frozenset({RunStatus.DONE, RunStatus.SKIPPED})
-"""Successors of these may start."""
+"""Statuses that release successors."""
 RUN_TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
     RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
     RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}),
     RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
 }
-"""What may follow each status, nothing where it is not named. The store refuses all else (`parley_run_transition`)."""
+"""Permitted transitions. The store rejects all others (`parley_run_transition`)."""
 
 
 class Phase(StrEnum):
-    """The stages that a claimed run is at."""
+    """The stages of a claimed run."""
 
     BEFORE = "before_all"
     ITEMS = "items"
@@ -51,7 +51,7 @@ class Phase(StrEnum):
 
 
 class ItemStatus(StrEnum):
-    """How one item of a run stands."""
+    """The status of an item."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -61,7 +61,7 @@ class ItemStatus(StrEnum):
 
 
 class RedoStatus(StrEnum):
-    """How a run's wish to be run again was answered."""
+    """The result of a run's rerun request."""
 
     NONE = "none"
     SCHEDULED = "scheduled"
@@ -77,17 +77,17 @@ class Urgency(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """The fate of a failed run's successors."""
+    """What happens to a failed run's successors."""
 
     BLOCK = "block"
-    """They are left unrun, with the reason."""
+    """They stay unrun, with the reason."""
     RELEASE = "release"
-    """They run all the same."""
+    """They run anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a graph as it stands: what decides whether others may follow it."""
+    """A node's current state, as far as it affects successors."""
 
     name: str
     status: RunStatus
@@ -96,16 +96,16 @@ class Node:
 
     @property
     def blocks_successors(self) -> bool:
-        """True when its successors can never run as things are."""
+        """Return whether its successors can currently never run."""
         failed = self.status in ENDED - SUCCEEDED and self.on_failure is OnFailure.BLOCK
         return failed or self.status is RunStatus.BLOCKED
 
 
 def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
-    """Blocked nodes that may wait again when `again` is run once more, with their open predecessors.
+    """Return blocked nodes that wait again when `again` is rerun, with their unfinished predecessors.
 
-    `nodes` by name, `again` among them with the status of a run to come. A node that another failed
-    one blocks as well stays blocked.
+    `nodes`: by name, including `again` with the status of a future run. A node blocked by another failure as
+    well stays blocked.
     """
     before = {name: [node.name for node in nodes.values() if name in node.successors] for name in nodes}
     freed: dict[str, int] = {}
@@ -121,28 +121,10 @@ def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
     return freed
 
 
-def find_waves(predecessors: Mapping[str, Collection[str]]) -> tuple[tuple[str, ...], ...]:
-    """The waves of a graph that is a sequence, or a sequence with fan-ins; empty for all other shapes.
-
-    Each node depends on the whole wave before its own. Of two neighbours one is a single node, and so is the last wave:
-    these are the shapes that Celery's `chain` and `chord` carry without waiting for more than the edges demand.
-    """
-    left, before = dict(predecessors), set[str]()
-    waves: list[tuple[str, ...]] = []
-    while left:
-        wave = tuple(name for name, needed in left.items() if set(needed) == before)
-        if not wave or (len(wave) > 1 and len(before) > 1):
-            return ()
-        waves.append(wave)
-        before = set(wave)
-        left = {name: needed for name, needed in left.items() if name not in before}
-    return tuple(waves) if len(waves) > 1 and len(before) == 1 else ()
-
-
 def count_by_hand(succeeded: list[int | None]) -> int | None:
-    """The count of a run redone by hand, from the counts of its chain's runs that succeeded (IF-5).
+    """Return the count of a manual rerun, from the counts of the chain's successful runs (IF-5).
 
-    The last of them is the redo context that stayed: a rerun that failed is tried again under its own
-    count. When none succeeded there is no chain yet, and the run begins anew.
+    The last of them is the current redo context: a failed rerun is retried under its own count. Without a
+    success there is no chain yet, and the run starts over.
     """
     return (succeeded[-1] or 0) + 1 if succeeded else None

@@ -1,20 +1,20 @@
-"""Runs of Internal flows as workers see them: what they claim, and how it ends.
+"""Background runs for workers: claims and results.
 
-A claim is the right to carry a part of a run out while its token is current; whoever lost it writes
-nothing any more (IF-9).
+A claim is the right to execute part of a run while its token is current; a former holder can no longer write
+(IF-9).
 """
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from orchestrator.ports.runs.records import Progress
+from orchestrator.ports.runs.records import Hint, Progress
 from orchestrator.ports.runs.status import ItemStatus, Phase, RedoStatus, RunStatus, Urgency
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The facts of a run for its stages, as stored. `options` and `data` after `before_all`."""
+    """Stored facts of a run for its stages. `options` and `data` are those after `before_all`."""
 
     run_id: str
     tenant_id: TenantId
@@ -31,9 +31,9 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """The right to carry a run's phase out while `token` is current. `attempts` counts this one.
+    """The right to execute a run's phase while `token` is current. `attempts` includes this one.
 
-    `inputs` are there before the items, `items` after them.
+    `inputs`: available before the items. `items`: available after them.
     """
 
     facts: RunFacts
@@ -46,7 +46,7 @@ class RunClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedItem:
-    """One item to be carried out; `attempts` counts this one."""
+    """An item to execute; `attempts` includes this one."""
 
     position: int
     input: Json
@@ -55,7 +55,7 @@ class ClaimedItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemsClaim:
-    """The right to end some items while `token` is current."""
+    """The right to finish some items while `token` is current."""
 
     facts: RunFacts
     token: int
@@ -64,25 +64,18 @@ class ItemsClaim:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnd:
-    """The end of an item: an output, the reason it was skipped, or the error it failed with.
-
-    `record`: its calls and what it came to, for replays; None: none is kept.
-    """
+    """An item's result: an output, a skip reason, or an error."""
 
     position: int
     status: ItemStatus
     output: Json = None
     reason: str | None = None
     error: str | None = None
-    record: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a run ended. `redo_count`: the next run's place in the chain when one is to follow.
-
-    `records`: as that of an item, of the phases that led to this end and are not kept yet.
-    """
+    """A run's result. `redo_count`: the next run's place in the chain, if one follows."""
 
     status: RunStatus
     closing: Json = None
@@ -91,15 +84,70 @@ class RunEnd:
     redo: RedoStatus = RedoStatus.NONE
     redo_count: int | None = None
     redo_after_s: float = 0.0
-    records: tuple[tuple[Phase, Json], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """The state of a run that could not be claimed.
+
+    `held`: a worker has it or some of its items. `reported`: its task has reported its end. `began`: one of
+    its stages was entered. `why`: its error or reason. `waits_s`: time until it can start. `holders`: number
+    of workers with its unfinished items.
+    """
+
+    status: RunStatus
+    phase: Phase
+    urgency: Urgency
+    held: bool
+    reported: bool
+    began: bool
+    why: str | None
+    waits_s: float
+    holders: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LostShare:
+    """A task with a share of a run's items whose worker died."""
+
+    task_id: str
+    run_id: str
+    flow: str
+    urgency: Urgency
+
+
+@dataclass(frozen=True, slots=True)
+class Unrun:
+    """A run that ended before any of its tasks ran: blocked or canceled."""
+
+    run_id: str
+    task_id: str
+    flow: str
+    status: RunStatus
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """The result of a sweep for lost messages."""
+
+    hints: tuple[Hint, ...] = ()
+    shares: tuple[LostShare, ...] = ()
+    unrun: tuple[Unrun, ...] = ()
+
+
+class Deferred(StrEnum):
+    """Items deferred while turns wait."""
+
+    ITEMS = "items"
 
 
 class Recorded(StrEnum):
-    """The result of writing the ends of items."""
+    """The result of recording item results."""
 
     LOST = "lost"
     """The claim is no longer current; nothing was written."""
     MORE = "more"
     """Other items are unfinished."""
     ALL = "all"
-    """No item is left: `after_all` may begin."""
+    """All items are finished: `after_all` can start."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.models.budget import Price
-from orchestrator.models.config import ModelChoice, read_model_config, read_voters
+from orchestrator.models.config import ModelChoice, read_model_config
 from orchestrator.settings import OPENAI_URL, Settings
 from tests.configuration import default_config
 
@@ -42,13 +42,23 @@ def test_an_address_without_a_key_is_an_endpoint(key):
     assert endpoint.extra_body == {}
 
 
-def test_a_key_alone_means_openai_with_what_openai_wants():
-    endpoint = read_endpoints(settings(OPENAI_API_KEY="sk-1"))["default"]
+@pytest.mark.parametrize("url", [{}, {"OPENAI_BASE_URL": f"{OPENAI_URL}/"}])
+def test_a_key_alone_means_openai_where_nothing_is_stored(url):
+    endpoint = read_endpoints(settings(OPENAI_API_KEY="sk-1", **url))["default"]
 
-    assert (endpoint.base_url, endpoint.api_key) == (OPENAI_URL, "sk-1")
-    assert endpoint.token_limit_field == "max_completion_tokens"
-    assert endpoint.extra_body == {"store": True}
+    assert (endpoint.provider, endpoint.api_key, endpoint.store) == ("openai", "sk-1", False)
     assert "sk-1" not in repr(endpoint)
+
+
+def test_a_model_names_its_provider(monkeypatch: pytest.MonkeyPatch):
+    """CO-2: `provider:name`, unless the name is that of a model at a compatible URL."""
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    assert read_endpoints(settings(PARLEY_MODEL="anthropic:claude"))["anthropic"].provider == "anthropic"
+    url = {"OPENAI_BASE_URL": "http://here.test/v1"}
+    assert {*read_endpoints(settings(PARLEY_MODEL="mistral:7b", **url))} == {"default"}
+
+    monkeypatch.setenv("MISTRAL_API_KEY", "key")
+    assert {*read_endpoints(settings(PARLEY_MODEL="mistral:7b", **url))} == {"default", "mistral"}
 
 
 def test_further_endpoints_come_as_json(monkeypatch: pytest.MonkeyPatch):
@@ -89,7 +99,6 @@ def test_the_domains_section_becomes_the_configuration_of_calls():
                 "prices": {"small": {"prompt": 1, "completion": 2}},
             },
             "budgets": {"cost_per_day": 1.5, "tokens_per_turn": 900},
-            "nlu": {"voters": {"enabled": True, "models": ["a", "b"]}},
         }
     )
     calls = read_model_config(config, ModelChoice("usual"))
@@ -98,4 +107,3 @@ def test_the_domains_section_becomes_the_configuration_of_calls():
     assert calls.choices("slot_fill") == (ModelChoice("usual"), ModelChoice("spare"))
     assert calls.prices == {"small": Price(1, 2)}
     assert (calls.budgets.day.cost_micros, calls.budgets.turn.tokens) == (1_500_000, 900)
-    assert read_voters(config) == (ModelChoice("a"), ModelChoice("b"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
 
-from orchestrator.adapters.redis.address import for_celery, read_watched, sentinel_options
+from orchestrator.adapters.redis.address import for_celery, read_watched, sentinel_options, tls_options
 from orchestrator.errors import ConfigurationError
 from orchestrator.settings import read_settings
 
@@ -37,3 +39,16 @@ def test_an_address_that_cannot_be_meant_is_refused_with_its_form(name: str, url
     given = {"DATABASE_URL": "postgresql://one/parley", "REDIS_URL": PLAIN, name: url}
     with pytest.raises(ConfigurationError, match=rf"{name}.*host:port/master/database"):
         read_settings(**given)
+
+
+@pytest.mark.parametrize(
+    ("url", "verified"),
+    [
+        ("rediss://:p@host:6380/0", True),
+        ("rediss://:p@host:6380/0?ssl_ca_certs=/ca.pem", True),
+        ("rediss://:p@host:6380/0?ssl_cert_reqs=required", False),
+        (PLAIN, False),
+    ],
+)
+def test_celery_verifies_where_an_address_does_not_say_how(url: str, verified: bool) -> None:
+    assert tls_options(url) == ({"ssl_cert_reqs": ssl.CERT_REQUIRED} if verified else {})

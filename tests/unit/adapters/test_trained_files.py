@@ -35,7 +35,7 @@ def test_a_file_that_others_could_have_written_is_not_used(tmp_path: Path, mode:
     (tmp_path / "key.npz").chmod(mode)
     with capture_logs() as logs:
         assert files.get("key") is None
-    assert [entry["event"] for entry in logs] == ["A kept model may have been written by others."]
+    assert [entry["event"] for entry in logs] == ["Ignoring a trained model that others could have written."]
 
 
 def test_a_file_of_another_account_is_not_used(tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_without_a_place_to_write_nothing_is_kept_and_all_goes_on(tmp_path: Path
     with capture_logs() as logs:
         files.put("key", b"content")
         assert files.get("key") is None
-    assert logs[0]["event"] == "A trained model is not kept."
-    with pytest.raises(Unavailable, match="Nothing can be kept in"):
+    assert logs[0]["event"] == "Could not store a trained model."
+    with pytest.raises(Unavailable, match="Can't write to"):
         files.require_writable()
 
 

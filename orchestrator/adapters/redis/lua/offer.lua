@@ -1,23 +1,34 @@
 -- Offer sessions to the runners, and say whether somebody has to be woken for them. Who listens to such a
 -- session is made to look at its log: mostly, a turn was accepted.
 --
--- KEYS[1]  ready   sorted set: session -> time of the first offer, ms
+-- KEYS[1]  ready   sorted set: session -> its place in the line; tenants take turns
 -- KEYS[2]  awake   sorted set: runner -> time at which it counts as gone, ms
 -- KEYS[3]  woken   hash, present for a moment: `at`, the time of the last wake-up message, ms; `awake`, how many
 --                  runners were awake then; `pause` until the next one when no more are awake by then, ms
+-- KEYS[4]  places  hash: tenant -> place of its last session; gone when nobody waits
 -- ARGV[1]  shortest pause between wake-up messages, ms
 -- ARGV[2]  longest one while a backlog remains and nobody more wakes up, ms
 -- ARGV[3]  backlog: this many waiting sessions are more than the awake runners keep up with; 0: wake in any case
 -- ARGV[4]  prefix of the sessions' channels
--- ARGV[5…] sessions
+-- ARGV[5…] sessions, each followed by its tenant
 --
 -- Returns 1 when the caller has to send a wake-up message, else 0.
--- A session that is offered already keeps its place. All times are those of the Redis server.
+-- A session that is offered already keeps its place. A new one is placed behind its tenant's last session, but not
+-- before the first of the line: a tenant with few sessions overtakes those of a tenant with many (start-time fair
+-- queueing). All times are those of the Redis server.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-for place = 5, #ARGV do
-  redis.call('ZADD', KEYS[1], 'NX', now, ARGV[place])
-  redis.call('PUBLISH', ARGV[4] .. ARGV[place], '[]')
+local first = tonumber(redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
+if not first then
+  redis.call('DEL', KEYS[4])
+end
+for argument = 5, #ARGV, 2 do
+  local session, tenant = ARGV[argument], ARGV[argument + 1]
+  local place = math.max(first or 0, tonumber(redis.call('HGET', KEYS[4], tenant) or 0)) + 1
+  if redis.call('ZADD', KEYS[1], 'NX', place, session) == 1 then
+    redis.call('HSET', KEYS[4], tenant, place)
+  end
+  redis.call('PUBLISH', ARGV[4] .. session, '[]')
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
 local awake, backlog = redis.call('ZCARD', KEYS[2]), tonumber(ARGV[3])

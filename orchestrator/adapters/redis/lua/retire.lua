@@ -1,6 +1,6 @@
 -- Stop counting a runner as awake, unless there is work that it would leave behind.
 --
--- KEYS[1]  ready   sorted set: session -> time of the first offer, ms
+-- KEYS[1]  ready   sorted set: session -> its place in the line
 -- KEYS[2]  awake   sorted set: runner -> time at which it counts as gone, ms
 -- ARGV[1]  runner
 -- ARGV[2]  '1': retire in any case

@@ -1,0 +1,81 @@
+"""Rejected messages, kept in Redis for a week so that an operator can replay them (RT-30).
+
+A message's facts are its task, queue, session and rejection reason. Its contents are stored compressed and
+never displayed.
+"""
+
+import base64
+import time
+from typing import Any, Final
+
+import orjson
+
+from orchestrator.types import JsonObject, new_id
+
+FACTS: Final = "submissions:dead"
+MESSAGES: Final = "submissions:dead:messages"
+MOST_KEPT: Final = 200
+LARGEST_BYTES: Final = 128 * 1024
+KEPT_FOR_S: Final = 7 * 86_400
+OF_THE_BROKER: Final = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
+"""Prefixes of RabbitMQ's own headers. They record a message's past deliveries, so a replay omits them."""
+
+
+class DeadLetters:
+    """Store of rejected messages.
+
+    Args:
+        redis: a blocking client. Methods raise the driver's errors.
+    """
+
+    def __init__(self, redis: Any) -> None:
+        self._redis = redis
+
+    def keep(self, facts: JsonObject, message: Any) -> None:
+        """Store a kombu message, evicting the oldest ones. An oversized message is only logged."""
+        body: bytes = message.body.encode() if isinstance(message.body, str) else bytes(message.body or b"")
+        identifier = new_id("dead")
+        told = {"id": identifier, "at": time.time(), **facts, "bytes": len(body)}
+        properties: JsonObject = message.properties or {}
+        delivery: JsonObject = message.delivery_info or {}
+        headers: JsonObject = message.headers or {}
+        kept: JsonObject = {
+            "queue": facts.get("queue") or delivery.get("routing_key"),
+            "headers": {name: value for name, value in headers.items() if not name.startswith(OF_THE_BROKER)},
+            "content_type": message.content_type,
+            "content_encoding": message.content_encoding,
+            "correlation_id": properties.get("correlation_id"),
+            "reply_to": properties.get("reply_to"),
+            "body": base64.b64encode(body).decode(),
+        }
+        pipeline = self._redis.pipeline()
+        pipeline.lpush(FACTS, orjson.dumps(told))
+        if len(body) <= LARGEST_BYTES:
+            pipeline.hset(MESSAGES, identifier, orjson.dumps(kept))
+        pipeline.lrange(FACTS, MOST_KEPT, -1)
+        pipeline.ltrim(FACTS, 0, MOST_KEPT - 1)
+        pipeline.expire(FACTS, KEPT_FOR_S)
+        pipeline.expire(MESSAGES, KEPT_FOR_S)
+        dropped = [orjson.loads(entry)["id"] for entry in pipeline.execute()[-4]]
+        if dropped:
+            self._redis.hdel(MESSAGES, *dropped)
+
+    def list(self) -> list[JsonObject]:
+        """List the stored messages, newest first."""
+        return [orjson.loads(entry) for entry in self._redis.lrange(FACTS, 0, -1)]
+
+    def message(self, identifier: str) -> JsonObject | None:
+        """Return a stored message, or None if it doesn't exist."""
+        kept = self._redis.hget(MESSAGES, identifier)
+        return None if kept is None else orjson.loads(kept)
+
+    def drop(self, identifier: str) -> bool:
+        """Delete a message; return whether it existed."""
+        for entry in self._redis.lrange(FACTS, 0, -1):
+            if orjson.loads(entry)["id"] == identifier:
+                pipeline = self._redis.pipeline()
+                pipeline.lrem(FACTS, 1, entry)
+                pipeline.hdel(MESSAGES, identifier)
+                pipeline.execute()
+                return True
+        return False

@@ -1,0 +1,126 @@
+"""Read users' own credentials for HTTP tools, by reference, from where the domain says they are kept."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import quote
+
+import httpx2
+import orjson
+
+from orchestrator.adapters.tools.guarded import AnswerTooLong
+from orchestrator.domain.configuration import Credential
+from orchestrator.domain.model import ToolSpec
+from orchestrator.domain.placeholders import credential_placeholders, fill_placeholders
+from orchestrator.domain.services import ToolCall
+from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.redaction import learn_secrets
+from orchestrator.telemetry import get_logger
+from orchestrator.types import TenantId, UserId, is_object
+
+KEPT_S = 60.0
+"""The longest time that a credential is reused; its source can shorten it."""
+MOST_KEPT = 1000
+
+_Key = tuple[TenantId, UserId, str]
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    value: str
+    until: float
+
+
+class UserCredentials:
+    """Reads credentials at a call, and reuses them briefly. Nothing else in a turn knows their values."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, Credential],
+        client: httpx2.AsyncClient,
+        environment: Mapping[str, str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sources = sources
+        self._client = client
+        self._environment = environment
+        self._clock = clock
+        self._kept: dict[_Key, _Kept] = {}
+
+    async def read(self, tool: ToolSpec, call: ToolCall) -> Mapping[str, str]:
+        """Return the credentials that a tool's headers name. Raises ToolFailure: the tool was not called."""
+        texts: Mapping[str, str] = tool.options["headers"]
+        names = {name for text in texts.values() for name in credential_placeholders(text)}
+        if not names:
+            return {}
+        if call.user_id is None:
+            message = f"{tool.name} needs to know who you are; please sign in."
+            raise ToolFailure(FailureCategory.AUTH_ERROR, message)
+        return {name: await self._read(tool, (call.tenant_id, call.user_id, name)) for name in sorted(names)}
+
+    def forget(self, call: ToolCall) -> None:
+        """Read a user's credentials again at the next call, because the endpoint rejected them."""
+        self._kept = {
+            key: kept for key, kept in self._kept.items() if key[:2] != (call.tenant_id, call.user_id)
+        }
+
+    async def _read(self, tool: ToolSpec, key: _Key) -> str:
+        kept = self._kept.get(key)
+        if kept is not None and kept.until > self._clock():
+            return kept.value
+        fresh = await self._fetch(tool, key)
+        self._kept.pop(key, None)
+        self._kept[key] = fresh
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return fresh.value
+
+    async def _fetch(self, tool: ToolSpec, key: _Key) -> _Kept:
+        tenant_id, user_id, name = key
+        source, own = self._sources[name], {"tenant_id": tenant_id, "user_id": user_id}
+        url = fill_placeholders(source.url, lambda one: quote(own[one], safe=""), self._variable)
+        headers = {
+            header: fill_placeholders(text, own.__getitem__, self._variable)
+            for header, text in source.headers.items()
+        }
+        try:
+            response = await self._client.get(url, headers={"Accept-Encoding": "identity", **headers})
+        except (httpx2.HTTPError, AnswerTooLong) as error:
+            _log.warning("A source of credentials failed.", credential=name, error=error)
+            raise _unreachable(tool) from error
+        if response.status_code == HTTPStatus.NOT_FOUND:
+            message = source.missing or f"{tool.name} needs your permission first."
+            raise ToolFailure(FailureCategory.AUTH_ERROR, message)
+        return self._parse(tool, name, source, response)
+
+    def _parse(self, tool: ToolSpec, name: str, source: Credential, response: httpx2.Response) -> _Kept:
+        try:
+            body: object = orjson.loads(response.content) if response.is_success else None
+        except orjson.JSONDecodeError:
+            body = None
+        value = (body.get(source.field) or None) if is_object(body) else None
+        if (
+            not is_object(body)
+            or not isinstance(value, str)
+            or not value.isascii()
+            or not value.isprintable()
+        ):
+            _log.error("A source of credentials is of no use.", credential=name, status=response.status_code)
+            raise _unreachable(tool)
+        lasts_s = body.get("expires_in")
+        kept_s = min(KEPT_S, lasts_s / 2) if isinstance(lasts_s, int | float) else KEPT_S
+        return _Kept(value, self._clock() + kept_s)
+
+    def _variable(self, name: str) -> str:
+        value = self._environment.get(name)
+        if value is None:
+            _log.error("A source of credentials needs a variable of the environment.", variable=name)
+            raise ToolFailure(FailureCategory.AUTH_ERROR, "This is not set up completely.")
+        learn_secrets([value])
+        return value
+
+
+def _unreachable(tool: ToolSpec) -> ToolFailure:
+    return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} cannot be reached.")
