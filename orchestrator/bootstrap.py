@@ -1,4 +1,4 @@
-"""Wires adapters into an Agent and its runtime: the only place that knows every part."""
+"""Wire adapters into an Agent and its runtime: the only module that knows every part."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -15,7 +15,7 @@ from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_end
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
-from orchestrator.adapters.postgres.lanes.claim_repair import Suspected
+from orchestrator.adapters.postgres.lanes.claim_repair import Quarantined, Suspected
 from orchestrator.adapters.postgres.lanes.lane import SUSPECTED_AFTER, Freed, PostgresLane
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
@@ -32,6 +32,7 @@ from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
+from orchestrator.adapters.postgres.turns.scheduled import PostgresScheduledEvents
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
@@ -62,18 +63,20 @@ from orchestrator.telemetry.metrics import count_signal
 from orchestrator.telemetry.signals import keep
 from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
+from orchestrator.tools.later import LaterResults
 from orchestrator.tools.middleware import ToolPorts
+from orchestrator.tools.session_events import ServiceEvents
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""More than a runner waits for sessions, so that an empty wait is no error."""
+"""Longer than a runner waits for sessions, so that an empty wait is not an error."""
 PROBED_WITHIN_S = 2.0
-"""A store that needs longer does not answer: those who probe us do not wait for long either."""
+"""Probe timeout: a slower store counts as unavailable, because probes have short timeouts too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What is in PostgreSQL."""
+    """The PostgreSQL adapters."""
 
     database: Database
     inbox: PostgresInbox
@@ -81,6 +84,7 @@ class Stores:
     effects: PostgresEffects
     approvals: PostgresApprovals
     outbox: PostgresOutbox
+    scheduled: PostgresScheduledEvents
     runs: PostgresRuns
     keys: PostgresKeys
     webhooks: PostgresWebhooks
@@ -90,7 +94,7 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What processes share through Redis."""
+    """The adapters of data shared through Redis."""
 
     redis: Redis
     live: RedisEvents
@@ -107,9 +111,8 @@ class Shared:
 class Ports:
     """The adapters of one process, bound to its event loop.
 
-    `closing`: what was opened later and is closed with these. `summary_refresh`: what renews the results of Internal
-    flows for a turn, where they can be carried out. `flows_database`: the one of `stores`, with
-    the rights of session flows.
+    `closing`: closes what is opened later. `summary_refresh`: refreshes background flows' results for a
+    turn, where these can run. `flows_database`: the database of `stores` with the rights of session flows.
     """
 
     settings: Settings
@@ -128,14 +131,14 @@ class Ports:
     summary_refresh: SummaryRefresh | None = None
 
     async def probe(self) -> dict[str, str]:
-        """What does not answer, and why; empty when all is well."""
+        """Return what does not respond and why, or an empty dict."""
         pings = {"postgresql": partial(ping_schema, self.stores.database), "redis": self.shared.live.ping}
         found = await asyncio.gather(*(_complaint(ping) for ping in pings.values()))
         return {name: why for name, why in zip(pings, found, strict=True) if why is not None}
 
 
 async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
-    """Why a store does not answer; None when it does."""
+    """Return why a store does not respond, or None."""
     try:
         async with asyncio.timeout(PROBED_WITHIN_S):
             await ping()
@@ -148,9 +151,9 @@ async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
 
 @asynccontextmanager
 async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> AsyncGenerator[Ports]:
-    """Open what every door needs; the stores need not answer yet.
+    """Open the adapters that every API needs; the stores need not respond yet.
 
-    `tenant_bound`: the database is asked for the acting tenant only, by a user whom policies bind.
+    `tenant_bound`: query the database only for the acting tenant, as a user bound by policies.
     """
     async with AsyncExitStack() as stack:
         connect_to = partial(Database, settings.database_url, pooled=settings.direct_database_url is not None)
@@ -208,6 +211,7 @@ def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
         effects=PostgresEffects(database),
         approvals=PostgresApprovals(database),
         outbox=PostgresOutbox(database),
+        scheduled=PostgresScheduledEvents(database, inbox),
         runs=PostgresRuns(database),
         keys=PostgresKeys(database),
         webhooks=PostgresWebhooks(database),
@@ -219,7 +223,7 @@ def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
 def _open_models(
     settings: Settings, redis: Redis, circuits: RedisCircuits, stack: AsyncExitStack
 ) -> ModelPool:
-    """The models that the environment configures, what they cost counted for all processes together."""
+    """Return the configured models, with costs counted across processes."""
 
     def record(signal: Signal) -> None:
         log_signal(signal)
@@ -247,9 +251,12 @@ async def open_lane(
     *,
     crashes_below: int | None = SUSPECTED_AFTER,
     suspected: Suspected = lambda _session, _crashes: None,
+    quarantined: Quarantined = lambda _session, _turn: None,
     freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Become a worker, whose life others see by a lock; the rest is told by `PostgresLane`. Raises Unavailable."""
+    """Become a worker, with a lock that proves liveness; other arguments as for `PostgresLane`. Raises
+    Unavailable.
+    """
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
@@ -261,27 +268,31 @@ async def open_lane(
             max_attempts=settings.max_attempts,
             crashes_below=crashes_below,
             suspected=suspected,
+            quarantined=quarantined,
             freed=freed,
         )
 
 
 BuildAgent = Callable[[str, Ports], TurnAgent]
-"""Makes the agent of a domain; may take seconds, so it runs in a thread. Raises ConfigurationError."""
+"""Builds the agent of a domain; can take seconds, so it runs in a thread. Raises ConfigurationError."""
 
 
 def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], dict[str, object]]:
-    """Gives a tenant's instances of a domain's services, over this process's stores."""
+    """Return a factory of a tenant's service instances, on this process's stores."""
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
     sql = GuardedSql(ports.sql_sandbox)
     memory = UserMemory(ports.stores.preferences, domain)
     documents = DomainDocuments(ports.context, domain.name)
+    events = ServiceEvents(ports.stores.scheduled, domain.events)
 
     def services(tenant_id: TenantId) -> dict[str, object]:
         records = PostgresRecords(ports.stores.database, tenant_id, domain.name)
         configured = domain.config.services
         return {
-            service: cls(ServiceContext(records, configured.get(service, {}), python, memory, sql, documents))
+            service: cls(
+                ServiceContext(records, configured.get(service, {}), python, memory, sql, documents, events)
+            )
             for service, cls in loaded.services.items()
         }
 
@@ -289,27 +300,28 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
 
 
 def trained_models(settings: Settings) -> TrainedFiles | None:
-    """Where models are kept between processes; None: nowhere."""
+    """Return the shared folder of trained models, or None."""
     folder = settings.trained_folder
     return None if folder is None else TrainedFiles(folder)
 
 
 def build_agent(name: str, ports: Ports) -> TurnAgent:
-    """The agent of a domain, with its services over this process's stores.
+    """Build a domain's agent, with services on this process's stores.
 
     Raises:
-        ConfigurationError: the domain's folder has mistakes; it names all of them.
+        ConfigurationError: the domain is invalid; lists every problem.
     """
-    # A fifth of what there is to import, and most processes build none.
+    # A fifth of all imports, and most processes build no agent.
     from orchestrator.agent.build import build_agent as assemble_agent  # noqa: PLC0415
     from orchestrator.agent.modules import AgentPorts, MemoryPorts  # noqa: PLC0415
-    from orchestrator.nlu.readers.system1 import System1  # noqa: PLC0415
+    from orchestrator.nlu.system1 import System1  # noqa: PLC0415
 
     loaded = load_domain(ports.domains.place(name))
     domain = loaded.domain
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
-    tool_ports = ToolPorts(transports, ports.shared.tool_limits, ports.shared.tool_cache)
+    later = LaterResults(ports.stores.scheduled, ports.settings.public_url)
+    tool_ports = ToolPorts(transports, ports.shared.tool_limits, ports.shared.tool_cache, later)
     return assemble_agent(
         domain,
         loaded.policies,
@@ -328,7 +340,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
 
 
 class AgentCatalogue:
-    """The agents of one process, each made once, when its domain is first asked for."""
+    """The agents of one process, each created when its domain is first used."""
 
     def __init__(self, build: BuildAgent, ports: Ports) -> None:
         self._build = build
@@ -337,7 +349,7 @@ class AgentCatalogue:
         self._building = asyncio.Lock()
 
     async def get(self, domain: str) -> TurnAgent:
-        """The agent of a domain. Raises ConfigurationError for one that cannot be used."""
+        """Return a domain's agent. Raises ConfigurationError for an invalid domain."""
         agent = self._agents.get(domain)
         if agent is None:
             async with self._building:

@@ -1,15 +1,15 @@
-"""One turn as data: `TurnContext`, its frozen inputs, and `TurnChanges`, all that the turn would change.
+"""A turn as data: `TurnContext`, its frozen inputs, and `TurnChanges`, all its changes.
 
-Steps read the one and fill the other. A failed step throws the changes away whole; nothing is written
-before the commit. `TurnLog` says what happened, and stays whatever becomes of the changes. `Answer` is what RES
-makes of them all.
+Steps read the former and fill the latter. A failed step discards all changes; nothing is written before the
+commit. `TurnLog` records what happened, whatever becomes of the changes. `Answer` is generated from them by
+RES.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from orchestrator.dialogue.ambiguity import Question
+from orchestrator.dialogue.ambiguity import Asked
 from orchestrator.dialogue.base_flow import ValueFinder
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FlowState
@@ -34,21 +34,21 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, To
 
 @dataclass(frozen=True, slots=True)
 class TurnIds:
-    """Whose turn it is."""
+    """The IDs of a turn."""
 
     session_id: SessionId
     tenant_id: TenantId
     user_id: UserId | None
     turn_id: TurnId
     root: SessionId | None = None
-    """Of a branch: where its family begins."""
+    """For a fork: the root of its fork tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The session as the modules may look at it (AG-3): read only.
+    """A read-only view of the session for modules (AG-3).
 
-    `prior_state`: the state before this turn, as it is stored. `frames`: those at hand, by flow.
+    `prior_state`: the stored state before this turn. `frames`: the available ones, by flow.
     """
 
     domain: Domain
@@ -58,18 +58,18 @@ class World:
 
 
 class SourcedFinder(ValueFinder, Protocol):
-    """A finder that says where it has found each value."""
+    """A finder that reports the source of each value."""
 
     sources: Mapping[str, Passage]
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Where a value or a fact may be known from beyond the message; nothing is read before it is asked for.
+    """Sources of values and facts beyond the message, read on demand.
 
-    `recent_turns`, `preferences` and `document_finder` find values for empty slots (PX-4), `documents` passages of
-    business context; `scratchpad` holds what Internal flows found. `can_gather`: Internal flows can be sent for more
-    (PX-16).
+    `recent_turns`, `preferences` and `document_finder` find values for empty slots (PX-4), `documents`
+    passages of business context; `scratchpad` has the findings of background flows. `can_gather`: background
+    flows can gather more (PX-16).
     """
 
     notes: Notes
@@ -83,7 +83,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """One tool call of the turn, as the turn object shows it. `status`: ok, an error category, or unknown."""
+    """A tool call in the turn object. `status`: ok, an error category, or unknown."""
 
     tool_id: ToolId
     arguments: JsonObject
@@ -95,7 +95,7 @@ class ToolUsed:
 
 @dataclass(slots=True)
 class TurnLog:
-    """What happened in the turn. `flags`: what its turn object says beyond the state's own, as ``degraded``."""
+    """The turn's log. `flags`: flags of the turn object besides the state's own, such as ``degraded``."""
 
     ids: TurnIds
     record_signal: RecordSignal
@@ -122,18 +122,18 @@ class TurnLog:
         self.record_signal(signal)
 
     def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None:
-        """Record a named check that did not hold (AG-4)."""
+        """Record a failed named check (AG-4)."""
         self.signal(module, SignalType.CHECK, flow_id, check=name, ok=False, why=why)
 
     def degrade(self, problem: str) -> None:
-        """Note that a model was wanted and did not serve. `problem`: the code of its error."""
+        """Record that a required model was unavailable. `problem`: the error's code."""
         self.flags["degraded"] = True
         self.flags["model_problem"] = problem
 
 
 @dataclass(slots=True)
 class ApprovalChanges:
-    """`closed`: what became of approvals in this turn, by their identifiers."""
+    """Changes of approvals. `closed`: outcomes in this turn, by approval ID."""
 
     asked: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     closed: dict[str, ApprovalStatus] = field(default_factory=dict[str, ApprovalStatus])
@@ -141,9 +141,9 @@ class ApprovalChanges:
 
 @dataclass(slots=True)
 class PlanChanges:
-    """`log`: what became of plans, for their lasting record (PL-6). For the replanning check: `seen`, how many
-    of the turn's finished flows their plans know of; `edited`, that the user changed a plan; `in_doubt`, that a
-    value was corrected which a plan was made with: that may be more than rules can mend.
+    """Changes of plans. `log`: for the durable record (PL-6). For the replanning check: `seen`, how many of
+    the turn's finished flows their plans have processed; `edited`, whether the user changed a plan;
+    `in_doubt`, whether a corrected value was used by a plan, which may be more than rules can handle.
     """
 
     log: list[PlanRevision] = field(default_factory=list[PlanRevision])
@@ -183,20 +183,21 @@ class TurnChanges:
 
     @property
     def completed(self) -> list[BaseFlow]:
-        """Flows that completed in this turn, in order."""
+        """Return flows that completed in this turn, in order."""
         return [flow for flow in self.reported if flow.state is FlowState.COMPLETED]
 
     @property
     def reported(self) -> list[BaseFlow]:
-        """Flows whose results the answer gives: completed ones, and those with a part of them."""
+        """Return flows with results in the answer: completed ones, and those with partial results."""
         return [part for part in self.messages if isinstance(part, BaseFlow)]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """`now` in unix seconds; `deadline` likewise: no tool is waited for beyond it.
+    """`now` in unix seconds; `deadline` likewise, by this machine's clock: no tool is waited for beyond it.
 
-    `local_now`: `now` as a clock where the users are shows it, as if it stood in UTC: what “today” is said of.
+    `now`: when the turn was accepted, the same in every attempt (RT-29). `local_now`: `now` as a clock where the user
+    is shows it, as if it stood in UTC: what “today” is said of. `locale`: the user's, such as ``de-DE``, or None.
 
     `call`: for whom models are asked in this turn, and until when. `live`: who hears the words of an answer
     while they are written (RS-4).
@@ -214,6 +215,7 @@ class TurnContext:
     log: TurnLog
     changes: TurnChanges
     live: LiveEvents | None = None
+    locale: str | None = None
 
 
 NO_INTERACTION: JsonObject = {"kind": "none"}
@@ -232,15 +234,15 @@ class Answer:
     parts: list[str] = field(default_factory=list[str])
     templates: list[str] = field(default_factory=list[str])
     actions: list[JsonObject] = field(default_factory=list[JsonObject])
-    question: Question | None = None
+    question: Asked | None = None
     frames: list[JsonObject] = field(default_factory=list[JsonObject])
     interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
     fixed: set[int] = field(default_factory=set[int])
     leads: bool = False
-    """Whether the last paragraph leads over to the next sentence."""
+    """Whether the last paragraph introduces the next sentence."""
 
     def add(self, text: str, *, leads: bool = False, fixed: bool = False) -> None:
-        """Add a paragraph; after one that leads over, a single line continues it."""
+        """Add a paragraph; after an introducing one, a single line continues it."""
         if not text or text in self.parts:
             return
         if self.leads and "\n" not in text and "\n" not in self.parts[-1]:

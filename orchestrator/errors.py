@@ -1,133 +1,72 @@
-"""The one family of errors.
+"""All errors of the runtime. Those that the HTTP API answers with come from `parley_client.errors`.
 
     ParleyError
     ├── InvalidInput            malformed or oversized input; names the field
-    ├── NotFound                session, turn, approval, run or domain is not there
-    ├── Refused                 understood, but not now
-    │   ├── SessionBusy         a turn is running and the session says `reject`
+    ├── NotFound                no such session, turn, approval, run or domain
+    ├── Refused                 valid, but not possible in the current state
+    │   ├── SessionBusy         a turn is running and `if_busy` is `reject`
     │   ├── SessionClosed
-    │   ├── InboxFull           a bound of the inbox is reached; try again later
-    │   └── FolderInUse         another process works on this data folder
-    ├── Unauthenticated         the caller has no credentials, or none that can be believed
-    ├── Forbidden               known, and not allowed to do this
-    ├── TooManyRequests         a rate limit is reached; try again later
-    ├── ConfigurationError      a domain or the settings are wrong; carries every problem
+    │   ├── InboxFull           too many queued turns; try again later
+    │   └── FolderInUse         another process uses this data folder
+    ├── Unauthenticated         missing or invalid credentials
+    ├── Forbidden               valid credentials without permission
+    ├── TooManyRequests         rate limit reached; try again later
+    ├── ConfigurationError      invalid domain or settings; lists every problem
     ├── Unavailable             a store, the broker or a model endpoint does not answer
-    │   ├── ProcessFailed       a process that was started ended or never became ready
-    │   └── ModelUnavailable    no model gave an answer; System 1 and direct mode carry on
-    │       ├── ModelNotConfigured  there is no endpoint, so nothing was tried
+    │   ├── ProcessFailed       a child process exited or never became ready
+    │   └── ModelUnavailable    no model answered; the local classifier takes over
+    │       ├── ModelNotConfigured  no endpoint is configured
     │       ├── ModelTimedOut       no answer within the time allowed
     │       ├── ModelFailed         server error or broken connection; a retry may help
-    │       ├── RateLimited         too many requests; carries the wait that was asked for
-    │       ├── ModelRejected       this request is not acceptable; other requests may be
-    │       ├── ModelNotAllowed     key, permission or model name is wrong; every request fails
-    │       └── CircuitOpen         the breaker saw too many failures; nothing was sent
-    ├── ModelOutputInvalid      a model answered, even after repair, what cannot be used
-    ├── BudgetExceeded          tokens or cost of a call, turn, session or day are used up
-    ├── LaneLost                the lease or the epoch moved on; the work is discarded
+    │       │   └── ModelOverloaded     the provider has no capacity at the moment
+    │       ├── RateLimited         too many requests; carries the requested wait
+    │       ├── ModelRejected       the endpoint refused this request
+    │       │   ├── ModelContextExceeded  longer than the model's context window
+    │       │   ├── ModelFiltered         stopped by the provider's content filter
+    │       │   └── ModelRefused          the model declined to answer
+    │       ├── ModelNotAllowed     invalid key or missing permission
+    │       │   ├── ModelQuotaExceeded    the account has no quota or credit left
+    │       │   └── ModelUnknown          no such model, or a wrong URL
+    │       └── CircuitOpen         too many recent failures; nothing was sent
+    ├── ModelOutputInvalid      unusable model output, even after a repair attempt
+    │   └── ModelCutOff         the answer reached its token limit
+    ├── BudgetExceeded          token or cost budget of a call, turn, session or day exceeded
+    ├── LaneLost                another worker holds the lease; this work is discarded
     ├── TurnCancelled
-    │   └── Overtaken           what was said meanwhile changes the task, or gives it up
+    │   └── Overtaken           a later message changed or cancelled the task
     ├── DeadlineExceeded
-    ├── StepMismatch            a repeated turn asks for something else than its journal says
-    ├── StepFailed              a journaled step failed in an earlier attempt; raised again
-    ├── ToolFailure             a tool could not do what it was asked; carries a category
-    ├── DirectiveError          a stage of an Internal flow returned what it may not
-    ├── IllegalTransition       a lifecycle change that the table does not allow
-    └── SchemaTooNew            stored data of a later release
+    ├── StepMismatch            a retried turn diverged from its journal
+    ├── StepFailed              a journaled step failed in an earlier attempt
+    ├── ToolFailure             a tool failed; carries a category
+    ├── DirectiveError          a background flow returned an invalid directive
+    ├── IllegalTransition       invalid lifecycle transition
+    └── SchemaTooNew            stored data was written by a newer release
 
-Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
-translated at the edge that met them.
+Every class has a stable `code`; its message can be shown to a user. Adapters translate the errors
+of the libraries that they use.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
-
-class ParleyError(Exception):
-    """Something Parley can name. `code` is stable; the message says what to do."""
-
-    code: ClassVar[str] = "internal_error"
-
-
-class InvalidInput(ParleyError):
-    """Input that cannot be accepted as it is.
-
-    Args:
-        message: what is wrong and what would be right.
-        field: the offending field, dotted.
-    """
-
-    code = "invalid_input"
-
-    def __init__(self, message: str, *, field: str) -> None:
-        super().__init__(message)
-        self.field = field
-
-
-class InputTooLarge(InvalidInput):
-    code = "input_too_large"
-
-
-class NotFound(ParleyError):
-    """A thing with this identifier does not exist for this tenant."""
-
-    code = "not_found"
-
-    def __init__(self, kind: str, identifier: str) -> None:
-        super().__init__(f"There is no {kind} {identifier!r}.")
-        self.kind, self.identifier = kind, identifier
-
-
-class Refused(ParleyError):
-    """Understood, but in conflict with the present state."""
-
-    code = "refused"
-
-
-class SessionBusy(Refused):
-    code = "session_busy"
-
-
-class SessionClosed(Refused):
-    code = "session_closed"
-
-
-class InboxFull(Refused):
-    """A bound of the inbox is reached. `retry_after_s`: seconds after which a try makes sense."""
-
-    code = "inbox_full"
-
-    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
+from parley_client.errors import Forbidden as Forbidden
+from parley_client.errors import InboxFull as InboxFull
+from parley_client.errors import InputTooLarge as InputTooLarge
+from parley_client.errors import InvalidInput as InvalidInput
+from parley_client.errors import NotFound as NotFound
+from parley_client.errors import ParleyError as ParleyError
+from parley_client.errors import Refused as Refused
+from parley_client.errors import SessionBusy as SessionBusy
+from parley_client.errors import SessionClosed as SessionClosed
+from parley_client.errors import TooManyRequests as TooManyRequests
+from parley_client.errors import Unauthenticated as Unauthenticated
+from parley_client.errors import Unavailable as Unavailable
 
 
 class FolderInUse(Refused):
     code = "folder_in_use"
-
-
-class Unauthenticated(ParleyError):
-    """No credentials, or none that can be believed. The message never says which part was wrong."""
-
-    code = "unauthenticated"
-
-
-class Forbidden(ParleyError):
-    """Known, and not allowed to do this."""
-
-    code = "forbidden"
-
-
-class TooManyRequests(ParleyError):
-    """A rate limit is reached. `retry_after_s`: whole seconds after which a try makes sense."""
-
-    code = "too_many_requests"
-
-    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +81,7 @@ class Problem:
 
 
 class ConfigurationError(ParleyError):
-    """Configuration that cannot be used; `problems` holds every mistake found."""
+    """Invalid configuration; `problems` lists every problem found."""
 
     code = "configuration_error"
 
@@ -151,28 +90,24 @@ class ConfigurationError(ParleyError):
         self.problems = problems
 
 
-class Unavailable(ParleyError):
-    """A store, the broker or a model endpoint does not answer; it may again later."""
-
-    code = "unavailable"
-
-
 class ProcessFailed(Unavailable):
     code = "process_failed"
 
 
 class LaneLost(ParleyError):
-    """The lease was taken over or the epoch moved on; this holder's work is discarded."""
+    """The lease or epoch is no longer current; this holder's work is discarded."""
 
     code = "lane_lost"
 
 
 class TurnCancelled(ParleyError):
+    """The turn was canceled."""
+
     code = "turn_cancelled"
 
 
 class Overtaken(TurnCancelled):
-    """What was said meanwhile changes its task or gives it up. `takes_back`: it is as if it had not been said."""
+    """A newer message changes or cancels the task. `takes_back`: it withdraws the message entirely."""
 
     code = "overtaken"
 
@@ -182,23 +117,25 @@ class Overtaken(TurnCancelled):
 
 
 class DeadlineExceeded(ParleyError):
+    """The turn took longer than allowed."""
+
     code = "deadline_exceeded"
 
 
 class GaveUp(ParleyError):
-    """A turn's attempts are used up."""
+    """A turn has no attempts left."""
 
     code = "gave_up"
 
 
 class StepMismatch(ParleyError):
-    """A repeated turn asks for something else than its journal says under the same key."""
+    """A retried turn diverged from its journal."""
 
     code = "step_mismatch"
 
 
 class StepFailed(ParleyError):
-    """A journaled step that failed in an earlier attempt. `cause`: the code of that failure."""
+    """A journaled step that failed in an earlier attempt. `cause`: that failure's code."""
 
     code = "step_failed"
 
@@ -208,7 +145,7 @@ class StepFailed(ParleyError):
 
 
 class FailureCategory(StrEnum):
-    """The error categories of a tool's envelope (PX-8)."""
+    """Error categories of a tool's envelope (PX-8)."""
 
     VALIDATION_ERROR = "validation_error"
     AUTH_ERROR = "auth_error"
@@ -219,14 +156,14 @@ class FailureCategory(StrEnum):
 
 
 class ToolFailure(ParleyError):
-    """A tool could not do what it was asked; the message is fit for the user.
+    """A tool could not do what was requested; the message is shown to the user.
 
     Args:
-        category: one of FailureCategory, also as text.
+        category: a FailureCategory, or its text.
         message: what went wrong and what the user can do.
-        undecided: it may have had its effect all the same.
-        retry_after_s: seconds after which the other side asked to be tried again.
-        alternative: values, by input, with which it would succeed; they are offered where a yes comes before the call.
+        undecided: it may have had its side effect.
+        retry_after_s: the other side's retry delay, in seconds.
+        alternative: inputs with which it would succeed; offered if the call requires a confirmation.
     """
 
     code = "tool_failure"
@@ -248,7 +185,7 @@ class ToolFailure(ParleyError):
 
 
 class DirectiveError(ParleyError):
-    """A directive in a place that does not allow it, or one that cannot be read (IF-4, IF-7)."""
+    """An invalid directive, or one in the wrong place (IF-4, IF-7)."""
 
     code = "directive_not_allowed"
 
@@ -262,14 +199,40 @@ class IllegalTransition(ParleyError):
     code = "illegal_transition"
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointError:
+    """The endpoint's own description of a failed request, for operators.
+
+    `status`: None if no response arrived. `code`: the endpoint's name for the error, and `field`: the
+    rejected part of the request; None if unknown.
+    """
+
+    endpoint: str
+    status: int | None = None
+    code: str | None = None
+    field: str | None = None
+
+
 class ModelUnavailable(Unavailable):
-    """No model gave an answer. System 1 and direct mode carry on without one."""
+    """No model answered. Parley continues with the local classifier.
+
+    `final`: retrying cannot help until the request, the account or the configuration changes.
+    `retry_after_s`: the endpoint's retry delay, or None if unknown.
+    """
 
     code = "model_unavailable"
+    final: bool = False
+
+    def __init__(
+        self, message: str, *, said: EndpointError | None = None, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.said, self.retry_after_s = said, retry_after_s
 
 
 class ModelNotConfigured(ModelUnavailable):
     code = "model_not_configured"
+    final = True
 
 
 class ModelTimedOut(ModelUnavailable):
@@ -277,65 +240,112 @@ class ModelTimedOut(ModelUnavailable):
 
 
 class ModelFailed(ModelUnavailable):
-    """A server error or a broken connection. `status` is None when nothing was received."""
+    """A server error, a broken connection, or an unreadable response."""
 
     code = "model_failed"
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
+
+class ModelOverloaded(ModelFailed):
+    """The provider has no capacity at the moment."""
+
+    code = "model_overloaded"
 
 
 class RateLimited(ModelUnavailable):
-    """Too many requests. `retry_after_s`: what the endpoint asked for, None if it did not say."""
+    """Too many requests."""
 
     code = "model_rate_limited"
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
-
 
 class ModelRejected(ModelUnavailable):
-    """The endpoint refuses this request, for example because it is too long."""
+    """The endpoint rejects this request; other requests may be accepted."""
 
     code = "model_rejected"
+    final = True
+
+
+class ModelContextExceeded(ModelRejected):
+    """The request is longer than the model's context window."""
+
+    code = "model_context_exceeded"
+
+
+class ModelFiltered(ModelRejected):
+    """The provider's content filter stopped the request or the answer."""
+
+    code = "model_filtered"
+
+
+class ModelRefused(ModelRejected):
+    """The model declined to answer."""
+
+    code = "model_refused"
 
 
 class ModelNotAllowed(ModelUnavailable):
-    """Key, permission or model name is wrong: no request can succeed until that is changed."""
+    """Invalid key or missing permission: every request fails until that is fixed."""
 
     code = "model_not_allowed"
+    final = True
+
+
+class ModelQuotaExceeded(ModelNotAllowed):
+    """The account has no quota or credit left."""
+
+    code = "model_quota_exceeded"
+
+
+class ModelUnknown(ModelNotAllowed):
+    """The endpoint doesn't have this model, or the URL is wrong."""
+
+    code = "model_unknown"
 
 
 class CircuitOpen(ModelUnavailable):
-    """Nothing was sent: the endpoint failed too often. `retry_after_s`: until the next probe."""
+    """Nothing was sent: the endpoint failed too often. `retry_after_s`: time until the next probe."""
 
     code = "model_circuit_open"
 
-    def __init__(self, message: str, *, retry_after_s: float) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
+    def __init__(
+        self, message: str, *, retry_after_s: float, because: ModelUnavailable | None = None
+    ) -> None:
+        super().__init__(
+            message, said=because.said if because is not None else None, retry_after_s=retry_after_s
+        )
+        self.final = because is not None and because.final
 
 
 class ModelOutputInvalid(ParleyError):
-    """The model's answer cannot be used, even after one repair. `reason` says why."""
+    """The model's answer is unusable, even after one repair. `reason` says why."""
 
     code = "model_output_invalid"
+    final: bool = False
 
     def __init__(self, prompt_id: str, reason: str) -> None:
         super().__init__(f"The model's answer to {prompt_id} cannot be used: {reason}")
         self.prompt_id, self.reason = prompt_id, reason
 
 
+class ModelCutOff(ModelOutputInvalid):
+    """The answer reached its token limit, even with a higher limit."""
+
+    code = "model_cut_off"
+    final = True
+
+
 class BudgetExceeded(ParleyError):
-    """Nothing was sent: the call would go over a limit. `scope`: call, turn, session or day."""
+    """Nothing was sent: the call would exceed a limit. `scope`: which one, as `BudgetLimits` names it.
+
+    `final`: later turns reach the same limit.
+    """
 
     code = "budget_exceeded"
 
     def __init__(self, scope: str, unit: str, *, limit: int, wanted: int) -> None:
-        super().__init__(f"The model budget of this {scope} is used up: {wanted} {unit} of {limit}.")
+        named = scope.replace("_", "'s ")
+        super().__init__(f"The model budget of this {named} is used up: {wanted} {unit} of {limit}.")
         self.scope, self.unit = scope, unit
+        self.final = scope not in {"turn", "tenant_minute"}
         self.limit, self.wanted = limit, wanted
 
 

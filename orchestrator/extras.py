@@ -1,11 +1,11 @@
-"""Names the extra that brings a module which is not installed, from what the package says of itself."""
+"""The extra to install if a module is missing, from the metadata of `parley-runtime`."""
 
 import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires
 from typing import Final
 
-# Modules that are not called as the package that brings them.
+# Modules named differently from their packages.
 _PACKAGES: Final = {
     "jwt": "pyjwt",
     "kombu": "celery",
@@ -20,19 +20,19 @@ _REQUIREMENT: Final = re.compile(r"(?P<package>[A-Za-z0-9._-]+).*extra == ['\"](
 
 
 def extra_of(module: str) -> str | None:
-    """Return the extra whose package has this module, and None for a module of nobody's."""
+    """Return the extra that installs a module, or None."""
     top = module.split(".", maxsplit=1)[0]
     wanted = _normal(_PACKAGES.get(top, top))
     return next((extra for package, extra in _declared() if package == wanted), None)
 
 
 def needs_extra(extra: str) -> str:
-    """Say how to get an extra."""
-    return f"This needs the extra `{extra}`, which is not installed: pip install 'parley[{extra}]'"
+    """Return the message with the install command of an extra."""
+    return f"The extra `{extra}` is not installed: pip install 'parley-runtime[{extra}]'"
 
 
 def explain_missing(error: BaseException) -> str | None:
-    """Say what to install if an error comes, directly or at last, from a module that an extra brings."""
+    """Return what to install if an error is due to a module of an extra, or None."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError) and cause.name and (extra := extra_of(cause.name)):
@@ -44,7 +44,7 @@ def explain_missing(error: BaseException) -> str | None:
 @cache
 def _declared() -> tuple[tuple[str, str], ...]:
     try:
-        declared = requires("parley") or []
+        declared = requires("parley-runtime") or []
     except PackageNotFoundError:
         return ()
     found = map(_REQUIREMENT.match, declared)

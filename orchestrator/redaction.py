@@ -1,7 +1,8 @@
-"""Hides secrets wherever they would be written: known secrets in all their forms, and what looks like one.
+"""Hide secrets wherever they would be written: known ones in every encoding, and anything that looks like
+one.
 
-Every line of a log, and every error that a command prints, passes `hide_secrets` last. What users say is
-not recognised here: contents are kept out by not being written at all (`telemetry.logs`).
+Every log line and every printed error passes through `hide_secrets`. It does not recognize users' text:
+contents are never written in the first place (`telemetry.logs`).
 """
 
 import json
@@ -13,7 +14,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN: Final = "[secret]"
 SHORTEST_SECRET: Final = 6
-"""A shorter one is too likely a part of something else."""
+"""Minimum length; a shorter secret is too likely part of something else."""
 
 _NAMES = r"(?:password|passwd|secret|api[_-]?key|access[_-]?key|[a-z_-]*token|signature)"
 _SCHEMES = r"(?:bearer|basic|digest|token)\b"
@@ -40,7 +41,7 @@ _SHAPES: Final = (
 
 
 class Redactor:
-    """Hides what it has learned, and what has the shape of a secret."""
+    """Hides learned secrets, and text in the form of a secret."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: frozenset[str] = frozenset()
@@ -48,7 +49,7 @@ class Redactor:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """From now on these are hidden, too; what is shorter than `SHORTEST_SECRET` is passed over."""
+        """Also hide these from now on; texts shorter than `SHORTEST_SECRET` are ignored."""
         known = self._known | {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
         if known == self._known:
             return
@@ -57,7 +58,7 @@ class Redactor:
         self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
     def hide(self, text: str) -> str:
-        """`text` with `HIDDEN` in the place of each secret."""
+        """Return the text with each secret replaced by `HIDDEN`."""
         if self._pattern is not None:
             text = self._pattern.sub(HIDDEN, text)
         for shape in _SHAPES:
@@ -66,7 +67,7 @@ class Redactor:
 
 
 def forms_of(secret: str) -> Iterator[str]:
-    """How a text is written in JSON, in Python, in addresses, and within anything that is base64."""
+    """Yield a text as written in JSON, in Python, in URLs, and within base64."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -74,7 +75,7 @@ def forms_of(secret: str) -> Iterator[str]:
     yield quote(secret, safe="")
     yield quote(secret)
     yield quote_plus(secret)
-    for before in range(3):  # base64 takes three bytes at a time; the edges depend on the neighbours
+    for before in range(3):  # base64 encodes three bytes at a time, so the edges depend on the neighbors
         padded = b"\0" * before + secret.encode()
         whole = len(padded) // 3 * 3
         for encode in (b64encode, urlsafe_b64encode):
@@ -84,7 +85,7 @@ def forms_of(secret: str) -> Iterator[str]:
 
 
 def password_of(address: str) -> Iterator[str]:
-    """The password in an address, as it is written there and as it is meant; none where there is none."""
+    """Yield the password of a URL, encoded and decoded; nothing if there is none."""
     try:
         password = urlsplit(address).password
     except ValueError:
@@ -99,14 +100,14 @@ def _keep_name(found: re.Match[str]) -> str:
 
 
 _redactor = Redactor()
-"""Of this process: what one part of it knows to be a secret, no other may write."""
+"""Shared by the process: no part may write a secret that another part knows."""
 
 
 def learn_secrets(secrets: Iterable[str]) -> None:
-    """Hide these from now on in everything that this process writes of itself."""
+    """Hide these from now on in everything that this process writes."""
     _redactor.learn(secrets)
 
 
 def hide_secrets(text: str) -> str:
-    """`text` as it may be read by whoever reads logs."""
+    """Return the text as it may appear in logs."""
     return _redactor.hide(text)

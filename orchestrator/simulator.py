@@ -1,15 +1,16 @@
-"""Conversations within this process, over stores in memory: for tests and evaluations of a domain.
+"""In-process conversations on in-memory stores: for tests and evaluations of a domain.
 
-The real lane, Agent, NLU, PEX and RES run; only the stores are twins. Public to users' tests.
+The real lane, Agent, NLU, PEX and RES run; only the stores are replaced. Public API for users' tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
@@ -22,7 +23,7 @@ from orchestrator.domain.services import ServiceContext
 from orchestrator.memory.business_context import BusinessContext, DomainDocuments
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.memory.user_memory import UserMemory
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
@@ -32,26 +33,31 @@ from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
+from orchestrator.testing.scheduled import MemoryScheduledEvents
 from orchestrator.testing.store import MemoryStore
 from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
+from orchestrator.tools.later import LaterResults
 from orchestrator.tools.middleware import ToolPorts
+from orchestrator.tools.session_events import ServiceEvents
 from orchestrator.tools.toolbox import Services
-from orchestrator.turns.turn import Submission, TurnInput, turn_object
+from orchestrator.turns.turn import FINISHED, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-"""When simulations begin unless they say otherwise: a Friday noon."""
+"""The default start of simulations: a Friday noon."""
 
-_STORES = ("store", "records", "live", "scratchpad", "preferences", "documents")
+URL = "http://127.0.0.1:8600"
+"""Where tools that answer later are told to send results."""
+
+_STORES = ("store", "records", "live", "scratchpad", "preferences", "documents", "scheduled")
 
 
 @dataclass(slots=True)
 class Simulator:
-    """A domain with everything it needs to talk; one store, any number of conversations.
+    """A domain with its dependencies; one store, any number of conversations.
 
-    `now`: unix seconds; goes on by `pace_s` with every turn and not otherwise. `signals`: everything
-    recorded so far.
+    `now`: Unix seconds; advances by `pace_s` per turn only. `signals`: everything recorded so far.
     """
 
     loaded: LoadedDomain
@@ -66,6 +72,10 @@ class Simulator:
     transports: Transports | None = None
     preferences: MemoryPreferences = field(default_factory=MemoryPreferences)
     documents: MemoryDocuments = field(default_factory=MemoryDocuments)
+    scheduled: MemoryScheduledEvents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scheduled = MemoryScheduledEvents(self.store)
 
     @classmethod
     def of(
@@ -101,6 +111,8 @@ class Simulator:
         if sections:
             loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
         simulator = cls(loaded, at.timestamp())
+        if beside is None:
+            simulator.store.clock = lambda: datetime.fromtimestamp(simulator.now, UTC)
         for store in _STORES if beside is not None else ():
             setattr(simulator, store, getattr(beside, store))
         if transport is None:
@@ -109,7 +121,7 @@ class Simulator:
             loaded.domain,
             loaded.policies,
             simulator._make_services(services or {}),
-            tool_ports=ToolPorts(transport),
+            tool_ports=ToolPorts(transport, later=LaterResults(simulator.scheduled, URL)),
             engineer=models.engineer(loaded.domain.config) if models is not None else None,
             system1=system1,
             ports=AgentPorts(
@@ -123,16 +135,17 @@ class Simulator:
         return simulator
 
     def make_memory(self) -> MemoryPorts:
-        """What is remembered beyond a session, over the stores in memory."""
+        """Return the ports of memories beyond a session, on in-memory stores."""
         context = BusinessContext(self.documents, HashingEmbedder(), clock=lambda: self.now)
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
-        """Service instances per tenant, each tenant with records of its own."""
+        """Create service instances per tenant, each with separate records."""
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
         python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
         memory = UserMemory(self.preferences, self.loaded.domain)
         documents = DomainDocuments(self.make_memory().context, self.loaded.domain.name)
+        events = ServiceEvents(self.scheduled, self.loaded.domain.events)
         made: dict[TenantId, Mapping[str, object]] = {}
 
         def of_tenant(tenant_id: TenantId) -> Mapping[str, object]:
@@ -141,7 +154,9 @@ class Simulator:
                 config = self.loaded.domain.config.services
                 own = {
                     name: service(
-                        ServiceContext(records, dict(config.get(name, {})), python, memory, sql, documents)
+                        ServiceContext(
+                            records, dict(config.get(name, {})), python, memory, sql, documents, events
+                        )
                     )
                     for name, service in self.loaded.services.items()
                 }
@@ -151,20 +166,20 @@ class Simulator:
         return of_tenant
 
     async def close(self) -> None:
-        """End connections and processes that tools over HTTP and MCP have begun."""
+        """Close connections and processes of HTTP and MCP tools."""
         if self.transports is not None:
             await self.transports.close()
 
     def converse(self, *, user_id: str | None = None) -> Conversation:
-        """Begin a conversation."""
+        """Start a conversation."""
         return Conversation(self, SessionId(new_id("session")), UserId(user_id) if user_id else None)
 
 
 @dataclass(slots=True)
 class Conversation:
-    """One session of a simulator; `user_id` is whose preferences are known in it.
+    """A session of a simulator; `user_id`: whose preferences apply.
 
-    Tools work on the records of the session's tenant.
+    Tools use the records of the session's tenant.
     """
 
     simulator: Simulator
@@ -180,21 +195,48 @@ class Conversation:
         self._runner = LaneRunner(MemoryLane(store), live, MemoryWakeup(), self._find_agent)
 
     def branch(self, *, epoch: int | None = None) -> Conversation:
-        """Go on from an epoch of this conversation in another one (ST-4). Raises NotFound."""
+        """Fork this conversation at an epoch (ST-4). Raises NotFound."""
         since = None if epoch is None else Epoch(epoch)
         made = branch_session(self.simulator.store, self.tenant_id, self.session_id, epoch=since)
         return Conversation(self.simulator, made.session_id, self.user_id, self.tenant_id)
 
     def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
-        """Say something; gives the turn object."""
+        """Send a message; return the turn object."""
         return self.submit(TurnInput(text=text))
 
     def act(self, name: str, payload: JsonObject | None = None) -> Coroutine[Any, Any, JsonObject]:
-        """Click something; gives the turn object."""
+        """Send an action; return the turn object."""
         return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
+    async def wait(self, seconds: float) -> list[JsonObject]:
+        """Let time pass; return the turns of events that became due."""
+        simulator = self.simulator
+        simulator.now += seconds
+        before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
+        ended = {turn.turn_id for turn in before if turn.status in FINISHED}
+        await simulator.scheduled.deliver_due()
+        return await self._run_others(ended)
+
+    async def answer_call(self, callback_url: str, outcome: JsonObject) -> list[JsonObject]:
+        """Send the result of a tool that answers later, as to its callback URL; return the turns that it caused.
+
+        Raises NotFound for a URL of no call, and Refused for a second, different result.
+        """
+        before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
+        parts = urlsplit(callback_url)
+        query, reference = parse_qs(parts.query), parts.path.rpartition("/")[2]
+        tenant, signature = TenantId(query["tenant"][0]), query["signature"][0]
+        await self.simulator.scheduled.answer(tenant, reference, signature, outcome)
+        return await self._run_others({turn.turn_id for turn in before if turn.status in FINISHED})
+
+    async def _run_others(self, ended: Collection[str]) -> list[JsonObject]:
+        """Run what is queued; return the turns that have not ended before."""
+        await self._runner.run(self.session_id)
+        turns = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
+        return [turn_object(turn) for turn in reversed(turns) if turn.turn_id not in ended]
+
     async def submit(self, given: TurnInput) -> JsonObject:
-        """Take a turn of any kind; gives the turn object."""
+        """Submit any turn; return the turn object."""
         simulator = self.simulator
         simulator.now += simulator.pace_s
         receipt = await self._inbox.submit(

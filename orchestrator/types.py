@@ -1,4 +1,4 @@
-"""Identifiers and JSON: the words that every layer shares. JSON is told apart, copied and compared here."""
+"""IDs and JSON: names shared by every layer, and functions that compare and copy JSON."""
 
 import re
 from hashlib import blake2b
@@ -23,7 +23,7 @@ Dact = NewType("Dact", str)
 ToolId = NewType("ToolId", str)
 """A tool's name in the manifest, ``entity_verb``."""
 Epoch = NewType("Epoch", int)
-"""A session's version; every commit of its state advances it by one."""
+"""A session's version, incremented by every commit of its state."""
 
 DEFAULT_TENANT = TenantId("default")
 
@@ -33,7 +33,7 @@ def new_flow_id() -> FlowId:
 
 
 def new_id(prefix: str) -> str:
-    """Make a fresh identifier such as ``turn_3f2a…``: the prefix tells a reader what it names."""
+    """Return a new ID such as ``turn_3f2a…``: the prefix shows what it identifies."""
     return f"{prefix}_{token_hex(16)}"
 
 
@@ -46,34 +46,34 @@ def is_list(value: Json) -> TypeGuard[list[Json]]:
 
 
 def are_rows(value: Json) -> TypeGuard[list[JsonObject]]:
-    """Say whether it is a list of objects, or an empty one."""
+    """Return whether a value is a possibly empty list of objects."""
     return is_list(value) and all(issubclass(kind, dict) for kind in set(map(type, value)))
 
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-"""As JSON is written, behind any number of escaped backslashes."""
+"""In JSON notation, after any number of escaped backslashes."""
 
 
 def holds_nul(written: bytes) -> bool:
-    """Say whether a text of some written JSON has a NUL character, which databases do not store."""
+    """Return whether a text in serialized JSON has a NUL character, which databases do not store."""
     return b"\\u0000" in written and _NUL.search(written.decode()) is not None
 
 
 def drop_nul(written: str) -> str:
-    """Take the NUL characters out of written JSON, or out of a plain text."""
+    """Remove NUL characters from serialized JSON or plain text."""
     return _NUL.sub(r"\1", written.replace("\0", ""))
 
 
 def hash_json(value: Json, size: int = 16) -> str:
-    """Make a digest of `size` bytes, in hexadecimal; the order of an object's keys does not count."""
+    """Return a digest of `size` bytes in hexadecimal, independent of key order."""
     return blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=size).hexdigest()
 
 
 def copy_json(value: Json) -> Json:
-    """Copy a value so that neither side sees the other's changes."""
+    """Return a deep copy."""
     return orjson.loads(orjson.dumps(value)) if isinstance(value, dict | list) else value
 
 
 def same_value(left: Json, right: Json) -> bool:
-    """Compare as answers: 1 and true differ, 1 and 1.0 do not."""
+    """Compare as JSON values: 1 and true differ, 1 and 1.0 do not."""
     return left == right and isinstance(left, bool) == isinstance(right, bool)

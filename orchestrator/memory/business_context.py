@@ -1,4 +1,4 @@
-"""Cut documents into chunks that stand for themselves, embed them, and search them (CO-4)."""
+"""Split documents into self-contained chunks, embed them and search them (CO-4)."""
 
 import re
 import time
@@ -22,16 +22,16 @@ from orchestrator.ports.memory.documents import Documents as DocumentStore
 from orchestrator.types import JsonObject, TenantId
 
 LONGEST_CHUNK = 900
-"""Characters, without the headings that are put before it."""
+"""Characters, without the headings prepended to it."""
 SHORTEST_CHUNK = 200
-"""A paragraph that is shorter is joined to the next one of its section."""
+"""A shorter paragraph is joined to the next one of its section."""
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _BLANK = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
 
 
 def cut(text: str, *, longest: int = LONGEST_CHUNK, shortest: int = SHORTEST_CHUNK) -> list[str]:
-    """Cut a text or Markdown document. Each chunk begins with the headings it stands under; none is empty."""
+    """Split a text or Markdown document. Each chunk starts with its headings; none is empty."""
     chunks: list[str] = []
     for headings, body in _sections(text):
         lead = " › ".join(headings)
@@ -41,7 +41,7 @@ def cut(text: str, *, longest: int = LONGEST_CHUNK, shortest: int = SHORTEST_CHU
 
 
 def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Split a document into parts with the headings above them; a heading without text only if nothing is under it."""
+    """Yield a document's parts with their headings; an empty heading only if its whole section is empty."""
     path: list[tuple[int, str]] = []
     lines: list[str] = []
     fenced = False
@@ -74,7 +74,7 @@ def _sentences(paragraph: str, longest: int) -> Iterator[str]:
 
 
 def _join(pieces: Iterator[str], longest: int, enough: int, *, between: str = "\n\n") -> Iterator[str]:
-    """Put pieces together until they are long enough, never beyond the longest."""
+    """Join pieces until they are long enough, never beyond the maximum."""
     held = ""
     for piece in filter(None, pieces):
         joined = f"{held}{between}{piece}" if held else piece
@@ -88,12 +88,12 @@ def _join(pieces: Iterator[str], longest: int, enough: int, *, between: str = "\
 
 
 MOST_CHUNKS = 500
-"""Of one document; the rest is not looked up."""
+"""Per document; later text is not indexed."""
 EMBEDDED_AT_ONCE = 64
 
 
 class BusinessContext:
-    """Implements `ports.memory.documents.ContextSearch`. `clock`: unix seconds."""
+    """Implements `ports.memory.documents.ContextSearch`. `clock`: Unix seconds."""
 
     def __init__(
         self, documents: DocumentStore, embedder: Embedder, *, clock: Callable[[], float] = time.time
@@ -108,7 +108,7 @@ class BusinessContext:
 
     @property
     def space(self) -> str:
-        """Name the space that documents should be embedded in now."""
+        """Return the space in which documents should be embedded now."""
         return self.embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
@@ -123,7 +123,8 @@ class BusinessContext:
         return rank(terms, candidates, now=self._clock(), limit=limit)
 
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
-        """Cut and embed a document; how many chunks it has. None: it changed or went away meanwhile.
+        """Split and embed a document; return its number of chunks, or None if it changed or was deleted
+        meanwhile.
 
         Raises NotFound, Unavailable, ModelUnavailable.
         """
@@ -134,7 +135,7 @@ class BusinessContext:
         space, vectors = self.embedder.space, list[tuple[float, ...]]()
         for start in range(0, len(shown), EMBEDDED_AT_ONCE):
             embedded = await self.embedder.embed(shown[start : start + EMBEDDED_AT_ONCE])
-            if vectors and embedded.space != space:  # the endpoint went away in between: begin again
+            if vectors and embedded.space != space:  # the endpoint changed in between: start over
                 return await self.embed(tenant_id, document_id)
             space = embedded.space
             vectors += embedded.vectors
@@ -165,7 +166,7 @@ class DomainDocuments:
 
 
 class Documents(Service):
-    """Finds, for a flow, the passages of documents that answer a question."""
+    """Find passages of documents that answer a question, for a flow."""
 
     async def search(self, *, question: str, call: ToolCall) -> JsonObject:
         if self.documents is None:

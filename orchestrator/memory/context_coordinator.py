@@ -1,7 +1,7 @@
-"""Show the conversation so far as other parts want to read it (CO-1).
+"""Show the conversation so far in the forms that other parts need (CO-1).
 
-Reads the working state: its messages, and the rolling summary of those before them, which is a special
-entry of the system. The whole history is in the store.
+Reads the working state: its messages, and a system entry with the rolling summary of earlier ones. The store
+has the full history.
 """
 
 from dataclasses import dataclass
@@ -18,26 +18,28 @@ class ContextCoordinator:
     history: History
 
     def recent(self, count: int = RECENT) -> list[Message]:
-        """List the last messages, oldest first."""
+        """Return the last messages, oldest first."""
         return list(self.history.messages[-count:]) if count > 0 else []
 
     def summary(self) -> Message | None:
-        """Give what was said up to some turn, as an entry of the system."""
+        """Return the summary up to some turn, as a system entry."""
         if self.history.summary is None:
             return None
         return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)
 
     def with_summary(self, count: int = RECENT) -> list[Message]:
-        """List the summary of what was said before, if there is one, then the last messages: for prompts."""
+        """Return the summary of earlier messages, if any, and the last messages: for prompts."""
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 
     def show_recent(self, count: int = RECENT) -> str:
-        """Write the summary and the last messages as text, one line each."""
+        """Return the summary and the last messages as text, one line each."""
         return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
-        """Write the last turns as text, a line per message; `keep_system`: the system's too, the summary first."""
+        """Return the last turns as text, one line per message; `keep_system`: with system messages, the
+        summary first.
+        """
         kept = [m for m in self.history.messages if keep_system or m.role != SYSTEM]
         last_turns = sorted({m.turn for m in kept})[-turns:] if turns > 0 else []
         lines = [f"{m.role}: {m.text}" for m in kept if m.turn in last_turns]

@@ -1,8 +1,7 @@
-"""Take what is to be forgotten out of what was said and written, a sentence at a time (CO-4).
+"""Remove forgotten content from stored texts, sentence by sentence (CO-4).
 
-It errs on the side of forgetting: a sentence that has most of the telling words of a forgotten one goes, in whatever
-order and form they stand. Where no words of people stand, names and bare values stay: they belong to a task, and say
-nothing of the user.
+Prefers to forget too much: a sentence with most of a forgotten sentence's key terms is removed, in any order
+and form. Outside prose, names and bare values stay: they belong to a task and say nothing about the user.
 """
 
 import re
@@ -16,11 +15,11 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 FORGOTTEN = "[forgotten]"
 REPLACES = "replaces"
-"""In the origin of a note: what the user had said before, in its place."""
+"""Key in a note's origin: the user's earlier statement that the note replaces."""
 MOST_WORDS = 0.75
-"""Of the telling words of a longer sentence, those that another one must have to say the same."""
+"""The share of a longer sentence's key terms that another must have to say the same."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
-"""In a text that holds JSON, as kept prompts do: a line break is no part of the word after it."""
+"""In a text with JSON, such as a stored prompt: a line break is not part of the next word."""
 _SENTENCE_END = re.compile(r"[.!?…]")
 _SENTENCE = re.compile(r"((?<=[.!?…])[\"”’)]*\s+|\n+)")
 _FRAME = frozenset(
@@ -29,20 +28,20 @@ _FRAME = frozenset(
         " usually normally often mostly never hate avoid dislike please user person customer"
     )
 )
-"""Words with which people say that something is so, not what."""
+"""Words with which people introduce a statement, without content."""
 _SPOKEN = frozenset({"text", "reply", "message", "utterance", "content", "words", "question"})
-"""Members of stored JSON that hold what was said."""
+"""Members of stored JSON with conversation text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unwanted:
-    """What is to be found nowhere any more.
+    """Content to remove.
 
     Args:
-        subjects: the telling words of each sentence.
-        values: of slots, which stay where they stand alone.
-        everything_until: whatever was said by then goes, in unix seconds.
-        kept: what has been said since.
+        subjects: the key terms of each sentence.
+        values: slot values, kept where they stand alone.
+        everything_until: Unix time up to which everything is removed.
+        kept: what was said since.
     """
 
     subjects: tuple[frozenset[str], ...]
@@ -51,12 +50,12 @@ class Unwanted:
     kept: tuple[str, ...] = ()
 
     def is_in(self, text: str) -> bool:
-        """Say whether a text tells any of it."""
+        """Return whether a text contains any of it."""
         terms = frozenset(find_terms(text)).union(find_terms(_ESCAPE.sub(_read_escape, text)))
         return any(len(subject & terms) >= _enough(subject) for subject in self.subjects)
 
     def take_out(self, value: Json, name: str = "") -> Json:
-        """Give the same JSON without it. `name`: of the member that holds the value."""
+        """Return the JSON without it. `name`: the member with this value."""
         if isinstance(value, str):
             spoken = name in _SPOKEN
             if spoken and value and self.everything_until is not None:
@@ -69,23 +68,25 @@ class Unwanted:
         return value
 
     def _is_prose(self, text: str) -> bool:
-        """Tell a sentence from a name or a bare value, such as `book_hotel` or "New York"."""
+        """Return whether a text is a sentence rather than a name or bare value, such as `book_hotel` or "New
+        York".
+        """
         if len(text.split()) < 2:
             return False
         terms = frozenset(find_terms(text))
         return _SENTENCE_END.search(text) is not None or not any(terms <= one for one in self.subjects)
 
     def take_out_of_text(self, text: str) -> str:
-        """Put a mark for each sentence that tells it."""
+        """Replace each sentence that contains it with a mark."""
         if text in self.values or not self.is_in(text):
             return text
         parts = _SENTENCE.split(text)
         kept = [FORGOTTEN if self.is_in(part) else part for part in parts]
-        return "".join(kept) if kept != parts else FORGOTTEN  # it is told by several sentences together
+        return "".join(kept) if kept != parts else FORGOTTEN  # several sentences contain it together
 
 
 def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
-    """Collect what some forgotten preferences were about; `updated_at` is when they were forgotten."""
+    """Return the content of forgotten preferences; `updated_at` is when they were forgotten."""
     known = list(forgotten)
     cleared = [one.updated_at for one in known if one.key == EVERYTHING]
     return Unwanted(
@@ -96,7 +97,7 @@ def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
 
 
 def tells(one: Preference, forgotten: Iterable[Preference]) -> bool:
-    """Say whether something that was inferred tells what was forgotten: by its words, or as a task's usual value."""
+    """Return whether an inference contains forgotten content: by its words, or as a task's usual value."""
     gone = list(forgotten)
     slots = {each.key.rpartition(".")[2] for each in gone if each.kind is PreferenceKind.RULE}
     usual = one.value.get("usually") if is_object(one.value) else None
@@ -104,7 +105,7 @@ def tells(one: Preference, forgotten: Iterable[Preference]) -> bool:
 
 
 def read_replaced(origin: JsonObject) -> list[str]:
-    """List what the user had said before, in place of a note."""
+    """Return the earlier statements that a note replaced."""
     replaced = origin.get(REPLACES)
     return [str(text) for text in replaced] if is_list(replaced) else []
 

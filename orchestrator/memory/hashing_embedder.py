@@ -1,7 +1,7 @@
-"""Embeddings without a model: words and parts of words, hashed to places of a vector.
+"""Embeddings without a model: words and character n-grams, hashed to vector positions.
 
-The same text gives the same vector in every process. It knows spelling and words in common, not meaning.
-scikit-learn's hashing would save six of these lines and cost every worker 100 MB and seconds at its first use.
+The same text yields the same vector in every process. It captures spelling and shared words, not meaning.
+scikit-learn's hashing would save six lines, but costs every worker 100 MB and seconds at first use.
 """
 
 import time
@@ -19,7 +19,7 @@ DIMENSIONS = 384
 GRAM = 4
 PAIR_WEIGHT = 0.5
 GRAM_WEIGHT = 0.6
-"""Of all parts of one word together."""
+"""Total weight of a word's n-grams."""
 
 
 class HashingEmbedder:
@@ -30,11 +30,13 @@ class HashingEmbedder:
         self.space = f"hashed-{dimensions}-1"
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `Embedder`; it never fails."""
+        """See `Embedder`. Never fails."""
         return Embedded(self.space, tuple(self.vector(text) for text in texts))
 
     def vector(self, text: str) -> tuple[float, ...]:
-        """Make a vector of length 1; without a word, the first axis: a vector of nothing has no direction."""
+        """Return a vector of length 1; for a text without words the first axis, because a zero vector has no
+        direction.
+        """
         places = [0.0] * self._dimensions
         counts: dict[str, float] = {}
         for feature, weight in _features(find_terms(text)):
@@ -62,13 +64,13 @@ def _features(terms: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 COOLING_S = 60.0
 REFUSED_S = 3600.0
-"""An endpoint that says no (no such route, no such model) is asked again after this time."""
+"""Delay before retrying an endpoint that rejected the request (no such route, no such model)."""
 
 _log = get_logger(__name__)
 
 
 class FallbackEmbedder:
-    """Implements `ports.documents.Embedder`; documents embedded meanwhile are embedded anew later.
+    """Implements `ports.documents.Embedder`; documents embedded with the fallback are re-embedded later.
 
     Args:
         clock: monotonic seconds.
@@ -88,7 +90,7 @@ class FallbackEmbedder:
         return self._chosen().space
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `Embedder`; it never fails as long as the second one does not."""
+        """See `Embedder`. Only fails if the fallback does."""
         if self._chosen() is self._wanted:
             try:
                 return await self._wanted.embed(texts)

@@ -1,7 +1,7 @@
-"""Keep the scratchpad as PEX sees it: short notes of the session, with the labels of what they were made from.
+"""The scratchpad as PEX sees it: short session notes, with labels of their sources.
 
-`FlowNotes` keeps them in the working state, with the flows that wrote them. `SharedNotes` reads those of
-Internal flows and of flows long gone as well; what a turn adds goes there when it is committed.
+`FlowNotes` stores notes in the working state, with the flows that wrote them. `SharedNotes` also reads those
+of background flows and removed flows; a turn's new notes are added there at the commit.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
-NOTE = "scratchpad"
 LONGEST = 500
-"""Characters of one note."""
+"""Maximum characters of a note."""
 KEPT_PER_FLOW = 12
 AT_HAND = 20
-"""Notes of completed flows that the working state holds; nobody is given more at once."""
+"""Maximum notes of completed flows in the working state, and per read."""
 _SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
 
 _log = get_logger(__name__)
@@ -33,14 +32,14 @@ _log = get_logger(__name__)
 
 class NoteKind(StrEnum):
     FINDING = "finding"
-    """Something worth knowing."""
+    """A fact worth knowing."""
     RESULT = "result"
-    """What became of a task."""
+    """The outcome of a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """`about`: the dact of the flow that wrote it. `labels`: of the data it was made from (PX-3)."""
+    """A note. `about`: the dact of the flow that wrote it. `labels`: those of its source data (PX-3)."""
 
     text: str
     about: str
@@ -67,49 +66,49 @@ class Note:
 
 class Notes(Protocol):
     async def read(self, limit: int) -> list[Note]:
-        """List the latest notes of the session, oldest first."""
+        """Return the session's latest notes, oldest first."""
         ...
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        """Keep a note; the oldest go first."""
+        """Add a note, evicting the oldest."""
         ...
 
 
 class Preferences(Protocol):
     async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
-        """Look up, by slot, the value that is remembered for it (PX-4)."""
+        """Return the remembered value of each slot (PX-4)."""
         ...
 
     async def find(self, words: str) -> list[Preference]:
-        """List what is remembered of the user, what these words are about first."""
+        """Return what is remembered about the user, the most relevant to these words first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FlowNotes:
-    """Notes in the working state, at hand as long as the flow that wrote them is."""
+    """Notes in the working state, available as long as the flow that wrote them."""
 
     state: DialogueState
 
     async def read(self, limit: int) -> list[Note]:
         """See `Notes`."""
         flows = [*self.state.completed, *self.state.stack.flows]
-        found = [Note.from_dict(body) for flow in flows for body in flow.notes.get(NOTE, ())]
+        found = [Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad]
         return sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        """See `Notes`. A note that the flow has already is not kept twice."""
-        kept: list[JsonObject] = flow.notes.get(NOTE, [])
+        """See `Notes`. A duplicate of the flow's notes is not added."""
+        kept = flow.progress.scratchpad
         body = note.serialize() | {"text": note.text[:LONGEST]}
         if all(entry["text"] != body["text"] for entry in kept):
-            flow.notes[NOTE] = [*kept, body][-KEPT_PER_FLOW:]
+            flow.progress.keep([*kept, body][-KEPT_PER_FLOW:])
 
 
 @dataclass(frozen=True, slots=True)
 class SharedNotes:
-    """Notes in the working state, and those in the scratchpad that workers and Internal flows share.
+    """Notes in the working state and in the scratchpad shared by workers and background flows.
 
-    The scratchpad is read when somebody asks for notes, not before; without it the state's own are given.
+    The scratchpad is read on demand; without it, only the state's notes are returned.
     """
 
     own: FlowNotes
@@ -139,27 +138,23 @@ class SharedNotes:
 
 
 def drop_old_notes(state: DialogueState) -> None:
-    """Drop the oldest notes of completed flows (ST-3); those of this turn stay until they have been sent."""
-    if sum([len(flow.notes.get(NOTE, ())) for flow in state.completed]) <= AT_HAND:
+    """Drop the oldest notes of completed flows (ST-3); those of this turn stay until sent."""
+    if sum([len(flow.progress.scratchpad) for flow in state.completed]) <= AT_HAND:
         return
     room = AT_HAND
     for flow in reversed(state.completed):
-        notes: list[JsonObject] | None = flow.notes.get(NOTE)
-        if notes is None:
-            continue
+        notes = flow.progress.scratchpad
         of_this_turn = sum([note["turn"] == state.turn for note in notes])
         kept = notes[len(notes) - min(len(notes), max(room, of_this_turn)) :]
         room = max(0, room - len(kept))
         if len(kept) < len(notes):
-            flow.notes[NOTE] = kept
-        if not kept:
-            flow.notes.pop(NOTE, None)
+            flow.progress.keep(kept)
 
 
 def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:
-    """Collect the notes that these flows left in a turn, for the scratchpad. Unix seconds."""
+    """Return the notes that these flows wrote in a turn, for the scratchpad. `at`: Unix seconds."""
     notes = [
-        Note.from_dict(body) for flow in flows for body in flow.notes.get(NOTE, ()) if body["turn"] == turn
+        Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad if body["turn"] == turn
     ]
     return [
         Entry(

@@ -1,4 +1,4 @@
-"""Answer a question with the words of the passages that were found for it, and say where they stand (CO-4)."""
+"""Answer a question by quoting the passages found for it, with their sources (CO-4)."""
 
 import re
 
@@ -7,7 +7,7 @@ from orchestrator.ports.memory.documents import Candidate, Passage
 from orchestrator.types import JsonObject
 
 ABOUT = 0.5
-"""The share of a question's words from which a passage is about it."""
+"""Share of a question's words above which a passage is relevant."""
 MOST_SENTENCES = 3
 LONGEST_HEADING = 120
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -17,24 +17,24 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def share_of(question: str, text: str) -> float:
-    """Measure how many of the words of a question a text has, from 0 to 1."""
+    """Return the share of a question's words in a text, from 0 to 1."""
     asked = set(find_terms(question))
     return len(asked & set(find_terms(text))) / len(asked) if asked else 0.0
 
 
 def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
-    """Split a passage into the headings that it stands under and its words."""
+    """Split a passage into its headings and its text."""
     first, _, rest = passage.text.partition("\n")
     is_heading = bool(rest.strip()) and len(first) <= LONGEST_HEADING and not first.endswith(_ENDS_SENTENCE)
     return (first, rest.strip()) if is_heading else ("", passage.text)
 
 
 def quote(question: str, title: str, section: str, text: str) -> str:
-    """Quote the sentences of a passage that say most about a question, in their order."""
+    """Quote the passage's sentences most relevant to a question, in order."""
     asked = set(find_terms(question)) - set(find_terms(f"{title} {section}"))
     sentences = [_BULLET.sub("", part.strip()) for part in _SENTENCE.split(text) if part.strip()]
     scores = [len(asked & set(find_terms(sentence))) for sentence in sentences]
-    if not any(scores):  # the heading alone says what the passage is about
+    if not any(scores):  # only the heading is relevant
         return " ".join(sentences[:MOST_SENTENCES])
     best = max(scores)
     kept = [sentence for sentence, score in zip(sentences, scores, strict=True) if score == best]
@@ -42,7 +42,7 @@ def quote(question: str, title: str, section: str, text: str) -> str:
 
 
 def describe_passage(passage: Passage) -> JsonObject:
-    """Describe a passage, with where it stands; `source` names it."""
+    """Describe a passage and its location; `source` identifies it."""
     heading, body = split_heading(passage)
     title = passage.title or heading or "an untitled document"
     return {
@@ -54,6 +54,6 @@ def describe_passage(passage: Passage) -> JsonObject:
 
 
 def find_unfounded_numbers(answer: str, *grounds: str) -> list[str]:
-    """List the numbers of an answer that stand in none of the texts that it is made from."""
+    """Return the numbers of an answer that occur in none of its source texts."""
     known = {number for text in grounds for number in _NUMBER.findall(text)}
     return [number for number in _NUMBER.findall(answer) if number not in known]

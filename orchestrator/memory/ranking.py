@@ -1,9 +1,8 @@
 """Rank about a hundred candidates down to ten passages, without a model (CO-4).
 
-What counts: likeness, words, words of the headings, how much the rest of the document is about the question, age,
-and variety.
+Criteria: similarity, terms, heading terms, relevance of the rest of the document, age and diversity.
 
-The weights were chosen on the evaluation in `tests/unit/memory/test_retrieval_quality.py`.
+The weights were chosen by the evaluation in `tests/unit/memory/test_retrieval_quality.py`.
 """
 
 from collections import Counter
@@ -20,13 +19,13 @@ SATURATION, LENGTH = 1.2, 0.6
 """k1 and b of BM25."""
 HALF_LIFE_S = 180 * 86_400.0
 LEAST_LIKENESS = 0.3
-"""Without a word in common, so alike a candidate must be to be given at all."""
+"""Minimum similarity of a candidate that shares no term with the question."""
 BEST_OF_DOCUMENT = 3
-"""Candidates of a document that say how much it is about a question."""
+"""Candidates per document that determine the document's relevance."""
 VARIETY = 0.07
-"""How much a passage loses by being like one that is given before it."""
+"""Penalty for similarity to an already chosen passage."""
 SAME = 0.9
-"""So alike, it says nothing new and is not given."""
+"""Similarity above which a passage is redundant and omitted."""
 
 
 @dataclass(slots=True)
@@ -34,13 +33,13 @@ class _Scored:
     candidate: Candidate
     score: float
     alike: float = 0.0
-    """How like it is to what is chosen, from 0 to 1."""
+    """Similarity to chosen passages, from 0 to 1."""
 
 
 def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, now: float, limit: int) -> list[Passage]:
-    """Choose the best candidates for a question, best first, no two of them saying nearly the same.
+    """Return the best candidates for a question, best first, without near-duplicates.
 
-    `terms` are the question's; `now` is in unix seconds: of two that fit alike the newer comes first.
+    `terms`: the question's. `now`: Unix seconds; of two equally good ones the newer comes first.
     """
     asked = set(terms)
     words = _word_scores(asked, candidates)
@@ -67,7 +66,7 @@ def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, now: float, l
 
 
 def _word_scores(asked: set[str], candidates: Sequence[Candidate]) -> list[float]:
-    """BM25 over the candidates, as a share of what a text with every asked word would reach."""
+    """Return BM25 scores relative to a text with every question term."""
     if not asked or not candidates:
         return [0.0] * len(candidates)
     counts = [Counter(candidate.terms) for candidate in candidates]
@@ -89,7 +88,7 @@ def _bm25(count: Counter[str], rarity: dict[str, float], usual: float) -> float:
 
 
 def _vary(scored: list[_Scored], limit: int) -> list[_Scored]:
-    """Put the best first; each next one counts less the more it is like what is chosen (maximal marginal relevance)."""
+    """Order by score minus similarity to those chosen (maximal marginal relevance)."""
     left: list[_Scored] = sorted(
         scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position)
     )

@@ -1,4 +1,4 @@
-"""Search preferences and documents for a flow that cannot go on (PX-16)."""
+"""Search preferences and documents for a blocked flow (PX-16)."""
 
 from orchestrator.ports.memory.context import ContextQuestion, Finding
 from orchestrator.ports.memory.documents import ContextSearch, Owned
@@ -18,7 +18,9 @@ class RememberedContext:
     async def search(
         self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
     ) -> list[Finding]:
-        """Find what the user usually gives for the asked slots, then what documents say of the question."""
+        """Return the user's usual values for the requested slots, then what documents say about the
+        question.
+        """
         known = [] if user_id is None else await self._preferences.of_user(tenant_id, user_id)
         habits = [found for one in known if (found := _read(one, question)) is not None]
         owned = Owned(tenant_id, user_id, question.domain)
@@ -31,7 +33,7 @@ class RememberedContext:
 
 
 def _read(preference: Preference, question: ContextQuestion) -> Finding | None:
-    """Read a rule for an asked slot; one for this very task counts more than one for all."""
+    """Convert a rule for a requested slot; a rule for this task outranks one for all tasks."""
     dact, _, slot = preference.key.rpartition(".")
     if preference.kind is not PreferenceKind.RULE or slot not in question.slots:
         return None

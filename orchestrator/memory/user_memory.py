@@ -1,6 +1,6 @@
 """Remember what users say about themselves; list and forget it on request (CO-4).
 
-A sentence is kept as a note in the user's words; where it names a value of a slot, a rule is kept with it.
+A sentence is stored as a note in the user's words. If it names a slot value, a rule is stored with it.
 """
 
 import hashlib
@@ -27,21 +27,21 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 PRIVATE = "private"
 LIKE_ENOUGH = 0.5
-"""The share of the asked words that a preference has to have to be meant."""
+"""The share of the given words that a preference must contain to match."""
 _NEGATION = re.compile(
     r"\b(?:no|not|never|without|hate|avoid|dislike|except|anything but)\b|n['’]t\b", re.IGNORECASE
 )
 
 
 SESSION_OWNER = "session:"
-"""What the owner of a memory without a user begins with."""
+"""Prefix of the owner of memories without a user."""
 
 
 _START = re.compile(r"\bfrom (.{2,60})", re.IGNORECASE)
 
 
 def owner_of(user_id: UserId | None, session_id: SessionId) -> UserId:
-    """Name whose memory is meant: the user's, or, where nobody knows the user, this one conversation's."""
+    """Return the owner of memories: the user, or this conversation if the user is unknown."""
     return user_id if user_id is not None else UserId(f"{SESSION_OWNER}{session_id}")
 
 
@@ -49,8 +49,8 @@ class UserMemory:
     """Implements `domain.services.Memory`.
 
     Args:
-        store: keeps preferences.
-        domain: whose slots and entities say what a sentence may be about.
+        store: stores preferences.
+        domain: defines the slots and entities that a sentence can be about.
     """
 
     def __init__(self, store: PreferenceStore, domain: Domain) -> None:
@@ -61,7 +61,7 @@ class UserMemory:
         self._entities = domain.entities
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
-        """Keep a sentence; what it replaces is forgotten."""
+        """Store a sentence; what it replaces is forgotten."""
         said = " ".join(text.split())[:LONGEST_TEXT].rstrip(" .!")
         key = name_note(said)
         origin: JsonObject = {"session_id": call.session_id, "said_at": call.now, "note": key}
@@ -80,7 +80,7 @@ class UserMemory:
         return {"remembered": said, "lasting": call.user_id is not None}
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """List what is remembered, or the part of it that some words are about."""
+        """Return what is remembered, or the part relevant to some words."""
         known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.home))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [
@@ -89,7 +89,7 @@ class UserMemory:
         ]
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget what some words are about, all, or, without any of both, what was said last."""
+        """Forget what some words are about, or everything, or by default the last statement."""
         owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:
@@ -106,9 +106,9 @@ class UserMemory:
         return [one.text for one in known if one.key in keys and not _is_of_note(one)]
 
     def _ground(self, text: str) -> dict[str, str]:
-        """Find the slots of which a sentence names exactly one value, unless it says what is not wanted.
+        """Return the slots for which a sentence names exactly one value, unless it is negated.
 
-        Of entities only where somebody starts from is such a value: people name many places they are fond of.
+        An entity only counts if named as an origin: people mention many places they like.
         """
         if _NEGATION.search(text):
             return {}
@@ -122,7 +122,7 @@ class UserMemory:
         return {slot: values.pop() for slot, values in found.items() if len(values) == 1}
 
     def _find_named(self, entity: str, starts: Sequence[str]) -> set[str]:
-        """Find the values of an entity with whose name one of some texts begins."""
+        """Return the values of an entity whose name is a prefix of one of the texts."""
         begun = [f"{' '.join(split_words(start))} " for start in starts]
         return {
             value.canonical
@@ -133,7 +133,7 @@ class UserMemory:
 
 
 class UserPreferences:
-    """What is remembered of one user, read when it is first asked for; belongs to one turn."""
+    """The memories of one user, read on first use; belongs to one turn."""
 
     def __init__(self, store: PreferenceStore, tenant_id: TenantId, owner: UserId) -> None:
         self._store = store
@@ -153,7 +153,8 @@ class UserPreferences:
 
     async def find(self, words: str) -> list[Preference]:
         """See `memory.notes.Preferences`."""
-        return _find(await self._all(), words, least=0.0)
+        said_once = [one for one in await self._all() if not _is_of_note(one)]
+        return _find(said_once, words, least=0.0)
 
     async def _all(self) -> list[Preference]:
         if self._known is None:
@@ -162,7 +163,7 @@ class UserPreferences:
 
 
 def say_where_from(one: Preference) -> str:
-    """Say in words where something that is remembered comes from."""
+    """Describe the source of a memory."""
     day = date_of(one.origin.get("said_at", one.updated_at))
     match one.source:
         case Source.EXPLICIT:
@@ -176,14 +177,14 @@ def say_where_from(one: Preference) -> str:
 
 
 def date_of(at: Json) -> str:
-    """Write the day (UTC) of a moment in unix seconds."""
+    """Return the UTC day of a Unix time."""
     day = datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC)
     return f"{day.day} {day:%B %Y}"
 
 
 def assumable(flow: FlowSpec) -> list[SlotSpec]:
-    """List the slots that take one of a known set of values: days, references and amounts are never assumed, nor what
-    says which of several changes somebody wants. What another one of its group only says more closely may be.
+    """Return the slots with a fixed set of values: dates, references and amounts are never assumed, nor the
+    choice among several changes. Refinements of another slot in the group can be.
     """
     closer = {(slot.group, name) for slot in flow.slots.values() for name in slot.depends_on}
     return [
@@ -195,15 +196,15 @@ def assumable(flow: FlowSpec) -> list[SlotSpec]:
 
 
 def name_note(text: str) -> str:
-    """Make the key of a note: the same for the same words."""
+    """Return the key of a note, the same for the same words."""
     folded = " ".join(text.split()).casefold()
     return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
 
 
 def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | None:
-    """Choose by key: for this task, then for all tasks, then for another task with a slot of this name.
+    """Return the rule for this task, for all tasks, or for another task with a slot of this name.
 
-    What was only seen or inferred says nothing about where a task is to lead.
+    Observed or inferred rules never determine a task's destination.
     """
     usable = [one for one in rules if one.source is Source.EXPLICIT or spec.type != "target"]
     by_key = {one.key: one for one in usable}
@@ -214,7 +215,7 @@ def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | 
 
 
 def _find(known: list[Preference], words: str, *, least: float = LIKE_ENOUGH) -> list[Preference]:
-    """Find what some words are about, the most alike first; all without words that say something."""
+    """Return memories relevant to some words, best first; all of them without meaningful words."""
     asked = set(find_terms(words))
     if not asked:
         return known
@@ -233,7 +234,7 @@ def _explicit(
 
 
 def _note_of(one: Preference) -> str | None:
-    """Name the note that a rule was made from."""
+    """Return the note that a rule was derived from."""
     note = one.origin.get("note")
     return note if one.kind is PreferenceKind.RULE and isinstance(note, str) else None
 
@@ -243,7 +244,7 @@ def _is_of_note(one: Preference) -> bool:
 
 
 def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
-    """List notes all of whose rules are about to be replaced."""
+    """Return notes whose rules are all about to be replaced."""
     rules: dict[str, set[str]] = {}
     for one in known:
         note = _note_of(one)
@@ -253,7 +254,7 @@ def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
 
 
 def _slot_values(slots: Iterable[SlotSpec]) -> dict[str, dict[str, str]]:
-    """Collect, by slot, its values by the words for them."""
+    """Return, by slot, its values by the words for them."""
     values: dict[str, dict[str, str]] = {}
     for spec in slots:
         named = {**{value: value for value in spec.values}, **spec.synonyms}
@@ -268,7 +269,7 @@ EVERYTHING = "everything"
 
 
 class Memory(Service):
-    """Remembers, lists and forgets on the user's request."""
+    """Remember, list and forget on the user's request."""
 
     async def remember(self, *, preference: str, call: ToolCall) -> JsonObject:
         return await self._port.remember(call, preference)

@@ -10,7 +10,21 @@ from itertools import chain, repeat
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import PlanStep
+from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.models.engineer import PromptEngineer
+from orchestrator.plans.answer_schemas import (
+    COMPLETION,
+    COMPLETION_SCHEMA,
+    DECOMPOSITION,
+    JUDGEMENTS,
+    MOST_FAULTS,
+    REPLANNING,
+    SEVERAL,
+    decomposition_schema,
+    judgements_schema,
+    replanning_schema,
+    several_schema,
+)
 from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_draft
 from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
 from orchestrator.ports.language_model import MODEL_FAILURES
@@ -18,31 +32,11 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _NOTHING = Draft(())
 MOST_LESSONS = 9
-MOST_FAULTS = 3
 MOST_NOTES = 8
 
 DECOMPOSE, ALTERNATIVES, SCORE = "plan_decompose", "plan_alternatives", "plan_score"
 REPLAN, COMPLETE = "plan_replan", "plan_complete"
 MOST_HISTORY = 7
-
-
-def _object(required: list[str], **properties: JsonObject) -> JsonObject:
-    return {"type": "object", "properties": properties, "required": required}
-
-
-def _list(items: JsonObject) -> JsonObject:
-    return {"type": "array", "items": items}
-
-
-_TEXT: JsonObject = {"type": "string"}
-_STEPS = _list(_object(["dact"], dact=_TEXT, slots={"type": "object"}, needs=_list(_TEXT), purpose=_TEXT))
-DECOMPOSITION = _object(["steps"], steps=_STEPS)
-SEVERAL = _object(["plans"], plans=_list(DECOMPOSITION))
-SCORED = _object(
-    ["judgements"], judgements=_list(_object(["score"], score={"type": "number"}, faults=_list(_TEXT)))
-)
-REPLANNING = _object(["decision"], decision={"enum": ["keep", "change", "stop"]}, steps=_STEPS, reason=_TEXT)
-COMPLETION = _object(["complete"], complete={"type": "boolean"}, missing=_list(_TEXT), summary=_TEXT)
 
 
 class Advisor:
@@ -60,7 +54,10 @@ class Advisor:
         self, body: JsonObject, plan: PlanFlow, context: TurnContext, room: int
     ) -> Draft | Refused:
         """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
-        return check_draft(body, plan, context.world.domain.flows, self._ground, room, context.local_now)
+        ended = (*context.changes.state.completed, *context.changes.finished)
+        done = {flow.flow_id: flow.values() for flow in ended}
+        flows = context.world.domain.flows
+        return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
         """Ask for a decomposition; a refused one is asked for once more, with what was wrong."""
@@ -68,7 +65,8 @@ class Advisor:
         draft: Draft | Refused | None = None
         for _ in range(2):
             question = _ask_for_steps(plan, context, room, problems)
-            body = await self._ask(DECOMPOSE, question, DECOMPOSITION, context)
+            schema = decomposition_schema(_specs(context), _names(plan), room)
+            body = await self._ask(DECOMPOSE, question, schema, DECOMPOSITION, context)
             if body is None:
                 return draft
             draft = self.check_draft(body, plan, context, room)
@@ -94,14 +92,15 @@ class Advisor:
                 "wanted": width - len(found),
             }
             if width > len(found):
-                body = await self._ask(ALTERNATIVES, question, SEVERAL, context)
+                schema = several_schema(_specs(context), _names(plan), room, width - len(found))
+                body = await self._ask(ALTERNATIVES, question, schema, SEVERAL, context)
                 drafts = [self.check_draft(one, plan, context, room) for one in _objects(body, "plans")]
                 found += [draft for draft in drafts if isinstance(draft, Draft)]
             return found
 
         async def judge(drafts: Sequence[Draft]) -> list[Judgement]:
             question = {**about, "plans": [draft.show() for draft in drafts]}
-            body = await self._ask(SCORE, question, SCORED, context)
+            body = await self._ask(SCORE, question, judgements_schema(len(drafts)), JUDGEMENTS, context)
             entries = body["judgements"] if body is not None and is_list(body["judgements"]) else []
             found = [_read_judgement(entry) for entry in entries]
             return [*found, *repeat(Judgement(0.0), len(drafts))][: len(drafts)]
@@ -125,10 +124,11 @@ class Advisor:
             "done": _show_steps(plan, finished=True),
             "remaining": _show_steps(plan, finished=False),
             "result": _show_findings(plan, context),
-            "notes": [note.text for note in await context.recall.notes.read(MOST_NOTES)],
+            "notes": await _read_notes(context),
             "news": list(news),
         }
-        return await self._ask(REPLAN, question, REPLANNING, context)
+        schema = replanning_schema(_specs(context), _names(plan), room)
+        return await self._ask(REPLAN, question, schema, REPLANNING, context)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> JsonObject | None:
         """Ask whether the goal is met (PL-3)."""
@@ -136,19 +136,42 @@ class Advisor:
             "assistant": _frame_question(context)["assistant"],
             "goal": plan.goal,
             "done": _show_steps(plan, finished=True),
+            "notes": await _read_notes(context),
         }
-        return await self._ask(COMPLETE, question, COMPLETION, context)
+        return await self._ask(COMPLETE, question, COMPLETION_SCHEMA, COMPLETION, context)
 
     async def _ask(
-        self, prompt_id: str, question: dict[str, Json], schema: JsonObject, context: TurnContext
+        self,
+        prompt_id: str,
+        question: dict[str, Json],
+        schema: JsonObject,
+        judged_by: JsonObject,
+        context: TurnContext,
     ) -> JsonObject | None:
         if self._engineer is None or not self._engineer.can_answer(prompt_id):
             return None
         try:
-            return await self._engineer.structured(prompt_id, question, schema, context.call)
+            return await self._engineer.structured(
+                prompt_id, question, schema, context.call, judged_by=judged_by
+            )
         except MODEL_FAILURES as error:
             context.log.degrade(error.code)
             return None
+
+
+def _specs(context: TurnContext) -> list[FlowSpec]:
+    return [flow.spec for flow in catalogue(context.world.domain.flows).values()]
+
+
+def _names(plan: PlanFlow) -> list[str]:
+    return [step.name for step in plan.steps]
+
+
+async def _read_notes(context: TurnContext) -> list[str]:
+    """List the latest notes, those of flows that ended in this turn included."""
+    earlier = [note.text for note in await context.recall.notes.read(MOST_NOTES)]
+    own: list[str] = [note["text"] for flow in context.changes.finished for note in flow.progress.scratchpad]
+    return [*dict.fromkeys([*earlier, *own])][-MOST_NOTES:]
 
 
 def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:

@@ -8,12 +8,9 @@ from orchestrator.dialogue.records import EffectNote, PlanStep
 from orchestrator.dialogue.specification import Binding, Condition, FlowSpec
 from orchestrator.types import FlowId, Json, JsonObject, same_value
 
-_DONE_WITH = "done_with"
-"""In a plan's notes: what the plan had for each step that did something for good, by the step's flow."""
-
 
 def look_up(plan: PlanFlow, binding: Binding) -> Json:
-    """Give the value of a binding now; None when it is not known."""
+    """Return the current value of a binding, or None if it is unknown."""
     if not binding.name:
         return binding.value
     if binding.step is None:
@@ -27,13 +24,13 @@ def read_bindings(step: PlanStep) -> dict[str, Binding]:
 
 
 def resolve(plan: PlanFlow, step: PlanStep) -> JsonObject:
-    """Give the values known by now for a step's slots."""
+    """Return the known values of a step's slots."""
     found = {slot: look_up(plan, binding) for slot, binding in read_bindings(step).items()}
     return {slot: value for slot, value in found.items() if value is not None}
 
 
 def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
-    """Take declared inputs that nobody bound from the steps that this one needs, the latest first (FS-7)."""
+    """Bind declared inputs to the steps that this one needs, latest first (FS-7)."""
     values: JsonObject = {}
     for giver in plan.steps:
         if giver.name in step.needs:
@@ -43,7 +40,7 @@ def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
 
 
 def holds(plan: PlanFlow, condition: Condition) -> bool | None:
-    """Say whether a condition holds; None as long as the step that decides it has not ended."""
+    """Return whether a condition holds, or None until the step that decides it has ended."""
     binding = condition.binding
     if binding.step is not None:
         step = plan.step_named(binding.step)
@@ -66,7 +63,7 @@ class Disagreement:
 
 
 def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
-    """Say whether a flow holds nothing but what the plan has for the step, so that it may be adopted (PL-7)."""
+    """Return whether a flow only has values that the plan has for the step, so it can be adopted (PL-7)."""
     known = resolve(plan, step)
     return bool(flow.slots) and all(
         name in known and same_value(held.value, known[name]) for name, held in flow.slots.items()
@@ -96,7 +93,7 @@ def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagr
 def settle(plan: PlanFlow, step: PlanStep) -> None:
     """Note that what a step has done agrees with what the plan has for it now, or is to stay all the same."""
     rules = {str(rule): holds(plan, rule) for rule in _rules_of(plan, step)}
-    plan.notes[_DONE_WITH] = {**plan.notes.get(_DONE_WITH, {}), step.flow_id: resolve(plan, step) | rules}
+    plan.settle(step.flow_id, resolve(plan, step) | rules)
 
 
 def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
@@ -104,7 +101,7 @@ def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId,
 
     What the user chose for the step, in place of what the plan had, is no disagreement.
     """
-    settled: JsonObject = plan.notes.get(_DONE_WITH, {})
+    settled = plan.settled
     found: dict[FlowId, list[Disagreement]] = {}
     for note in effects:
         step = plan.step_of(note.flow_id)

@@ -49,7 +49,7 @@ def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str =
 
 
 def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
-    """Put the planned steps onto the stack; a flow that waited there may be adopted as one of them."""
+    """Push the planned steps; a flow that waits on the stack can be adopted as one of them."""
     for flow in stack_steps(
         context.changes.state.stack, plan, context.world.domain.flows, context.now, partial(agrees, plan)
     ):
@@ -98,7 +98,7 @@ def show_progress(plan: PlanFlow) -> JsonObject:
 
 
 def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: str) -> list[Change]:
-    """Make the remaining steps the wanted ones. A step that is there already stays what it is."""
+    """Replace the remaining steps. Existing steps stay unchanged."""
     remaining = [step for step in plan.steps if not step.is_finished]
     kept: list[PlanStep] = []
     added: list[PlanStep] = []
@@ -128,7 +128,7 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
 
 
 def free_name(name: str, steps: Iterable[PlanStep]) -> str:
-    """Give a name that none of the steps has: the wanted one, else with a number."""
+    """Return a name that no step has: the requested one, or with a number."""
     taken = {step.name for step in steps}
     names = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(free for free in names if free not in taken)

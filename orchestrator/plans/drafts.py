@@ -10,8 +10,11 @@ from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import Rejected
 from orchestrator.dialogue.specification import Binding, Family
+from orchestrator.nlu.answer_schemas import read_pairs
+from orchestrator.plans.answer_schemas import ALTERNATIVE_KINDS, LONGEST_PURPOSE
+from orchestrator.plans.bindings import look_up, resolve
 from orchestrator.plans.changes import free_name
-from orchestrator.types import Dact, FlowId, Json, JsonObject, is_list, is_object, new_id
+from orchestrator.types import Dact, FlowId, Json, JsonObject, is_list, is_object, new_id, same_value
 
 # A plan within a plan is refused; talk and housekeeping are nobody's step.
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
@@ -22,10 +25,14 @@ Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonOb
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A usable decomposition. `problems`: what had to be repaired, one sentence each."""
+    """A usable decomposition. `problems`: what had to be repaired, one sentence each.
+
+    `is_open`: another order, strategy or reading of the objective may serve better, as the model itself says.
+    """
 
     steps: tuple[PlanStep, ...]
     problems: tuple[str, ...] = ()
+    is_open: bool = False
 
     def key(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Equal for decompositions that do the same in the same order."""
@@ -51,10 +58,19 @@ def catalogue(flow_types: FlowTypes) -> dict[Dact, type[BaseFlow]]:
 
 
 def check_draft(
-    body: JsonObject, plan: PlanFlow, flow_types: FlowTypes, ground: Ground, room: int, now: float
+    body: JsonObject,
+    plan: PlanFlow,
+    flow_types: FlowTypes,
+    ground: Ground,
+    room: int,
+    now: float,
+    done: Mapping[FlowId, JsonObject],
 ) -> Draft | Refused:
-    """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
-    check = _DraftCheck(plan, catalogue(flow_types), flow_types, ground, now)
+    """Judge a decomposition as a model answered it.
+
+    `room`: how many steps there may be. `done`: the values of flows that have ended.
+    """
+    check = _DraftCheck(plan, catalogue(flow_types), flow_types, ground, now, done)
     entries = body.get("steps")
     for entry in entries if is_list(entries) else []:
         if is_object(entry):
@@ -74,7 +90,8 @@ def check_draft(
     kept = {step.name for step in ordered}
     for step in ordered:
         step.need(name for name in step.needs if name in kept)
-    return Draft(tuple(ordered), tuple(check.problems))
+    is_open = body.get("alternatives", "none") in ALTERNATIVE_KINDS[1:]
+    return Draft(tuple(ordered), tuple(check.problems), is_open)
 
 
 @dataclass(slots=True)
@@ -84,6 +101,7 @@ class _DraftCheck:
     all_flows: FlowTypes
     ground: Ground
     now: float
+    done: Mapping[FlowId, JsonObject]
     steps: list[PlanStep] = field(default_factory=list[PlanStep])
     problems: list[str] = field(default_factory=list[str])
 
@@ -94,11 +112,12 @@ class _DraftCheck:
             known = dact in self.all_flows
             self.problems.append(f"{dact!r} cannot be a step." if known else f"There is no task {dact!r}.")
             return
-        body = entry.get("slots")
-        given = body if is_object(body) else {}
+        written = entry.get("slots")
+        given = dict(read_pairs(written, {}))
+        read = dict(read_pairs(written, dict(flow.spec.slots)))
         taken = {name: made for name, value in given.items() if (made := self._find_giver(flow, name, value))}
         stated = {name: value for name, value in given.items() if name not in taken}
-        plain = {name: value for name, value in stated.items() if not self._names_a_step(value)}
+        plain = {name: read[name] for name, value in stated.items() if not self._names_a_step(value)}
         values = self.ground(flow, plain, self.now)
         slots: JsonObject = {
             name: {"value": value} for name, value in values.items() if _fits(flow, name, value)
@@ -112,6 +131,9 @@ class _DraftCheck:
         if any(step.dact == dact and step.slots == slots for step in self.steps):
             self.problems.append(f"{dact!r} is there twice.")
             return
+        if self._is_done(dact, slots):
+            self.problems.append(f"{dact!r} is done already.")
+            return
         needs = entry.get("needs")
         named = [
             *map(_clean, needs if is_list(needs) else ()),
@@ -122,10 +144,20 @@ class _DraftCheck:
                 flow_id=FlowId(new_id("flow")),
                 dact=dact,
                 name=free_name(dact, (*self.plan.steps, *self.steps)),
-                purpose=str(entry.get("purpose") or flow.spec.description)[:120],
+                purpose=str(entry.get("purpose") or flow.spec.description)[:LONGEST_PURPOSE],
                 slots=slots,
                 needs=tuple(dict.fromkeys(named)),
             )
+        )
+
+    def _is_done(self, dact: Dact, slots: JsonObject) -> bool:
+        """Return whether a step of the plan has done this with the same values (PL-2)."""
+        wanted = {name: look_up(self.plan, Binding.read(bound)) for name, bound in slots.items()}
+        return any(
+            all(value is not None and same_value(held.get(name), value) for name, value in wanted.items())
+            for step in self.plan.steps
+            if step.dact == dact and step.is_done
+            for held in ({**resolve(self.plan, step), **self.done.get(step.flow_id, {})},)
         )
 
     def _names_a_step(self, value: Json) -> bool:

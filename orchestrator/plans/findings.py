@@ -1,4 +1,4 @@
-"""What Internal flows have found meanwhile that concerns a plan: it triggers the replanning check early (PL-2).
+"""Findings of background flows about a plan: they trigger the replanning check early (PL-2).
 
 Only the scratchpad is read here; what a finding changes is the planner's business.
 """
@@ -13,13 +13,12 @@ from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import Json, is_object
 
-_SEEN = "findings"
 SHORTEST_NAME = 3
 LONGEST_FINDING = 300
 
 
 async def find_news(context: TurnContext, plan: PlanFlow) -> list[str]:
-    """Findings about what the plan and its remaining steps work with, each told once."""
+    """Return findings about the values of the plan and its remaining steps, each once."""
     scratchpad = context.recall.scratchpad
     if scratchpad is None or all(step.is_finished for step in plan.steps):
         return []
@@ -30,10 +29,10 @@ async def find_news(context: TurnContext, plan: PlanFlow) -> list[str]:
     except Unavailable as error:
         context.log.failed_check("agent", "plan_findings", f"{error.code}: {error}", plan.flow_id)
         return []
-    seen: list[str] = plan.notes.get(_SEEN, [])
+    seen = plan.findings_seen
     fresh = [entry for entry in entries if entry.entry_id not in seen and entry.at >= plan.started_at]
     if fresh:
-        plan.notes[_SEEN] = [*seen, *(entry.entry_id for entry in fresh)][-CAPACITY:]
+        plan.note_seen([entry.entry_id for entry in fresh], CAPACITY)
     inputs = _inputs_of(context, plan)
     names = _names_of(context, plan, inputs)
     news = [entry for entry in fresh if _concerns(entry, {one.slot for one in inputs}, names)]
@@ -49,7 +48,7 @@ class _Input(NamedTuple):
 
 
 def _inputs_of(context: TurnContext, plan: PlanFlow) -> list[_Input]:
-    """The values that the plan and its remaining steps are made with."""
+    """Return the values of the plan and its remaining steps."""
     flows = context.world.domain.flows
     held = [(plan.spec, plan.values())]
     held += [(flows[step.dact].spec, resolve(plan, step)) for step in plan.steps if not step.is_finished]
@@ -62,7 +61,7 @@ def _inputs_of(context: TurnContext, plan: PlanFlow) -> list[_Input]:
 
 
 def _names_of(context: TurnContext, plan: PlanFlow, inputs: list[_Input]) -> set[str]:
-    """What those values are called: as they are held, as they are shown, and as the user said them."""
+    """Return the names of those values: stored, displayed, and in the user's words."""
     registry = context.world.registry
     names = {name for one in inputs for name in (str(one.value), registry.name(one.entity, one.value))}
     names |= {held.text for held in plan.slots.values()}
@@ -70,7 +69,7 @@ def _names_of(context: TurnContext, plan: PlanFlow, inputs: list[_Input]) -> set
 
 
 def _concerns(entry: Entry, slots: set[str], names: set[str]) -> bool:
-    """Whether a finding gives a value for an input, or speaks of one."""
+    """Return whether a finding has a value for an input, or mentions one."""
     data: Json = entry.data
     if is_object(data) and data.keys() & slots:
         return True

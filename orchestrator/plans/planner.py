@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.changes import Change, revise
 from orchestrator.plans.drafts import Draft, Refused
@@ -19,16 +18,14 @@ from orchestrator.plans.recipe import (
     count_steps,
     due_steps,
     find_missing,
-    fits_recipe,
     follows_recipe,
     make_step,
 )
 from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject, is_list
 
-# From this many steps on a decomposition is searched for under `auto` (PL-5).
 WORTH_A_TREE = 4
-USUAL_STEPS = "I take the usual steps in their usual order; tell me which to skip or to do first."
+"""Under `auto`, fewer steps are never searched for (PL-5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +58,12 @@ class Planner:
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
-        fits = fits_recipe(plan, context)
-        if plan.spec.recipe and not self._always_asks(context) and fits:
-            return self._follow_recipe(plan, room)
+        if follows_recipe(plan) and not self._always_asks(context):
+            declared = self._follow_recipe(plan, room)
+            if declared is not None:
+                return declared
         found = await self._ask_for_steps(plan, context, room) if self._may_ask(context) else None
-        if found is not None or not plan.spec.recipe:
-            return found
-        if not fits and plan.rounds == 0:
-            context.changes.remark(RemarkKind.ASSUMED, why=USUAL_STEPS)
-        return self._follow_recipe(plan, room)
+        return found or self._follow_recipe(plan, room)
 
     def _follow_recipe(self, plan: PlanFlow, room: int) -> Decomposed | None:
         steps = tuple(make_step(declared) for declared in due_steps(plan)[:room])
@@ -94,21 +88,19 @@ class Planner:
 
     def _is_worth_a_tree(self, draft: Draft, context: TurnContext) -> bool:
         mode = context.world.domain.config.plans.tree_search
-        return mode == "on" or (mode == "auto" and len(draft.steps) >= WORTH_A_TREE)
+        if mode == "auto":
+            return len(draft.steps) >= WORTH_A_TREE and draft.is_open
+        return mode == "on"
 
-    async def check(
-        self, plan: PlanFlow, context: TurnContext, *, trouble: bool, news: Sequence[str] = ()
-    ) -> list[Change]:
-        """Make the replanning check (PL-2): change the plan for what has been found; empty: continue.
+    async def check(self, plan: PlanFlow, context: TurnContext, *, news: Sequence[str] = ()) -> list[Change]:
+        """Run the replanning check (PL-2). Returns changes of the plan; none to continue.
 
-        `trouble`: a step failed or was refused, a value was corrected, or something was found
-        meanwhile. `news`: what, for a model.
+        The rules decide first, then a model if there is one. `news`: what Internal flows have found meanwhile.
         """
         limit = context.world.domain.config.plans.max_sub_flows
-        changes = apply_rules(plan, context, limit)
+        changes = apply_rules(plan, context)
         waiting = any(not step.is_finished for step in plan.steps)
-        wanted = not follows_recipe(plan) or trouble or self._always_asks(context)
-        if wanted and waiting and self._may_ask(context):
+        if waiting and self._may_ask(context):
             room = limit - count_steps(plan)
             body = await self._advisor.replan(plan, context, limit, news)
             if body is not None:
@@ -134,8 +126,7 @@ class Planner:
     async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
         """Check whether the goal is met: by the steps, and by a model where one is to be asked (PL-3)."""
         missing = find_missing(plan)
-        asked = self._always_asks(context) or not follows_recipe(plan)
-        body = await self._advisor.judge(plan, context) if asked and self._may_ask(context) else None
+        body = await self._advisor.judge(plan, context) if self._may_ask(context) else None
         if body is None:
             return GoalCheck(not missing, tuple(missing))
         named = body.get("missing")

@@ -13,7 +13,7 @@ from orchestrator.pex.execution import Ending, Execution, Failed, GaveUp, Stacke
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.plans.changes import note_revision, stack_plan
 from orchestrator.plans.planner import Decomposed, GoalCheck, Planner
-from orchestrator.plans.recipe import BY_MODEL, apply_rules
+from orchestrator.plans.recipe import apply_rules
 from orchestrator.types import Json, JsonObject
 
 LONGEST_FACT = 60  # longer values are not listed among what the steps have found
@@ -75,8 +75,8 @@ class PlanPolicy(BasePolicy):
         add_steps(plan, list(found.steps))
         plan.begin_round()
         if found.source == "model":
-            plan.notes[BY_MODEL] = True
-        for change in apply_rules(plan, context, context.world.domain.config.plans.max_sub_flows):
+            plan.follow_model()
+        for change in apply_rules(plan, context):
             note_revision(context, plan, change.kind.value, change.why)
         more: JsonObject = {"source": found.source, "problems": list(found.problems)}
         if found.search is not None:
@@ -90,7 +90,7 @@ class PlanPolicy(BasePolicy):
         return Stacked()
 
     def _tell_what_was_left_out(self, run: Execution, plan: PlanFlow) -> None:
-        """Say that a plan is done in part where the user gave a step up that would have done something for good."""
+        """Report a plan as done in part if the user skipped a step with a side effect."""
         flows = run.context.world.domain.flows
         left_out = [
             step.label
@@ -107,7 +107,7 @@ class PlanPolicy(BasePolicy):
             )
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
-        """Give the plan's template what it may say."""
+        """Return the variables of the plan's template."""
         run.data.update(
             {
                 "goal": plan.goal,
@@ -137,7 +137,7 @@ def _merge(plan: PlanFlow) -> JsonObject:
 
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
-    """Say why steps were not done, but for what this turn has said already."""
+    """Return why steps were not done, without what this turn has already said."""
     said = {part.values.get("message") for part in context.changes.messages if isinstance(part, Remark)}
     return [
         {"label": step.label, "why": step.note}

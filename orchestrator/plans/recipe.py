@@ -1,56 +1,21 @@
-"""Applies declared plans: the steps of one request, and the rules that prune and expand them (PL-1, PL-2)."""
+"""Applies declared plans: the steps of one request, and the rules that prune them (PL-1, PL-2)."""
 
 from __future__ import annotations
 
-import re
-
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, take_for_step
+from orchestrator.dialogue.changes.plan_steps import drop_step, take_for_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.records import ANSWERED, BOUND, EffectNote, PlanStep
+from orchestrator.dialogue.records import ANSWERED, EffectNote, PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import FlowSpec, Priority, RecipeStep
-from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.leftovers import unexplained
-from orchestrator.nlu.text import tokenize
 from orchestrator.plans.bindings import holds, read_bindings, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind
 from orchestrator.types import FlowId, JsonObject, new_id, same_value
 
-# The note of a plan whose steps a model chose: what is declared does not join it, and what the model
-# gave up before it was begun is not missed.
-BY_MODEL = "by_model"
-_OTHERWISE = re.compile(
-    r"\b(?:(?<!the )first|before (?:the|you|that|it|booking)|afterwards?|then|without|instead|except|unless|only if"
-    r"|but not)\b",
-    re.IGNORECASE,
-)
-"""Words with which people ask for another order, for less, or for it under a condition."""
-
-BESIDES = re.compile(
-    r"\b(?:another|also|too|as well|more|second|extra|additional(?:ly)?|besides|plus)\b", re.IGNORECASE
-)
-"""How people say that they want one more, and not what was done in another way."""
-
 
 def follows_recipe(plan: PlanFlow) -> bool:
-    """Say whether a plan's steps are declared, and no model's."""
-    return bool(plan.spec.recipe) and not plan.notes.get(BY_MODEL)
-
-
-def fits_recipe(plan: PlanFlow, context: TurnContext) -> bool:
-    """Say whether the declared steps are what was asked for: in no other order, and with nothing more or less."""
-    if plan.notes.get(BY_MODEL):
-        return False
-    request = plan.goal or context.text
-    if _OTHERWISE.search(request):
-        return False
-    said = [Mention(held.value, held.text) for held in plan.slots.values()]
-    flows = context.world.domain.flows
-    steps = (flows[step.dact].spec for step in plan.spec.recipe)
-    words = " ".join(word for spec in steps for word in (spec.description, *spec.slots))
-    left = unexplained(tokenize(request), said, plan.spec)
-    return not set(left) - set(tokenize(words.replace("_", " ")).words)
+    """Return whether a plan follows its declared steps, not a model's."""
+    return bool(plan.spec.recipe) and not plan.by_model
 
 
 def make_step(declared: RecipeStep) -> PlanStep:
@@ -68,19 +33,17 @@ def make_step(declared: RecipeStep) -> PlanStep:
 
 def due_steps(plan: PlanFlow) -> list[RecipeStep]:
     """List declared steps that should be part of the plan by now and are not; none where a model made the plan."""
-    if plan.notes.get(BY_MODEL):
+    if plan.by_model:
         return []
     return [
         declared
         for declared in plan.spec.recipe
-        if plan.step_named(declared.name) is None
-        and all(holds(plan, condition) for condition in declared.joins_when)
-        and not fails(plan, declared)
+        if plan.step_named(declared.name) is None and not fails(plan, declared)
     ]
 
 
 def fails(plan: PlanFlow, declared: RecipeStep) -> bool:
-    """Say whether a condition of the step is known not to hold."""
+    """Return whether a condition of the step is known to fail."""
     return any(holds(plan, condition) is False for condition in declared.when)
 
 
@@ -103,22 +66,20 @@ def _lacking(plan: PlanFlow, name: str) -> str:
     step, declared = plan.step_named(name), declared_step(plan, name)
     if step is None:
         return "" if declared is None or declared.optional else declared.purpose or name.replace("_", " ")
-    given_up = step.was_dropped_by_user or (step.was_never_begun and plan.notes.get(BY_MODEL))
+    given_up = step.was_dropped_by_user or (step.was_never_begun and plan.by_model)
     return "" if step.optional or step.is_done or given_up else step.label
 
 
-def apply_rules(plan: PlanFlow, context: TurnContext, limit: int) -> list[Change]:
-    """Change the plan until no rule says anything more. `limit`: how many sub-flows it may have."""
+def apply_rules(plan: PlanFlow, context: TurnContext) -> list[Change]:
+    """Prune steps that were done or answered already, need a failed one, or are not called for."""
     changes: list[Change] = []
-    while (change := _adopt(plan, context) or _prune(plan, context) or _expand(plan, limit)) is not None:
+    while (change := _adopt(plan, context) or _prune(plan, context)) is not None:
         changes.append(change)
     return changes
 
 
 def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
-    """Take what was done for good just with the plan's values as a step's, and say so: it is not done twice (PL-7)."""
-    if BESIDES.search(plan.goal):
-        return None
+    """Count side effects with exactly the plan's values as a step, and report it: they aren't repeated (PL-7)."""
     for step in plan.steps:
         done = _find_done(plan, step, context) if step.is_planned else None
         if done is None:
@@ -133,7 +94,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
-    """Find a completed flow with an effect that stands as it was made, and serves no step of this plan yet."""
+    """Return a completed flow with an unchanged side effect that is no step of this plan yet."""
     spec, state = context.world.domain.flows[step.dact].spec, context.changes.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}
@@ -154,13 +115,13 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
 
 
 def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
-    """Say whether a task that worked on what another had made may have given it other values: another day, not bags."""
+    """Return whether a task on another's result can have changed its values: another day, but not bags."""
     slots = later.spec.slots.values() if later is not None else spec.slots.values()
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 
 
 def _tell_givers(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
-    """Give the steps that would have found a value for what was done already that very value, where they take it."""
+    """Pass the value of what is already done to the steps that would have found it, if they accept it."""
     for slot, binding in read_bindings(step).items():
         giver = plan.step_named(binding.step) if binding.step is not None else None
         if giver is None or slot not in values:
@@ -181,9 +142,9 @@ def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _is_waiting(step: PlanStep, context: TurnContext) -> bool:
-    """Say whether it has come to the top in this very round, and nothing was done for it."""
+    """Return whether it reached the top in this round, and nothing was done for it."""
     active = context.changes.state.stack.active
-    return active is not None and active.flow_id == step.flow_id and BOUND not in active.notes
+    return active is not None and active.flow_id == step.flow_id and not active.progress.begun
 
 
 def _why_prune(plan: PlanFlow, step: PlanStep, context: TurnContext) -> Change | None:
@@ -219,18 +180,6 @@ def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFl
         if same and all(same_value(flow.value(name), value) for name, value in values.items()):
             return flow
     return None
-
-
-def _expand(plan: PlanFlow, limit: int) -> Change | None:
-    """Add the next declared step whose conditions hold by now, if there is room for it."""
-    due = due_steps(plan)
-    if not due or count_steps(plan) >= limit:
-        return None
-    place = [declared.name for declared in plan.spec.recipe].index(due[0].name)
-    earlier = {declared.name for declared in plan.spec.recipe[:place]}
-    step = make_step(due[0])
-    add_steps(plan, [step], after=earlier)
-    return Change(ChangeKind.EXPAND, (step.label,))
 
 
 def count_steps(plan: PlanFlow) -> int:

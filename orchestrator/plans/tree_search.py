@@ -39,7 +39,7 @@ class Node(Generic[State]):
         return self.total / self.visits if self.visits else 0.0
 
     def path(self) -> Iterator[Node[State]]:
-        """This node and all above it, nearest first."""
+        """Yield the node and its ancestors, nearest first."""
         node: Node[State] | None = self
         while node is not None:
             yield node
@@ -79,7 +79,7 @@ class Tree(Generic[State]):
         return None if node.closed else node
 
     def propagate(self, node: Node[State], score: float) -> None:
-        """Let everything above a node know its score."""
+        """Propagate a node's score to its ancestors."""
         node.score = score
         for above in node.path():
             above.visits += 1
@@ -115,7 +115,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How good a candidate is, 0 … 1, and what is wrong with it, in words for `expand`, the worst first."""
+    """A candidate's score from 0 to 1, and its faults for `expand`, worst first."""
 
     score: float
     faults: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class SearchResult(Generic[State]):
     budget: Budget
 
     def record(self, describe: Callable[[State], Any]) -> dict[str, Any]:
-        """Give the whole search as JSON: nodes, scores, visits and the choice. `describe`: a state as JSON."""
+        """Return the search as JSON: nodes, scores, visits and the choice. `describe`: converts a state to JSON."""
         return {
             "calls": self.budget.spent,
             "limit": self.budget.limit,

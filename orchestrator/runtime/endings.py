@@ -1,4 +1,4 @@
-"""How an attempt at a turn ends: a closed set, and what is written for a turn that was stopped."""
+"""How an attempt at a turn ends: a closed set, and the commit of a stopped turn."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -16,33 +16,33 @@ NO_CHANGE = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """It is decided what the turn changes, or has changed when it was stopped; `commit` waits to be written."""
+    """The attempt decided what the turn changes, possibly after a stop; `commit` is ready to be written."""
 
     commit: TurnCommit
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A surprise: the attempt counts, the turn is tried again."""
+    """An unexpected error: the attempt counts and the turn is retried."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The process is ending: another one takes the turn up, the attempt does not count."""
+    """The process is shutting down: another one claims the turn, and this attempt doesn't count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The lane is no longer ours: the work is discarded."""
+    """The lane was lost: discard the work."""
 
 
 Ending: TypeAlias = Answered | Failed | HandedBack | Lost
 
 
 StopCause: TypeAlias = TurnCancelled | DeadlineExceeded | GaveUp
-"""What ends a turn before it was answered."""
+"""Reasons to end a turn before it is answered."""
 
 
 def status_of(cause: StopCause) -> TurnStatus:
@@ -56,7 +56,7 @@ def status_of(cause: StopCause) -> TurnStatus:
 
 
 def commit_without_effects(lease: Lease, cause: StopCause) -> TurnCommit:
-    """End a turn that changed nothing: a safe message, and the session's state as it was."""
+    """End a turn that changed nothing: a safe message and the unchanged state."""
     work, status = lease.work, status_of(cause)
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()
     commit = TurnCommit(
@@ -71,7 +71,7 @@ def commit_without_effects(lease: Lease, cause: StopCause) -> TurnCommit:
 
 
 def as_stopped(lease: Lease, commit: TurnCommit, cause: StopCause) -> TurnCommit:
-    """Let a commit end its turn as stopped, although there is an answer that tells what was done (RT-25)."""
+    """Mark a commit's turn as stopped, although its answer reports what was done (RT-25)."""
     status = status_of(cause)
     payload = {"code": cause.code, "message": commit.result["reply"]}
     events = tuple(event for event in commit.events if event.type not in ENDINGS)

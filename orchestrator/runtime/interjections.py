@@ -1,27 +1,25 @@
-"""What is said while a turn is at work: reads it against that turn, and lets it stop, go on, or answers beside (RT-5).
+"""Read messages that arrive during a turn, and stop that turn if they change or cancel its task (RT-5).
 
-When it is read is the business of the journal, which begins no call with an effect before, and of the lane's renewals.
+Messages are read by the journal, before each call with a side effect, and at the lane's renewals.
 """
 
 from orchestrator.errors import Overtaken, TurnCancelled
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.turns import LiveEvents
 from orchestrator.runtime.journal import Journal, Meaning
 from orchestrator.telemetry import get_logger
-from orchestrator.turns.lease import TurnCommit, Work
+from orchestrator.turns.lease import Work
 
 _log = get_logger(__name__)
 
 
-async def listen(lane: Lane, live: LiveEvents, journal: Journal) -> int:
-    """Read what was said meanwhile, in order, until something of it is to wait; gives the `seq` that was looked up to.
+async def listen(lane: Lane, journal: Journal) -> int:
+    """Read mid-turn messages in order, up to the first that must wait; return the `seq` read so far.
 
     Raises:
-        Overtaken, TurnCancelled: the turn at work is to stop.
-        Unavailable: the store does not answer.
+        Overtaken, TurnCancelled: the running turn must stop.
+        Unavailable: the store does not respond.
     """
-    lease = journal.lease
-    said = await lane.said_meanwhile(lease)
+    said = await lane.said_meanwhile(journal.lease)
     if said.cancelled:
         raise TurnCancelled("The turn was cancelled.")
     for work in said.turns:
@@ -34,14 +32,11 @@ async def listen(lane: Lane, live: LiveEvents, journal: Journal) -> int:
                 continue
             case Meaning.WAITS:
                 break
-            case TurnCommit() as answer:
-                if await lane.answer_beside(lease, work.turn_id, answer):
-                    await live.publish(lease.session_id, ())
     return said.upto
 
 
-async def _hear(journal: Journal, work: Work) -> Meaning | TurnCommit:
-    """Find out what a message means; one that breaks its reader waits, and is read again in its own turn."""
+async def _hear(journal: Journal, work: Work) -> Meaning:
+    """Classify a message. One that makes the NLU fail waits, and is read again in its own turn."""
     if journal.at_work is None or journal.stopped:
         return Meaning.WAITS
     hear, at_work = journal.at_work

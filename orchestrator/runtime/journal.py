@@ -1,8 +1,9 @@
-"""Steps of a turn that must run at most once: answered from the journal, else run and recorded (RT-8 … RT-10).
+"""Steps of a turn that must run at most once: answered from the journal, or else run and recorded (RT-8 …
+RT-10).
 
-Pure against `ports.lane.Lane`. The ledger is asked only for calls that are not idempotent. What a step
-does, its caller knows. Listeners are told what is at work when that takes a moment (RT-15): hints only, for the
-same events are in the turn's commit, with their numbers.
+Depends only on `ports.lane.Lane`. The ledger is consulted only for calls that are not idempotent. After a
+short delay, listeners are told what is running (RT-15). These events are hints only: the turn's commit
+contains the same events with their numbers.
 """
 
 from __future__ import annotations
@@ -30,58 +31,58 @@ from orchestrator.ports.turns import LiveEvents
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import MAY_BE_HAD, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
 from orchestrator.types import Json, JsonObject, hash_json
 
 TOOL = "tool"
-"""The kind of a tool's step; the others are of models."""
+"""The kind of tool steps; model steps have others."""
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
-"""Named errors that do not tell whether a call had an effect."""
+"""Errors that don't tell whether a call had its side effect."""
 
 QUIET_FOR_S = 0.1
-"""A turn that is done by then costs no message; shorter than that, people see no delay."""
+"""A turn that takes less costs no message, because people don't notice shorter delays."""
 
 Tell: TypeAlias = Callable[[str, JsonObject], None]
-"""Takes the type of an event and its payload."""
+"""Receives an event's type and payload."""
 
 
 def tell_nobody(kind: str, payload: JsonObject) -> None:
-    """For turns that nobody listens to."""
+    """Discard events, for turns without listeners."""
 
 
 Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
-"""Reads what was said to the turn at work; gives the `seq` up to which. Raises TurnCancelled where it is to stop."""
+"""Reads mid-turn messages; returns the last `seq` read. Raises TurnCancelled if the turn must stop."""
 
 
 async def hear_nothing(_: Journal) -> int:
-    """For turns that run without a lane."""
+    """Return 0, for turns that run without a lane."""
     return sys.maxsize
 
 
 class Meaning(Enum):
-    """What a message means for the turn at work."""
+    """The effect of a mid-turn message on the running turn."""
 
     STOPS = auto()
-    """Its task changes, or is given up: it is not to go on."""
+    """Changes or cancels the running task: stop it."""
     TAKES_BACK = auto()
-    """It is to be as if it had not been said."""
+    """Withdraws the running turn, as if it had never been sent."""
     NOTHING = auto()
-    """It is only talk; what was said after it may mean more."""
+    """Small talk or a question; later messages may matter more."""
     WAITS = auto()
-    """It is for later, and so is what was said after it."""
+    """Must wait, and so must all later messages."""
 
 
-Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning | TurnCommit]]
-"""Reads a waiting turn's message against the turn at work, of which it takes what `Journal.at_work` has.
+Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning]]
+"""Classifies a queued message against the running turn, given the second part of `Journal.at_work`.
 
-Changes nothing and calls nothing. A commit is the answer to a question, to be given at once.
+Changes nothing and calls nothing.
 """
 
 
 class Journal:
-    """The journal of one attempt of one turn. Cheap to make; belongs to one coroutine at a time."""
+    """The journal of one attempt at a turn. Cheap to create; belongs to one coroutine at a time."""
 
     def __init__(
         self, lane: Lane, lease: Lease, work: Work, tell: Tell = tell_nobody, listen: Listen = hear_nothing
@@ -93,22 +94,24 @@ class Journal:
         self.turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
         self.stopped = False
-        """The turn was stopped: calls are answered from here, and none is made any more."""
+        """The turn was stopped: recorded results are returned, but no further call is made."""
         self.overtaken = False
         self.effects: set[str] = set()
-        """Steps of this turn that had an effect, or may have had one."""
+        """Steps of this turn that had, or may have had, a side effect."""
         self.acting = False
-        """A call with an effect is at work: it is waited for."""
+        """A call with a side effect is running, so a stop waits for it."""
         self.at_work: tuple[Hear, object] | None = None
-        """Who can say what a message means for this turn, and what of it that takes; None while it is not at work."""
+        """The classifier of mid-turn messages and its argument, or None while the turn is not being
+        processed.
+        """
 
     @property
     def has_calls(self) -> bool:
-        """Whether a tool was called, in this attempt or an earlier one."""
+        """Return whether a tool was called, in this attempt or an earlier one."""
         return any(step.kind == TOOL for step in self._journal.values())
 
     def idempotency_key(self, key: str) -> str:
-        """The key a tool may pass on; the same in every attempt of this turn."""
+        """Return the key that a tool can pass on, stable across attempts of this turn."""
         return f"{self.turn_id}:{key}"
 
     async def call(
@@ -121,7 +124,7 @@ class Journal:
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Give the recorded result of this step, or run it and record what it gives; in a stopped turn it is not run.
+        """Return the recorded result of this step, or run it and record the result. A stopped turn runs nothing.
 
         Args:
             key: unique within the turn and the same in every attempt, e.g. ``tool:flight_book:1``.
@@ -147,11 +150,11 @@ class Journal:
         if self.stopped:
             if kind == TOOL:
                 return NotBegun()
-            raise ModelUnavailable("The turn was stopped; no model is asked any more.")
+            raise ModelUnavailable("The turn was stopped, so no model is called.")
         self.acting = effect is not None
         try:
-            if (self.acting or not idempotent) and (elsewhere := await self._begin(step)) is not None:
-                return elsewhere
+            if self.acting or not idempotent:
+                await self._begin(step)
             self._tell_tool("tool_started", kind, request)
             began = time.perf_counter()
             try:
@@ -171,44 +174,44 @@ class Journal:
         self._tell_tool("tool_finished", kind, request)
         return result
 
-    async def _begin(self, step: _Call) -> UnknownOutcome | None:
-        """Record the start of a call that changes something, as soon as all that was said before is read.
-
-        An outcome: another branch has made the call meanwhile, and it does not begin here.
-        """
-        if step.idempotent:  # after a crash it may be called again; a stop leaves open whether it was done
+    async def _begin(self, step: _Call) -> None:
+        """Record the start of a call with side effects, once every earlier message is read."""
+        if step.idempotent:  # after a crash it can be repeated; after a stop its outcome is unknown
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
-            return None
+            return
         started, heard = {"idempotency_key": step.idempotency_key}, 0
-        while not (begun := await self._record(step, StepStatus.STARTED, started, heard=heard)):
+        while not await self._record(step, StepStatus.STARTED, started, heard=heard):
             heard = await self._listen(self)
-        return begun if isinstance(begun, UnknownOutcome) else None
 
     def _tell_tool(self, event: str, kind: str, request: Json) -> None:
         if kind == TOOL:
             self._tell(event, {"tool_id": request.get("tool_id")})
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
-        """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
+        """Look up the side effect in the ledger. Returns None if it should happen now, with the step's
+        idempotency key.
+        """
         earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is None or earlier.status not in MAY_BE_HAD:
             return None
-        is_done, elsewhere = earlier.status is LedgerStatus.DONE, earlier.session_id != self.lease.session_id
-        if elsewhere or not is_done:
+        if earlier.status is not LedgerStatus.DONE:
             step.idempotency_key = earlier.idempotency_key
-            return None if effect.again else UnknownOutcome(step.key, step.idempotency_key, elsewhere=is_done)
+            if effect.again:
+                return None
+            is_awaited = earlier.status is LedgerStatus.AWAITED and earlier.of_session is None
+            return earlier.result if is_awaited else UnknownOutcome(step.key, step.idempotency_key)
         return None if effect.again else earlier.result
 
     async def settle(
         self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
     ) -> None:
-        """Record what an unknown outcome turned out to be."""
+        """Record the resolved outcome of a call."""
         step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
         await self._record(step, StepStatus.FINISHED, result)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
-        """Decide a pending approval, once; a later attempt finds what the first one decided."""
+        """Decide a pending approval, once; a later attempt finds the first decision."""
         return await self.lane.decide_approval(self.lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
@@ -230,11 +233,12 @@ class Journal:
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED if entry is not None and entry.status is LedgerStatus.DONE:
-                # It was stopped when the store knew, and we did not yet.
+                # The previous attempt stopped after the store had the result, but before this process knew
+                # it.
                 await self._mark_compensated(effect, entry.result)
                 return entry.result
             case StepStatus.STARTED:
-                if known.result is None:  # an earlier release kept no key, and always used this one
+                if known.result is None:  # an earlier release stored no key, and always used this one
                     return UnknownOutcome(known.key, step.idempotency_key)
                 return UnknownOutcome(known.key, known.result["idempotency_key"])
 
@@ -255,21 +259,20 @@ class Journal:
         result: Json = None,
         began: float | None = None,
         heard: int | None = None,
-    ) -> bool | UnknownOutcome:
-        """Write a step with its line of the ledger, see `Lane.record`."""
+    ) -> bool:
+        """Write a step with its ledger entry, see `Lane.record`."""
         lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
         written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
         entry = self._enter(step, status, result)
-        held = await self.lane.record(self.lease, self.turn_id, written, entry, heard)
-        if held is not True:
-            return held
+        if not await self.lane.record(self.lease, self.turn_id, written, entry, heard):
+            return False
         self._journal[step.key] = written
         if status is StepStatus.FINISHED:
             await self._mark_compensated(step.effect, result)
         return True
 
     def _enter(self, step: _Call, status: StepStatus, result: Json) -> LedgerEntry | None:
-        """The step's line of the ledger."""
+        """Return the step's ledger entry."""
         effect = step.effect
         if effect is None:
             return None
@@ -291,13 +294,13 @@ class Journal:
             arguments=effect.arguments,
             slots=effect.slots,
             status=known,
-            result=result if known is LedgerStatus.DONE else None,
+            result=result if known in {LedgerStatus.DONE, LedgerStatus.AWAITED} else None,
         )
 
 
 @dataclass(slots=True)
 class _Call:
-    """One call on its way through the journal."""
+    """A call in progress."""
 
     key: str
     kind: str
@@ -308,7 +311,7 @@ class _Call:
 
 
 class TurnHints:
-    """Tells listeners what one attempt of a turn does; `close` it when the attempt ends."""
+    """Tells listeners what an attempt does; `close` it when the attempt ends."""
 
     def __init__(self, live: LiveEvents, lease: Lease) -> None:
         self._live = live
@@ -321,13 +324,13 @@ class TurnHints:
         self.tell("started", {"seq": lease.work.seq})
 
     def tell(self, kind: str, payload: JsonObject) -> None:
-        """Tell it now, or once the turn has taken a moment."""
+        """Publish an event, delayed until the turn has taken a moment."""
         self._waiting.append(Event(self._session_id, kind, self._turn_id, payload))
         if self._begun:
             self._send()
 
     def close(self) -> None:
-        """Tell nothing more: what was to be told is about to be committed, or begun anew."""
+        """Publish nothing more: pending events will be committed, or the attempt starts over."""
         self._quiet.cancel()
         self._waiting.clear()
 

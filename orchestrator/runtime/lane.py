@@ -1,6 +1,6 @@
-"""Runs a session's lane: claim, think, commit, tell, next. The holder's side of RT-2 … RT-7.
+"""Run a session's lane: claim, process, commit, publish, next. The holder's side of RT-2 … RT-7.
 
-What a turn does is the Agent's matter; who may commit is decided in the store.
+The Agent decides what a turn does; the store decides who can commit.
 """
 
 import asyncio
@@ -42,40 +42,68 @@ from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
 from orchestrator.telemetry.traces import Phases, note_failure, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
+CLAIMS_AT_ONCE = 16
 RETRY_AFTER_S = 0.1
 RETRY_AT_MOST_AFTER_S = 2.0
 STOPPED_WITHIN_S = 10.0
-"""To go over a turn that was stopped; nothing is called meanwhile."""
+"""Time to re-run a stopped turn; nothing is called meanwhile."""
 ERROR_LENGTH = 2000
 
 _log = get_logger(__name__)
 
 
 class TurnAgent(Protocol):
-    """What the lane asks of an agent.
+    """An agent, as the lane uses it.
 
-    `deadline_s`: the longest that one attempt at a turn may take, in seconds.
+    `deadline_s`: maximum duration of one attempt, in seconds.
     """
 
     @property
     def deadline_s(self) -> float: ...
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        """Decide everything the turn changes. Writes nothing but journal steps and effects of tools."""
+        """Decide everything the turn changes. Only writes journal steps and calls tools."""
         ...
 
 
+class TurnObserver(Protocol):
+    """Receives each attempt at a turn that this process makes."""
+
+    def began(self, session_id: SessionId, work: Work) -> None:
+        """Count a started attempt at a turn."""
+        ...
+
+    def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
+        """Count an ended turn."""
+        ...
+
+    def left(self, turn_id: TurnId, *, again: bool) -> None:
+        """Count an attempt that didn't end its turn: the turn is offered again, or another worker has claimed it."""
+        ...
+
+
+class _NoObserver:
+    def began(self, session_id: SessionId, work: Work) -> None: ...
+
+    def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None: ...
+
+    def left(self, turn_id: TurnId, *, again: bool) -> None: ...
+
+
 Agents = Callable[[str], Awaitable[TurnAgent]]
-"""Gives the agent of a domain."""
+"""Returns the agent of a domain."""
 
 
 class LaneRunner:
-    """Runs lanes side by side on one event loop.
+    """Runs session lanes concurrently on one event loop.
 
     Args:
-        outbox_filled: called after a commit that has something to send.
+        observer: receives each attempt at a turn.
+        outbox_filled: called after a commit with something to send.
+        tasks_ended: called after the commit of a turn that broker tasks wait for.
     """
 
     def __init__(
@@ -85,52 +113,63 @@ class LaneRunner:
         wakeup: Wakeup,
         agents: Agents,
         *,
+        observer: TurnObserver | None = None,
         outbox_filled: Callable[[], None] = lambda: None,
+        tasks_ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._lane = lane
         self._live = live
         self._wakeup = wakeup
         self._agents = agents
-        self._listen = partial(listen, lane, live)
-        self._outbox_filled = outbox_filled
+        self._observer: TurnObserver = observer or _NoObserver()
+        self._listen = partial(listen, lane)
+        self._outbox_filled, self._tasks_ended = outbox_filled, tasks_ended
         self._thinking: dict[TurnId, tuple[asyncio.Task[None], Journal]] = {}
         self._cancelled: dict[TurnId, TurnCancelled] = {}
         self._owed: dict[SessionId, tuple[Lease, str | None]] = {}
         self._retries: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._claims = asyncio.Semaphore(CLAIMS_AT_ONCE)
 
     async def run(self, session_id: SessionId) -> None:
         """Run the session's turns until none is left. Never raises for what a turn does.
 
         Raises:
-            Unavailable: the store does not answer; the reconciler comes back to the session.
+            Unavailable: the store does not respond; the reconciler retries the session.
         """
-        lease = await self._lane.claim(session_id)
+        async with self._claims:
+            lease = await self._lane.claim(session_id)
         while lease is not None:
             work, began = lease.work, time.perf_counter()
             structlog.contextvars.bind_contextvars(session=session_id, turn=work.turn_id)
             QUEUE_SECONDS.observe(work.waited_s)
+            self._observer.began(session_id, work)
             attributes = {"session_id": session_id, "attempt": work.attempts}
             with turn_span("turn", work.turn_id, waited_s=work.waited_s, **attributes):
                 ending = await self._think(lease)
                 lease = await self._finish(lease, ending)
             TURN_SECONDS.observe(time.perf_counter() - began)
 
+    async def keep_up(self) -> None:
+        """Wait until the sessions run so far are claimed, so that others stay where any worker can take them."""
+        async with self._claims:
+            pass
+
     def drain(self) -> None:
-        """From now on hand a lane back after its present turn."""
+        """From now on, release each lane after its current turn."""
         self._draining = True
 
     async def renew(self) -> None:
-        """Prolong what is held, stop what somebody cancelled, and give back what could not be given."""
+        """Renew leases, stop canceled turns, and retry failed releases."""
         for lease, error in list(self._owed.values()):
             await self._abandon(lease, error)
         for _, turn_id in await self._lane.renew():
             await self._attend(turn_id)
 
-    # The steps of a turn, in their order.
+    # The steps of a turn, in order.
 
     async def _think(self, lease: Lease) -> Ending:
-        """Find out how this attempt ends."""
+        """Run the attempt and return how it ends."""
         work = lease.work
         hints = TurnHints(self._live, lease)
         journal = Journal(self._lane, lease, work, hints.tell, self._listen)
@@ -151,7 +190,7 @@ class LaneRunner:
             hints.close()
 
     async def _decide(self, lease: Lease, journal: Journal) -> TurnCommit:
-        """Have the agent decide what the turn changes; when it is stopped, what it has done by then."""
+        """Have the agent decide the turn; if stopped, return what it has done so far."""
         cause = _find_stop(lease.work)
         if cause is None:
             try:
@@ -170,9 +209,9 @@ class LaneRunner:
     async def _end_stopped(self, lease: Lease, journal: Journal, cause: StopCause) -> TurnCommit:
         """End a stopped turn through the ledger (RT-25).
 
-        The Agent goes over the turn once more: what was done is taken from the journal and told, what is unknown
-        becomes a question, and nothing is called. So a task that was begun stays open, and does nothing twice. One that
-        was overtaken stays open in any case: what was said meanwhile is about it.
+        The Agent runs the turn again without calling anything: completed calls are taken from the journal
+        and reported, and unknown outcomes become questions. A task in progress therefore stays open and
+        repeats no side effect. An overtaken task always stays open, because the newer message is about it.
         """
         overtaken = isinstance(cause, Overtaken) and not cause.takes_back
         if journal.has_calls or overtaken:
@@ -186,7 +225,7 @@ class LaneRunner:
         return commit_without_effects(lease, cause)
 
     async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
-        """Commit or give back; returns the lease of the next turn."""
+        """Commit or release; return the lease of the next turn."""
         match ending:
             case Answered(commit):
                 return await self._commit(lease, commit)
@@ -205,18 +244,23 @@ class LaneRunner:
         except LaneLost:
             self._record_loss(lease)
             return None
-        except InvalidInput as error:  # the store has not taken it, and never will
+        except InvalidInput as error:  # the store rejected it and always will
             _log.exception("A turn's commit was refused.", session=lease.session_id, turn=lease.work.turn_id)
             await self._fail(lease, _describe(error))
             return None
         except (Exception, asyncio.CancelledError):
-            # It may have been written or not: the fence decides whether giving back does anything.
+            # The commit may or may not have been written: the fence decides whether releasing has an
+            # effect.
             await self._abandon(lease, None)
             self._offer_later(lease)
+            self._observer.left(lease.work.turn_id, again=True)
             raise
+        self._observer.ended(lease.session_id, lease.work.turn_id, commit.status)
         TURNS.labels(commit.status.value).inc()
         if commit.outbox:
             self._outbox_filled()
+        if committed.awaited:
+            self._tasks_ended()
         if committed.events:
             await self._live.publish(lease.session_id, committed.events)
         if committed.next is None:
@@ -227,20 +271,22 @@ class LaneRunner:
             return None
         return following
 
-    # Giving back.
+    # Releasing.
 
     async def _fail(self, lease: Lease, error: str) -> None:
-        """One failed attempt: offered again, until the turn is set aside."""
+        """Record a failed attempt: the turn is offered again until it is quarantined."""
         TURNS_FAILED.inc()
         await self._abandon(lease, error)
         self._offer_later(lease)
+        self._observer.left(lease.work.turn_id, again=True)
 
     async def _hand_back(self, lease: Lease) -> None:
         await self._abandon(lease, None)
-        await self._wakeup.offer(lease.session_id)
+        self._observer.left(lease.work.turn_id, again=True)
+        await self._wakeup.offer(lease.session_id, tenant_id=lease.tenant_id)
 
     async def _abandon(self, lease: Lease, error: str | None) -> None:
-        """Give the lane back now, or remember to: our renewals would else hold it for ever."""
+        """Release the lane now, or remember to: otherwise our renewals would hold it forever."""
         self._owed[lease.session_id] = (lease, error)
         try:
             await self._lane.abandon(lease, error=error)
@@ -253,16 +299,17 @@ class LaneRunner:
 
     def _offer_later(self, lease: Lease) -> None:
         delay = min(RETRY_AFTER_S * 2 ** (lease.work.attempts - 1), RETRY_AT_MOST_AFTER_S)
-        retry = asyncio.create_task(self._offer_after(lease.session_id, delay))
+        retry = asyncio.create_task(self._offer_after(lease, delay))
         self._retries.add(retry)
         retry.add_done_callback(self._retries.discard)
 
-    async def _offer_after(self, session_id: SessionId, delay_s: float) -> None:
+    async def _offer_after(self, lease: Lease, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
-        await self._wakeup.offer(session_id)
+        await self._wakeup.offer(lease.session_id, tenant_id=lease.tenant_id)
 
     def _record_loss(self, lease: Lease) -> None:
         TURNS_LOST.inc()
+        self._observer.left(lease.work.turn_id, again=False)
         _log.warning(
             "A lane was taken over; its work is discarded.",
             session=lease.session_id,
@@ -275,9 +322,9 @@ class LaneRunner:
 
     @asynccontextmanager
     async def _interruptible(self, lease: Lease, journal: Journal) -> AsyncGenerator[asyncio.Timeout]:
-        """Bound what the agent may take; gives the bound.
+        """Limit the agent's time; yield the timeout.
 
-        Raises TurnCancelled, DeadlineExceeded: it was stopped.
+        Raises TurnCancelled or DeadlineExceeded if the turn is stopped.
         """
         work = lease.work
         task = asyncio.current_task()
@@ -301,9 +348,10 @@ class LaneRunner:
             self._cancelled.pop(work.turn_id, None)
 
     async def _attend(self, turn_id: TurnId) -> None:
-        """Read what was said to a turn that is being thought about, and stop it if that is meant.
+        """Read messages to a running turn, and stop it if they require that.
 
-        One that is past that will end by itself. A call with an effect is waited for, unless the turn was cancelled.
+        A turn past that point ends normally. A call with a side effect is waited for, unless the turn was
+        canceled.
         """
         if turn_id not in self._thinking or turn_id in self._cancelled:
             return
@@ -318,7 +366,7 @@ class LaneRunner:
 
 
 def _find_stop(work: Work) -> StopCause | None:
-    """Why a turn is not to be begun at all; None when it is."""
+    """Return why a turn must not be started, or None."""
     if work.cancelled:
         return TurnCancelled("The turn was cancelled.")
     if work.failure is not None:

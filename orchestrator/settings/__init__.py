@@ -1,6 +1,6 @@
-"""The settings of a process, from its environment: read once, validated, frozen, passed on.
+"""A process's settings from its environment: read once, validated, frozen, passed on.
 
-A domain's own configuration is in its folder; secrets are only here, or in files that are named here.
+A domain's own configuration is in its folder; secrets are only here, or in files named here.
 """
 
 import re
@@ -45,24 +45,24 @@ from orchestrator.settings.fields import (
 )
 
 OPENAI_URL = "https://api.openai.com/v1"
-"""Where a key without an address belongs."""
+"""The endpoint of a key without a URL."""
 
 NO_STORES = {"DATABASE_URL": "postgresql://", "REDIS_URL": "redis://"}
-"""In place of the stores' addresses, where only other settings matter."""
+"""Placeholders for the store URLs, if only other settings matter."""
 
 
-# Variables that other programs read, too.
+# Variables shared with other programs.
 _SHARED = ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 def variable_of(setting: str) -> str:
-    """The variable of a setting: its name in capitals, behind ``PARLEY_`` unless others read it, too."""
+    """Return a setting's variable: its name in capitals, with the prefix ``PARLEY_`` unless it is shared."""
     name = setting.upper()
     return name if name in _SHARED else f"PARLEY_{name}"
 
 
 class _SecretFiles(EnvSettingsSource):
-    """Reads what is left in files; a variable of the environment itself goes before."""
+    """Reads secrets from files; variables of the environment itself take precedence."""
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
         aliases = [field.alias for field in self.settings_cls.model_fields.values() if field.alias]
@@ -71,7 +71,9 @@ class _SecretFiles(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """Names are read in capitals: ``DATABASE_URL``, ``REDIS_URL``; ours begin with ``PARLEY_``."""
+    """Settings from variables in capitals: ``DATABASE_URL``, ``REDIS_URL``; Parley's own start with
+    ``PARLEY_``.
+    """
 
     model_config = SettingsConfigDict(
         alias_generator=variable_of,
@@ -93,125 +95,138 @@ class Settings(BaseSettings):
         return init_settings, env_settings, _SecretFiles(settings_cls)
 
     database_url: Annotated[DatabaseAddress, STORES] = Field(repr=False)
-    """PostgreSQL: the only durable truth. `postgresql://user:password@host:port/name`."""
+    """PostgreSQL, the only durable store. `postgresql://user:password@host:port/name`."""
     direct_database_url: Annotated[DatabaseAddress | None, SERVING] = Field(None, repr=False)
-    """PostgreSQL itself, where `DATABASE_URL` is a pooler's that shares connections between transactions."""
+    """Direct PostgreSQL URL, if `DATABASE_URL` is a pooler's that shares connections between transactions."""
     redis_url: Annotated[RedisAddress, EVERYBODY] = Field(repr=False)
     """Redis: messages, the scratchpad and live events. `redis://`, `rediss://` or `redis+sentinel://`."""
     broker_url: Annotated[BrokerAddress | None, MayBeEmpty, EVERYBODY] = Field(None, repr=False)
-    """Celery's broker; Redis when it is not set."""
+    """Celery's broker. Default: Redis."""
     domain: Annotated[str, STORES] = "travel"
-    """Name of a shipped domain or path of a folder; sessions that name none get this one."""
+    """Default domain of sessions: the name of a shipped domain or the path of a folder."""
 
     openai_api_key: Annotated[SecretStr | None, SERVING] = None
     """The key of the model endpoint."""
     openai_base_url: Annotated[WebAddress | None, MayBeEmpty, SERVING] = Field(None, repr=False)
-    """Either of the two makes a model endpoint; without both, System 1 and direct mode do the work."""
+    """The URL of the model endpoint. A key or a URL configures the endpoint; without both, Parley only uses
+    the local classifier.
+    """
     model: Annotated[str, WORKERS] = "gpt-4o-mini"
-    """The model where a domain names none."""
+    """The default model of domains: a name at the endpoint above, or `provider:name`, such as
+    `anthropic:claude-sonnet-4-5`.
+    """
     fallback_model: Annotated[str | None, WORKERS] = None
-    """Asked, at the same endpoint, when the model fails and a domain names no fallback of its own."""
+    """The default fallback model of domains: a name or `provider:name`."""
     embedding_model: Annotated[str, SERVING] = "text-embedding-3-small"
-    """Embeds documents at the same endpoint; empty, or without an endpoint: embeddings without a model."""
+    """The embedding model at the same endpoint. Empty, or without an endpoint: embeddings without a model."""
     model_endpoints: Annotated[dict[str, ModelEndpoint], WORKERS] = Field(
         default_factory=dict[str, ModelEndpoint]
     )
     """JSON: further endpoints by the name that a domain's `provider` uses."""
     keep_prompts: Annotated[bool, TURNS] = False
-    """Keep with each turn what models were asked and what they answered, for operators to read in the inspector. It
-    holds what users said, what is remembered of them and what tools returned; secrets are hidden. `parley up` sets
-    it."""
+    """Store model prompts and answers with each turn, for operators to read in the inspector. They contain
+    users' messages, memories and tool results; secrets are hidden. `parley up` sets it.
+    """
     model_failures: Annotated[int, WORKERS, Form("failures")] = Field(5, ge=1)
-    """So many failures in a row, and a model is left alone for the cooling time."""
+    """Consecutive failures after which a model is not called during the reset timeout."""
     model_cooling_s: Annotated[Seconds, WORKERS] = Field(15.0, ge=0)
-    """The cooling time of a model that failed too often, in seconds."""
+    """The reset timeout of a failing model, in seconds."""
 
     auth: Annotated[Literal["open", "required"], GATEWAY] = "open"
-    """``required``: the gateway asks everybody for a key or a token. ``open`` is for loopback only."""
+    """``required``: the gateway requires a key or a token. ``open``: no authentication, for loopback only."""
     jwt_key: Annotated[SecretStr | None, GATEWAY] = None
     """Accept tokens signed with this secret (HS256); at least 32 bytes."""
     jwt_jwks: Annotated[str | None, GATEWAY] = None
     """Accept tokens signed with one of these public keys (RS256, ES256): a JSON Web Key Set."""
     jwt_audience: Annotated[str | None, GATEWAY] = None
-    """Required with tokens: whom a token must be meant for."""
+    """Required with tokens: their audience."""
     jwt_issuer: Annotated[str | None, GATEWAY] = None
-    """Required with tokens: who must have made it."""
+    """Required with tokens: their issuer."""
     cors_origins: Annotated[tuple[str, ...], GATEWAY] = ()
-    """JSON list: web origins whose pages may call the gateway. None by default."""
+    """JSON list: web origins whose pages can call the gateway. None by default."""
+    trusted_proxies: Annotated[tuple[Network, ...], GATEWAY] = ()
+    """JSON list: networks of the reverse proxies in front of the gateway, such as ``10.1.0.0/16``. The
+    gateway only trusts ``X-Forwarded-For`` and ``X-Forwarded-Proto`` from these. None by default.
+    """
     docs: Annotated[bool, GATEWAY] = True
-    """Show the gateway's API at ``/docs``, to everybody who reaches it."""
+    """Serve the gateway's API documentation at ``/docs``, without authentication."""
     longest_response_s: Annotated[Seconds, GATEWAY] = Field(0, ge=0)
-    """A call that waits for a turn, and a stream of events, last no longer; clients ask again, streams go on where they
-    were. For a proxy that cuts what takes long. 0: as long as they like."""
+    """Maximum duration of a waiting call and of an event stream, for proxies with a timeout; clients call
+    again, and streams resume. 0: no limit.
+    """
     owner_only: Annotated[bool, LISTENING] = False
-    """Answer only programs of the account that runs the process, and root's; `parley up` sets it. A gateway that
-    authenticates callers asks them instead."""
+    """Only serve programs of the process's account and root; `parley up` sets it. A gateway that
+    authenticates callers doesn't need it.
+    """
     open_metrics: Annotated[bool, GATEWAY] = False
-    """Show ``/metrics`` to those without credentials, when others are asked for theirs."""
+    """Serve ``/metrics`` without credentials although other routes require them."""
     caller_rate: Annotated[PerMinute, GATEWAY] = Field(3000, ge=0)
-    """Requests per minute of one key or token holder; 0: no limit. Nobody is counted while auth is open."""
+    """Requests per minute of one key or token holder; 0: no limit. Not applied while auth is open."""
     tenant_rate: Annotated[PerMinute, GATEWAY] = Field(30_000, ge=0)
     """Requests per minute of one tenant; 0: no limit."""
     session_rate: Annotated[PerMinute, GATEWAY] = Field(240, ge=0)
-    """Turns per minute that one session may be sent over HTTP; 0: no limit."""
+    """Turns per minute of one session over HTTP; 0: no limit."""
     row_security: Annotated[bool, GATEWAY] = False
-    """Name the tenant in every transaction of the gateway: with a user of the role ``parley_gateway``."""
+    """Set the tenant in every transaction of the gateway, with a user of the role ``parley_gateway``."""
+
+    public_url: Annotated[WebAddress, TURNS] = "http://127.0.0.1:8600"
+    """The gateway's URL as other systems reach it, for results of tools that answer later; `parley up` sets it."""
 
     webhook_networks: Annotated[tuple[Network, ...], INTERNAL] = ()
-    """JSON list: private networks, as ``10.1.0.0/16``, that webhooks may reach. None by default."""
+    """JSON list: private networks, such as ``10.1.0.0/16``, that webhooks can reach. None by default."""
     webhook_timeout_s: Annotated[Seconds, INTERNAL] = Field(10.0, gt=0)
-    """How long a receiver of webhooks may take to answer, in seconds."""
+    """Timeout of webhook receivers, in seconds."""
     webhook_give_up_s: Annotated[Seconds, INTERNAL] = Field(3 * 86_400.0, gt=0)
-    """A receiver that has failed for so long is sent nothing more until an operator says so."""
+    """Time after which a failing receiver is abandoned until an operator retries it."""
 
     database_pool_size: Annotated[int, STORES, Form("connections")] = Field(8, ge=2)
-    """Connections of the hot path, in each process."""
+    """Hot-path connections per process."""
     lanes_per_process: Annotated[int, TURNS, Form("sessions")] = Field(1000, ge=1)
-    """How many sessions one worker process runs side by side."""
+    """Sessions that one worker process runs concurrently."""
     lease_ttl_s: Annotated[Seconds, WORKERS] = Field(15.0, gt=0)
-    """How long a session stays with a worker that cannot be heard and whose connection still stands, in seconds."""
+    """How long an unresponsive worker with an intact connection keeps a session, in seconds."""
     sweep_every_s: Annotated[Seconds, WORKERS] = Field(0.5, gt=0)
-    """How often each worker looks for sessions that nobody works on, in seconds."""
+    """How often each worker looks for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
-    """How long a session may be ready before that look counts it as forgotten, in seconds."""
+    """How long a session can be ready before that sweep claims it, in seconds."""
     turn_deadline_s: Annotated[Seconds, TURNS] = Field(120.0, gt=0)
-    """The time a turn has from its first claim, in seconds."""
+    """Maximum duration of a turn from its first claim, in seconds."""
     sequence_gap_timeout_s: Annotated[Seconds, WORKERS] = Field(30.0, gt=0)
-    """How long a lane waits for a missing predecessor in `sequence`, in seconds."""
+    """How long a session waits for a missing predecessor in `sequence`, in seconds."""
     shutdown_grace_s: Annotated[Seconds, WORKERS] = Field(25.0, ge=0)
-    """Running turns get this long to end when a worker is asked to stop; the rest is handed back."""
+    """Time for running turns to finish when a worker is stopped; the rest is released."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, ge=0)
-    """How long a runner without work waits before it ends and has to be woken again."""
+    """How long an idle runner waits before it ends and must be woken again."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
-    """Where people find Flower; the inspector links to it."""
+    """The URL of Flower, for the inspector's link."""
     evaluations_folder: Annotated[Path | None, GATEWAY] = None
-    """Where `parley eval` keeps its runs, which the inspector shows to operators; `parley up` sets it."""
+    """Where `parley eval` stores its runs, which the inspector shows to operators; `parley up` sets it."""
     remote_control: Annotated[bool, WORKERS] = False
-    """Let workers obey Celery's remote control: whoever reaches the broker can then stop them."""
+    """Enable Celery's remote control: everyone with access to the broker can then stop workers."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)
-    """Housekeeping is put off while recent turns wait longer than this for a worker (95th percentile)."""
+    """Maintenance is deferred while recent turns wait longer than this for a worker (95th percentile)."""
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
-    """Housekeeping that waited so long is done all the same, a little at a time."""
+    """Maintenance deferred for this long runs anyway, a little at a time."""
     housekeeping_nice: Annotated[int, INTERNAL, Form("steps of nice")] = Field(10, ge=0, le=19)
-    """How far processes that run no turns stand back from those that do when processors are scarce."""
+    """How far to lower the CPU priority of processes that run no turns."""
     trained_folder: Annotated[Path | None, WORKERS] = None
-    """Where models that System 1 has trained are kept for the next process; trained at every start when not set."""
+    """Where trained local classifiers are stored for the next process. Default: train at every start."""
     heartbeat_file: Annotated[Path | None, PULSES] = None
-    """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
+    """Rewritten every second by a responsive worker or beat, for `parley health`. Default: no file."""
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)
     """Attempts before a turn is quarantined."""
     metrics_port: Annotated[int | None, WORKERS, Form("port number")] = Field(None, ge=1, le=65535)
-    """Where a worker serves its metrics over HTTP; nowhere when it is not set. The gateway has ``/metrics``."""
+    """The port of a worker's HTTP metrics endpoint. Default: none. The gateway serves ``/metrics``."""
     metrics_host: Annotated[str, WORKERS] = "127.0.0.1"
-    """The address on which it does."""
+    """The host of that endpoint."""
     session_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(100, ge=1)
-    """Unfinished turns of one session; more are refused."""
+    """Maximum unfinished turns of one session; more are rejected."""
     total_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(200_000, ge=1)
-    """Unfinished turns of all sessions together; more are refused."""
+    """Maximum unfinished turns of all sessions together; more are rejected."""
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:
-    """Collect what this process knows and nobody may read in its logs."""
+    """Return the secrets of this process, which its logs must not contain."""
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
@@ -225,12 +240,14 @@ def known_secrets(settings: Settings) -> frozenset[str]:
 
 @cache
 def load_settings() -> Settings:
-    """The settings of this process. Raises ConfigurationError with every variable that is missing or wrong."""
+    """Return the settings of this process. Raises ConfigurationError listing every missing or invalid
+    variable.
+    """
     return read_settings()
 
 
 def read_settings(**given: str) -> Settings:
-    """Read the environment, but for the variables that are given. Raises ConfigurationError likewise."""
+    """Read the environment, except for the given variables. Raises ConfigurationError likewise."""
     try:
         return Settings(**given)  # pyright: ignore[reportArgumentType]  # the rest: environment
     except (ValidationError, SettingsError) as error:
@@ -238,7 +255,7 @@ def read_settings(**given: str) -> Settings:
 
 
 def _find_problems(error: ValidationError | SettingsError) -> list[Problem]:
-    """List what is wrong with the environment, one problem for each variable; values are not repeated."""
+    """Return the problems of the environment, one per variable; values are not repeated."""
     if isinstance(error, SettingsError):
         return [_not_json(error)]
     return [
@@ -257,7 +274,7 @@ def _advise(found: ErrorDetails) -> str:
 
 
 def _not_json(error: SettingsError) -> Problem:
-    """Pydantic names the field in a sentence alone."""
+    """Return a problem of an invalid JSON value, whose field Pydantic only names in a sentence."""
     (name,) = re.findall(r'field "(\w+)"', str(error)) or [""]
     field = Settings.model_fields.get(name)
     variable = field.alias if field is not None and field.alias else name

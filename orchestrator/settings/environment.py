@@ -1,4 +1,4 @@
-"""Variables of the environment and the files that stand in for them: ``DATABASE_URL_FILE`` holds a ``DATABASE_URL``."""
+"""Environment variables and files in place of them: ``DATABASE_URL_FILE`` contains a ``DATABASE_URL``."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.redaction import password_of
 
-# What commands besides the settings take from files.
+# Secrets that commands read besides the settings.
 _SECRETS = (
     "DATABASE_URL",
     "REDIS_URL",
@@ -16,21 +16,21 @@ _SECRETS = (
     "PARLEY_API_KEY",
     "FLOWER_BASIC_AUTH",
 )
-# How variables with secrets are called, those of tools as well.
+# Names of secret variables, including those of tools.
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 
 
 def read_variable(name: str) -> str | None:
-    """A variable of the environment, or what the file holds that ``<name>_FILE`` names.
+    """Return a variable, or the content of the file that ``<name>_FILE`` names.
 
-    Raises ConfigurationError when that file cannot be read.
+    Raises ConfigurationError if that file cannot be read.
     """
     value = os.environ.get(name)
     return value if value is not None else read_secret_file(name)
 
 
 def read_environment() -> dict[str, str]:
-    """The environment, with the secrets that are left in files at their places."""
+    """Return the environment, including secrets from files."""
     named = [name.removesuffix("_FILE") for name in os.environ if name.endswith("_FILE")]
     secrets = {name: read_variable(name) for name in _SECRETS if name in named}
     return {**os.environ, **{name: value for name, value in secrets.items() if value}}
@@ -47,11 +47,11 @@ def read_secret_file(name: str) -> str | None:
 
 
 def environment_secrets() -> frozenset[str]:
-    """Collect what the environment holds that nobody may read, whether or not the settings can be read."""
+    """Return the environment's secrets, even if the settings are invalid."""
     try:
         environment = read_environment()
     except ConfigurationError:
-        # A file that cannot be read holds no secret that we could log; whoever needs it complains.
+        # An unreadable file contains no secret that could be logged; its user reports the problem.
         environment = dict(os.environ)
     found = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
     found |= {password for value in environment.values() for password in password_of(value)}

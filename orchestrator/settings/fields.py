@@ -1,11 +1,11 @@
-"""The forms and units of settings, and the roles that they mean something to."""
+"""Formats and units of settings, and the roles that use them."""
 
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from orchestrator.types import Json
 
@@ -44,7 +44,7 @@ def _check_network(network: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The unit of a value, or how it is written, where its type does not say."""
+    """The unit or format of a value, if its type doesn't determine it."""
 
     name: str
 
@@ -64,13 +64,13 @@ BrokerAddress = Annotated[
     Form("address"),
 ]
 MayBeEmpty = BeforeValidator(_unset_if_empty)
-"""A secret that a deployment has to provide and has no use for is an empty file."""
+"""Deployments provide unused secrets as empty files."""
 Network = Annotated[str, AfterValidator(_check_network)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBy:
-    """The roles that a setting means something to, as `parley serve` names them."""
+    """The roles that use a setting, as named by `parley serve`."""
 
     roles: tuple[str, ...]
 
@@ -89,15 +89,26 @@ PerMinute = Annotated[int, Form("per minute")]
 
 
 class ModelEndpoint(BaseModel):
-    """A further place where models answer, besides the one of ``OPENAI_BASE_URL``.
+    """A further model endpoint, besides the one of ``OPENAI_BASE_URL``.
 
-    `token_limit_field` is what the endpoint calls the limit of an answer; `extra_body` goes into
-    every request.
+    `provider`: a provider's name, such as ``anthropic``, or ``compatible`` for any URL with the
+    chat-completions API. `base_url`: optional for a provider. `responses`: use the Responses API of a
+    compatible endpoint. `metadata`: send it the caller's IDs. `store`: let OpenAI store requests.
+    `extra_body`: added to every request of the ``openai`` client.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    base_url: WebAddress = Field(repr=False)
+    provider: str = "compatible"
+    base_url: WebAddress | None = Field(None, repr=False)
     api_key: SecretStr | None = None
-    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105
+    responses: bool = False
+    metadata: bool = True
+    store: bool = False
     extra_body: dict[str, Json] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_place(self) -> "ModelEndpoint":
+        if self.provider == "compatible" and self.base_url is None:
+            raise ValueError("needs a `base_url`, or a `provider` that is known by name")
+        return self

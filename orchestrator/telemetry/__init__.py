@@ -1,6 +1,6 @@
-"""The system as operators see it: logs, signals, metrics and traces (RT-24, CO-6).
+"""Observability: logs, signals, metrics and traces (RT-24, CO-6).
 
-Never contents: what users, models and tools say stays in the store.
+Never contents: text from users, models and tools stays in the store.
 """
 
 from orchestrator.telemetry.logs import get_logger

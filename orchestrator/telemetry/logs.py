@@ -1,4 +1,4 @@
-"""Logs: messages are sentences, facts are fields; one line of JSON each, to standard error."""
+"""Logs: messages are sentences, facts are fields; one JSON line each, to standard error."""
 
 import logging
 import os
@@ -18,11 +18,11 @@ from orchestrator.redaction import hide_secrets, learn_secrets
 
 OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
-"""Libraries that carry what users, models and tools say; our adapters log what fails in them."""
+"""Libraries that handle contents of users, models and tools; our adapters log their failures."""
 LONGEST_VALUE: Final = 1_000
-"""Characters of one value: who sends it chooses how long it is."""
+"""Maximum characters of a value, because its sender determines its length."""
 WARNINGS: Final = "py.warnings"
-"""A warning may quote an error, so only its place and kind are logged."""
+"""A warning can quote an error, so only its location and kind are logged."""
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -33,7 +33,7 @@ _log = get_logger(__name__)
 
 
 def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """The trace to which a line belongs, where traces are sent."""
+    """Add the line's trace, if traces are exported."""
     here = trace.get_current_span().get_span_context()
     if here.is_valid:
         event["trace_id"] = trace.format_trace_id(here.trace_id)
@@ -41,9 +41,10 @@ def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Errors without what they say: that may be what a user or a tool said, or an address with its password.
+    """Log errors without their messages, which can contain a user's or tool's text, or a URL with its
+    password.
 
-    Errors of our own family say nothing of that kind, and are logged whole.
+    Parley's own errors never do, and are logged in full.
     """
     error = _error_of(event.pop("exc_info", None))
     if error is not None:
@@ -60,7 +61,7 @@ def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def name_error(error: BaseException) -> str:
-    """Describe an error for a log in one line: ours with their message, others by their type."""
+    """Describe an error in one line: Parley's with the message, others by type."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     match error:
         case ParleyError():
@@ -72,14 +73,14 @@ def name_error(error: BaseException) -> str:
 
 
 def _error_of(given: Any) -> BaseException | None:
-    """`given` as the standard library takes it: True, an error, or a triple."""
+    """Return the error given in any form of the standard library: True, an error, or a triple."""
     if given is True:
         return sys.exc_info()[1]
     return given if isinstance(given, BaseException) else given[1] if given else None
 
 
 def _chain_of(error: BaseException) -> Generator[BaseException]:
-    """Follow what led to an error, the first cause first, and the error itself."""
+    """Yield an error's causes, the first cause first, and the error itself."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
         yield from _chain_of(cause)
@@ -87,7 +88,7 @@ def _chain_of(error: BaseException) -> Generator[BaseException]:
 
 
 def _without_words(message: str, error: BaseException) -> str:
-    """A library's message without the errors' own words, which it likes to repeat."""
+    """Return a library's message without the error text, which libraries often repeat."""
     for each in _chain_of(error):
         if not isinstance(each, ParleyError) and str(each):
             message = message.replace(repr(each), name_error(each)).replace(str(each), name_error(each))
@@ -104,7 +105,7 @@ def _lines_of(error: BaseException) -> Generator[str]:
 
 
 def _is_logged(record: logging.LogRecord) -> bool:
-    """Libraries that carry contents quote them; when they are debugged, all others do."""
+    """Return whether a record is logged: content-handling libraries quote contents at debug level."""
     library = record.name.partition(".")[0]
     if library in OURS:
         return True
@@ -112,15 +113,15 @@ def _is_logged(record: logging.LogRecord) -> bool:
 
 
 def _hide(_logger: Any, _method: str, line: Any) -> str:
-    """The last guard: libraries may log what they were configured with."""
+    """Hide secrets as the last step: libraries may log their configuration."""
     return hide_secrets(line)
 
 
 def _print_until_set_up() -> None:
-    """Let a program that only imports us, a notebook or a domain's test, read log lines without contents, too.
+    """Configure safe logging for programs that only import Parley, such as a notebook or a domain's test.
 
-    structlog by itself prints the local variables of every function that an error passed: configuration, secrets, and
-    what people said. A program that has configured structlog keeps what it has.
+    By default structlog prints the local variables of every function in a traceback: configuration, secrets,
+    contents. A program's own structlog configuration stays unchanged.
     """
     if structlog.is_configured():
         return
@@ -143,9 +144,9 @@ _print_until_set_up()
 
 
 def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = frozenset()) -> None:
-    """Send what we and the libraries log, and what ends this process unexpectedly, through structlog.
+    """Route all logs, and unhandled errors of this process, through structlog.
 
-    `level`: a number, or a name in capitals. `secrets`: what no line may hold, whoever says it.
+    `level`: a number, or a name in capitals. `secrets`: texts that no line may contain.
     """
     learn_secrets(secrets)
     shared = [

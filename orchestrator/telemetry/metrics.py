@@ -1,7 +1,7 @@
-"""Metrics of one process, for Prometheus. What only the store knows is in `adapters.postgres.status`.
+"""Prometheus metrics of one process. `adapters.postgres.status` has those that only the store knows.
 
-Names and labels are a contract with the alerts and the dashboard in `deploy/`. Labels come from closed
-sets: flows, tools, models, prompts, checks; never from what users say.
+Names and labels are a contract with the alerts and the dashboard in `deploy/`. Labels come from closed sets:
+flows, tools, models, prompts, checks; never from users' text.
 """
 
 from bisect import bisect_left
@@ -21,9 +21,9 @@ _MICROS = 1e-6
 
 
 class Durations(Collector):
-    """A histogram of what every turn observes a dozen times: one addition each, without locks.
+    """A histogram for frequent observations: one addition each, without locks.
 
-    So all observations of a process are made on one thread. `label`: its one label, if it has one.
+    All observations of a process must be on one thread. `label`: its only label, if any.
     """
 
     def __init__(self, name: str, text: str, label: str | None = None) -> None:
@@ -34,7 +34,7 @@ class Durations(Collector):
         REGISTRY.register(self)
 
     def observe(self, seconds: float, of: str = "") -> None:
-        """Count it; `of` is the label's value."""
+        """Add an observation; `of`: the label's value."""
         series = self._series.get(of) or self._begin(of)
         series[bisect_left(_FAST, seconds)] += 1
         series[-1] += seconds
@@ -48,67 +48,65 @@ class Durations(Collector):
         yield family
 
     def _begin(self, of: str) -> list[float]:
-        """Counts of each bucket, the last without an end, and the sum."""
+        """Return the counts of each bucket, the last unbounded, and the sum."""
         return self._series.setdefault(of, [0.0] * (len(_FAST) + 2))
 
 
 TURNS = Counter("parley_turns", "Turns that ended in this process.", ["status"])
-TURNS_FAILED = Counter("parley_turn_attempts_failed", "Attempts of turns that broke.")
-TURNS_LOST = Counter("parley_turns_fenced", "Turns given up because another worker had taken over.")
-TURN_SECONDS = Durations("parley_turn_seconds", "From a turn's claim to its commit.")
-QUEUE_SECONDS = Durations("parley_turn_queue_seconds", "From a turn's acceptance to its claim.")
-PHASE_SECONDS = Durations("parley_turn_phase_seconds", "Phases of turns.", "phase")
+TURNS_FAILED = Counter("parley_turn_attempts_failed", "Failed attempts of turns.")
+TURNS_LOST = Counter("parley_turns_fenced", "Turns lost to another worker (fenced).")
+TURN_SECONDS = Durations("parley_turn_seconds", "Time from a turn's claim to its commit.")
+QUEUE_SECONDS = Durations("parley_turn_queue_seconds", "Time from a turn's acceptance to its claim.")
+PHASE_SECONDS = Durations("parley_turn_phase_seconds", "Time of each phase of a turn.", "phase")
 
 MESSAGES_REFUSED = Counter("parley_messages_refused", "Malformed messages dropped from a queue.", ["queue"])
-MODEL_CALLS = Counter(
-    "parley_model_calls", "Questions to models, by what came of them.", ["model", "prompt", "outcome"]
-)
+MODEL_CALLS = Counter("parley_model_calls", "Model calls, by outcome.", ["model", "prompt", "outcome"])
 MODEL_SECONDS = Histogram(
-    "parley_model_seconds", "Time until a model's answer, retries included.", ["model"], buckets=_FAST
+    "parley_model_seconds", "Time until a model's answer, with retries.", ["model"], buckets=_FAST
 )
-MODEL_TOKENS = Counter("parley_model_tokens", "Tokens that were paid for.", ["model"])
-MODEL_COST = Counter("parley_model_cost", "Cost, in the currency of the domain's prices.", ["model"])
+MODEL_TOKENS = Counter("parley_model_tokens", "Tokens used.", ["model"])
+MODEL_COST = Counter("parley_model_cost", "Cost in US dollars.", ["model"])
 BUDGET_REFUSALS = Counter(
-    "parley_model_budget_refusals", "Questions to models that a budget forbade, by whose it is.", ["scope"]
+    "parley_model_budget_refusals",
+    "Model calls refused by a budget: of a call, turn, session, tenant or day.",
+    ["scope"],
 )
 MODEL_OPEN = Gauge(
     "parley_model_breaker_open",
-    "1 from a model's failures in a row until it answers this process.",
+    "1 while the model's circuit breaker is open.",
     ["model"],
 )
 
-TOOL_CALLS = Counter("parley_tool_calls", "Calls of tools, by what came of them.", ["tool", "status"])
-TOOL_SECONDS = Histogram("parley_tool_seconds", "Time of calls that reached a tool.", ["tool"], buckets=_FAST)
-RECOVERIES = Counter("parley_recoveries", "Steps of recovery that were taken.", ["rung"])
-CHECKS_FAILED = Counter("parley_checks_failed", "Named checks that did not hold.", ["module", "check"])
-
-RUNS = Counter(
-    "parley_internal_runs", "Runs of Internal flows that ended in this process.", ["flow", "status"]
+TOOL_CALLS = Counter("parley_tool_calls", "Tool calls, by outcome.", ["tool", "status"])
+TOOL_SECONDS = Histogram(
+    "parley_tool_seconds", "Time of tool calls, without cached ones.", ["tool"], buckets=_FAST
 )
-RUN_ITEMS = Counter("parley_internal_items", "Items of runs that this process did.", ["flow", "status"])
+RECOVERIES = Counter("parley_recoveries", "Recovery steps.", ["rung"])
+CHECKS_FAILED = Counter("parley_checks_failed", "Failed checks.", ["module", "check"])
 
-WEBHOOK_POSTS = Counter("parley_webhook_posts", "Events posted to webhooks, by what came of it.", ["outcome"])
-WEBHOOKS_GIVEN_UP = Counter(
-    "parley_webhooks_given_up", "Feeds whose receiver failed for too long: they wait for an operator."
-)
+RUNS = Counter("parley_internal_runs", "Background runs that ended in this process.", ["flow", "status"])
+RUN_ITEMS = Counter("parley_internal_items", "Items of background runs processed here.", ["flow", "status"])
+
+WEBHOOK_POSTS = Counter("parley_webhook_posts", "Webhook deliveries, by outcome.", ["outcome"])
+WEBHOOKS_GIVEN_UP = Counter("parley_webhooks_given_up", "Webhooks abandoned after failing for too long.")
 
 HTTP_SECONDS = Histogram(
     "parley_http_seconds",
-    "From a request until its answer begins.",
+    "Time from a request to the start of its response.",
     ["method", "route", "status"],
     buckets=_FAST,
 )
-PROBLEMS = Counter("parley_http_problems", "Requests that were not granted, by the error's code.", ["code"])
-LISTENERS = Gauge("parley_event_listeners", "Clients that follow a session at the moment.", ["kind"])
+PROBLEMS = Counter("parley_http_problems", "Refused requests, by error code.", ["code"])
+LISTENERS = Gauge("parley_event_listeners", "Connected clients that follow a session.", ["kind"])
 
 
 for _scope in ("call", "turn", "session", "day"):
-    # Served from the start: Prometheus does not see the first event of a series that begins with it.
+    # Exported from the start: Prometheus misses the first event of a series that starts with it.
     BUDGET_REFUSALS.labels(_scope)
 
 
 def count_signal(signal: Signal) -> None:
-    """Count what a signal reports."""
+    """Count the event that a signal reports."""
     payload = signal.payload
     match signal.type:
         case SignalType.MODEL_CALL:
@@ -126,7 +124,7 @@ def count_signal(signal: Signal) -> None:
 
 
 def _count_model_call(payload: Json) -> None:
-    # As it is configured: an endpoint may answer by other names, and one that fails gives none.
+    # As configured: an endpoint may use other names in answers, and a failed call has none.
     model = payload["asked"] or "none"
     MODEL_CALLS.labels(model, payload["prompt_id"], payload["outcome"]).inc()
     MODEL_SECONDS.labels(model).observe(payload["duration_ms"] / 1000)

@@ -1,6 +1,6 @@
-"""Signals: the one envelope of everything worth evaluating (CO-6).
+"""Signals: the common envelope of everything worth evaluating (CO-6).
 
-Where signals are kept is decided by whoever passes a `RecordSignal`; nothing here writes them but the log.
+The caller's `RecordSignal` decides where signals are stored; this module only writes them to the log.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from orchestrator.types import FlowId, Json, SessionId, TurnId, new_id
 
 
 class SignalType(StrEnum):
-    """The kinds of facts that signals report."""
+    """The kinds of signals."""
 
     PREDICTION = "prediction"
     CHECK = "check"
@@ -25,7 +25,6 @@ class SignalType(StrEnum):
     MODEL_CALL = "model_call"
     BREAKER = "breaker"
     RECOVERY = "recovery"
-    VOTE = "vote"
     TEMPLATE = "template"
     PLAN = "plan"
     FEEDBACK = "feedback"
@@ -33,7 +32,7 @@ class SignalType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """One observed fact about a turn (CO-6). `source` names the module or component."""
+    """A fact about a turn (CO-6). `source`: the module or component."""
 
     source: str
     type: SignalType
@@ -43,7 +42,7 @@ class Signal:
     prompt_version: str | None = None
     payload: Mapping[str, Json] = field(default_factory=dict[str, Json])
     contents: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
-    """What was said: kept with the turn, and in no log."""
+    """Contents: stored with the turn, never logged."""
     id: str = field(default_factory=partial(new_id, "signal"))
     time: datetime = field(default_factory=partial(datetime.now, UTC))
 
@@ -52,12 +51,12 @@ RecordSignal: TypeAlias = Callable[[Signal], None]
 
 
 def drop_signal(signal: Signal) -> None:
-    """Receive a signal and keep nothing, for callers that do not evaluate."""
+    """Discard a signal, for callers that do not evaluate."""
     del signal
 
 
 def describe(signal: Signal) -> dict[str, Json]:
-    """A signal as it is kept with its turn: what the turn's own row says already is left out."""
+    """Return a signal as stored with its turn, without what the turn's row already has."""
     body: dict[str, Json] = {
         "id": signal.id,
         "source": signal.source,
@@ -80,26 +79,32 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """From now on, what this task and its children `keep` about the turn is in `kept` too."""
+    """From now on, also add this turn's signals in the current task and its children to `kept`."""
     _turn.set((turn_id, kept))
 
 
 def keep(signal: Signal) -> None:
-    """Keep a signal, of somebody who does not know the turn's world, with the turn it is about."""
+    """Store a signal with its turn, for sources without access to the turn's world."""
     at_work = _turn.get()
     if at_work is not None and at_work[0] == signal.turn:
         at_work[1].append(signal)
 
 
+_EXPECTED = frozenset({"answered", "model_circuit_open", "CancelledError"})
+"""Expected outcomes of a model call; breaker changes have their own log line."""
 _signals = structlog.get_logger("orchestrator.signals")
 
 
 def log_signal(signal: Signal) -> None:
-    """Write what operators ask for into the log: calls of models, and changes of their breakers."""
+    """Log model calls and breaker changes, which operators need."""
     match signal.type:
         case SignalType.BREAKER:
-            _signals.warning("The breaker of a model changed.", **signal.payload)
+            _signals.warning("A model's circuit breaker changed.", **signal.payload)
         case SignalType.MODEL_CALL:
-            _signals.info("A model was asked.", session=signal.session, turn=signal.turn, **signal.payload)
+            said = {"session": signal.session, "turn": signal.turn, **signal.payload}
+            if signal.payload["outcome"] in _EXPECTED:
+                _signals.info("A model was asked.", **said)
+            else:
+                _signals.warning("A model did not answer.", **said | (signal.payload["problem"] or {}))
         case _:
             return

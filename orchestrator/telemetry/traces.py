@@ -1,8 +1,8 @@
-"""Traces: each turn is one trace, wherever its parts run (RT-24).
+"""Traces: each turn is one trace, across all processes (RT-24).
 
-The trace's identifier follows from the turn's, so nothing has to be carried from process to process: a
-second attempt, another worker and an Internal flow continue the same trace. Off, and free, until
-`set_up_tracing` finds an address to send to.
+The trace ID is derived from the turn ID, so nothing needs to be propagated: a second attempt, another worker
+and a background flow continue the same trace. Disabled, at no cost, until `set_up_tracing` finds an
+endpoint.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from orchestrator.telemetry.metrics import PHASE_SECONDS
 from orchestrator.types import TurnId
 
 _ADDRESSES = frozenset({"http.target", "http.url", "url.full"})
-"""Attributes of requests that hold an address."""
+"""Request attributes with a URL."""
 
 Attributes = Mapping[str, str | int | float | bool]
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _wanted: ContextVar[tuple[int, int] | None] = ContextVar("wanted", default=None)
-"""The identifiers of the span that is just being made, when they are not to be random."""
+"""The IDs of the span being created, if they are not random."""
 
 
 class _State:
@@ -39,16 +39,16 @@ class _State:
 
 
 def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
-    """Send spans by OTLP over HTTP when OpenTelemetry's own variables name an address; else do nothing.
+    """Export spans by OTLP over HTTP if OpenTelemetry's variables set an endpoint. Returns whether they do.
 
-    `role` becomes the service's name, unless OTEL_SERVICE_NAME says otherwise. Returns whether spans are sent.
+    `role` becomes the service name, unless OTEL_SERVICE_NAME is set.
     """
     address = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environment.get(
         "OTEL_EXPORTER_OTLP_ENDPOINT"
     )
     if not address or _State.tracer is not None:
         return _State.tracer is not None
-    # Half a second of imports that nobody pays who does not trace.
+    # Half a second of imports, which a process without tracing avoids.
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource  # noqa: PLC0415
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
@@ -63,7 +63,7 @@ def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
 
 
 def shut_down_tracing() -> None:
-    """Send what is left."""
+    """Flush and close the exporter."""
     provider: Any = trace.get_tracer_provider()
     if _State.tracer is not None:
         provider.shutdown()
@@ -71,7 +71,7 @@ def shut_down_tracing() -> None:
 
 
 def span(name: str, **attributes: str | float | bool) -> AbstractContextManager[object]:
-    """A part of whatever is being traced here; an error that leaves the block is noted by its type."""
+    """Open a span in the current trace; an error that leaves the block is recorded by type."""
     if _State.tracer is None:
         return _NOTHING
     return _open(_State.tracer, name, None, attributes)
@@ -80,7 +80,7 @@ def span(name: str, **attributes: str | float | bool) -> AbstractContextManager[
 def turn_span(
     name: str, turn_id: TurnId, *, waited_s: float | None = None, **attributes: str | float | bool
 ) -> AbstractContextManager[object]:
-    """A part of the turn's trace, whichever process this is. `waited_s`: for its session's lane, shown before it."""
+    """Open a span in the turn's trace, in any process. `waited_s`: time in the queue, shown before the span."""
     if _State.tracer is None:
         return _NOTHING
     parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
@@ -91,16 +91,16 @@ def turn_span(
 
 
 def note_failure(kind: str) -> None:
-    """Mark the span that is open here as failed, where an error is an answer and does not leave the block.
+    """Mark the current span as failed if an error does not leave the block.
 
-    `kind`: a code or the error's type; its message may hold what a user said.
+    `kind`: a code or the error's type; its message can contain a user's text.
     """
     if _State.tracer is not None:
         trace.get_current_span().set_status(trace.StatusCode.ERROR, kind)
 
 
 def note_accepted(turn_id: TurnId, session_id: str) -> None:
-    """Begin the turn's trace with its acceptance, linked to the request that brought it."""
+    """Start the turn's trace with its acceptance, linked to the request that submitted it."""
     if _State.tracer is None:
         return
     root = root_of(turn_id)
@@ -115,7 +115,7 @@ def note_accepted(turn_id: TurnId, session_id: str) -> None:
 
 
 def root_of(turn_id: TurnId) -> SpanContext:
-    """The span that a turn's trace begins with; its `trace_id` finds the trace in any collector."""
+    """Return the root span of a turn's trace; its `trace_id` finds the trace in any collector."""
     digest = hashlib.blake2b(turn_id.encode(), digest_size=24).digest()
     return SpanContext(
         trace_id=int.from_bytes(digest[:16]),
@@ -135,13 +135,13 @@ def _open(
         try:
             yield opened
         except BaseException as error:
-            # The message may hold what a user said.
+            # The message can contain a user's text.
             opened.set_status(trace.StatusCode.ERROR, type(error).__name__)
             raise
 
 
 def make_discreet(exporter: Any) -> Any:
-    """An exporter that gives spans on without what is asked for in an address, where tickets and contents are."""
+    """Wrap an exporter to remove URL queries, which contain tickets and contents."""
     from opentelemetry.sdk.trace import ReadableSpan  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import SpanExporter  # noqa: PLC0415
 
@@ -183,7 +183,7 @@ def _make_ids() -> Any:
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415
 
     class TurnIds(RandomIdGenerator):
-        """Random, but for the one span that a turn's trace begins with."""
+        """Random IDs, except for the root span of a turn's trace."""
 
         def generate_trace_id(self) -> int:
             wanted = _wanted.get()
@@ -198,10 +198,10 @@ def _make_ids() -> Any:
 
 @dataclass(slots=True)
 class Phases:
-    """Times the phases of one turn, which follow each other: for the metrics, and as spans of its trace.
+    """Times the consecutive phases of a turn, for metrics and as spans of its trace.
 
-    ``with Phases("load") as phases: … phases.enter("understand") …`` Names are few and fixed: they are labels
-    of a metric.
+    ``with Phases("load") as phases: … phases.enter("understand") …`` Names are few and fixed, because they
+    are metric labels.
     """
 
     name: str
@@ -216,7 +216,7 @@ class Phases:
         return self
 
     def enter(self, name: str) -> None:
-        """End the phase so far and begin the next one."""
+        """End the current phase and start the next one."""
         now = time.perf_counter()
         PHASE_SECONDS.observe(now - self._began, self.name)
         if self._span is not _NOTHING:

@@ -20,7 +20,7 @@ def branch_session(
     epoch: Epoch | None = None,
     branch_id: SessionId | None = None,
 ) -> MemorySession:
-    """Make a session that goes on from an epoch of this one, see `ports.sessions.Sessions.branch`."""
+    """Fork the session at an epoch; see `ports.sessions.Sessions.branch`."""
     parent, identifier = store.session(tenant_id, session_id), branch_id or SessionId(new_id("session"))
     since = parent.epoch if epoch is None else epoch
     state = parent.state_at(since)
@@ -38,7 +38,6 @@ def branch_session(
         return ended is not None and ended <= since
 
     branch.parent, branch.parent_epoch, branch.root = session_id, since, parent.root or session_id
-    store.has_branches = True
     branch.epoch, branch.state = Epoch(since + 1), orjson.dumps(made)
     branch.revisions = {at: kept for at, kept in parent.revisions.items() if at <= since}
     branch.revisions[branch.epoch] = Revision(diff(state, made), made)
@@ -58,7 +57,7 @@ def branch_session(
 
 
 def _cut(plan: KeptPlan, by_then: Callable[[TurnId], bool], state: JsonObject) -> KeptPlan | None:
-    """The plan as its last revision by then left it; None where there was none."""
+    """Return the plan after its last revision by then, or None if there was none."""
     revisions = [one for one in plan.revisions if by_then(one[1])]
     if not revisions:
         return None

@@ -12,9 +12,7 @@ from orchestrator.turns.turn import (
     TurnKind,
     TurnRecord,
     TurnStatus,
-    find_mergeable,
     require_droppable,
-    require_own,
     require_retriable,
     require_room,
     require_total_room,
@@ -48,14 +46,10 @@ class MemoryInbox:
         )
         if submission.sequence in {turn.client_sequence for turn in session.turns} - {None}:
             raise sequence_in_use(submission)
-        merging = [turn.record() for turn in waiting] if rule is IfBusy.MERGE else []
-        target = find_mergeable(merging, submission)
         if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
             of_users[0].cancel_requested = True
             of_users[0].forget = rule is IfBusy.ROLLBACK
-        turn = self._accept(
-            session, submission, None if target is None else waiting[-1], waiting=len(waiting)
-        )
+        turn = self._accept(session, submission, waiting=len(waiting))
         if rule is IfBusy.UNDERSTAND and of_users:
             turn.interjects, session.said_seq = True, turn.seq
         return Receipt(turn.turn_id, session.session_id, turn.seq, turn.status, len(waiting))
@@ -64,7 +58,7 @@ class MemoryInbox:
         found = self._store.sessions.get(submission.session_id)
         if (found is None or found.tenant_id != submission.tenant_id) and submission.create_session:
             if submission.domain is None:
-                raise InvalidInput("A session that does not exist yet needs a domain.", field="domain")
+                raise InvalidInput("A new session needs a domain.", field="domain")
             return self._store.open_session(
                 submission.tenant_id,
                 submission.domain,
@@ -74,24 +68,19 @@ class MemoryInbox:
             )
         return self._store.session(submission.tenant_id, submission.session_id)
 
-    def _accept(
-        self, session: MemorySession, submission: Submission, target: MemoryTurn | None, *, waiting: int
-    ) -> MemoryTurn:
-        now = self._store.clock()
+    def _accept(self, session: MemorySession, submission: Submission, *, waiting: int) -> MemoryTurn:
+        now, given = self._store.clock(), submission.input
+        session.timezone, session.locale = given.timezone or session.timezone, given.locale or session.locale
         turn = MemoryTurn(
             turn_id=TurnId(new_id("turn")),
             session_id=session.session_id,
             tenant_id=session.tenant_id,
             seq=session.next_seq,
-            input=submission.input,
+            input=replace(given, timezone=session.timezone, locale=session.locale),
             accepted_at=now,
             idempotency_key=submission.idempotency_key,
             client_sequence=submission.sequence,
-            merged_into=None if target is None else target.turn_id,
         )
-        if target is not None:
-            joined = f"{target.input.text}\n{submission.input.text}"
-            target.input = replace(target.input, text=joined)
         if waiting == 0:
             session.ready_at = now
         session.turns.append(turn)
@@ -100,6 +89,17 @@ class MemoryInbox:
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         return self._store.turn(tenant_id, turn_id)[1].record()
+
+    async def submitted_as(
+        self, tenant_id: TenantId, idempotency_key: str, session_id: SessionId | None = None
+    ) -> list[TurnRecord]:
+        return [
+            turn.record()
+            for session in self._store.sessions.values()
+            for turn in session.turns
+            if (turn.tenant_id, turn.idempotency_key) == (tenant_id, idempotency_key)
+            and session_id in {None, turn.session_id}
+        ][:2]
 
     async def turns(
         self,
@@ -125,7 +125,6 @@ class MemoryInbox:
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         session, turn = self._store.turn(tenant_id, turn_id)
         if turn.status is TurnStatus.QUEUED:
-            require_own(turn.record())
             self._store.end(session, turn, TurnStatus.CANCELLED, "cancelled before it ran")
         elif turn.status is TurnStatus.RUNNING:
             turn.cancel_requested = True
@@ -167,7 +166,7 @@ def _receipt(session: MemorySession, turn: MemoryTurn, *, repeated: bool) -> Rec
 
 
 def _require_storable(submission: Submission) -> None:
-    """Raises InvalidInput for text that PostgreSQL does not take."""
+    """Raise InvalidInput for text that PostgreSQL rejects."""
     for text in (submission.input.text or "", submission.idempotency_key or ""):
         if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
-            raise InvalidInput("The input holds characters that cannot be stored.", field="text")
+            raise InvalidInput("The input contains characters that can't be stored.", field="text")

@@ -7,17 +7,17 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.lookups import begun_elsewhere, find_effect, said_meanwhile
+from orchestrator.testing.lookups import said_meanwhile
 from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
-from orchestrator.turns.step import Step, UnknownOutcome
+from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, TenantId, TurnId
 
 SUSPECTED_AFTER = 2
-"""So many crashes beside others, and a turn is run only beside other suspects."""
+"""Crashes in shared processes after which a turn runs only in a process for suspects."""
 
 
 class MemoryLane:
@@ -47,7 +47,7 @@ class MemoryLane:
         store.live_workers.add(self._worker)
 
     def die(self) -> None:
-        """Be dead in the eyes of the others, as a process whose connection closed."""
+        """Appear dead to other workers, like a process whose connection closed."""
         self._store.live_workers.discard(self._worker)
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -121,6 +121,7 @@ class MemoryLane:
             deadline_s=(turn.deadline_at - now).total_seconds(),
             cancelled=turn.cancel_requested,
             waited_s=(now - turn.accepted_at).total_seconds(),
+            accepted_at=turn.accepted_at.timestamp(),
             steps=tuple(turn.steps.values()),
             failure=failure,
         )
@@ -134,7 +135,7 @@ class MemoryLane:
         if session.lease_token != lease.token or session.epoch != lease.epoch:
             if lease.session_id in self._held and self._held[lease.session_id][0] == lease.token:
                 del self._held[lease.session_id]
-            raise LaneLost("Another worker has taken this session over; the work is discarded.")
+            raise LaneLost("Another worker has taken over this session; the work is discarded.")
         return session
 
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
@@ -166,15 +167,9 @@ class MemoryLane:
         return any(entry.turn_id == turn.turn_id for entry in self._store.effects.values())
 
     def _finish(self, session: MemorySession, turn: MemoryTurn, commit: TurnCommit, now: datetime) -> None:
-        for row in (turn, *session.merged(turn)):
-            row.result = dict(commit.result)
-            row.signals = commit.signals
-            if row is not turn:
-                row.result.update(
-                    turn_id=row.turn_id, seq=row.seq, text=row.input.text, merged_into=turn.turn_id
-                )
-            row.status, row.error, row.epoch = commit.status, commit.error, session.epoch
-            row.finished_at = now
+        turn.result, turn.signals = dict(commit.result), commit.signals
+        turn.status, turn.error, turn.epoch = commit.status, commit.error, session.epoch
+        turn.finished_at = now
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
         session = self._store.sessions[lease.session_id]
@@ -195,14 +190,10 @@ class MemoryLane:
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool | UnknownOutcome:
+    ) -> bool:
         session = self._fenced(lease)
-        if entry is not None and heard is not None:
-            if session.said_seq > heard:
-                return False
-            if (elsewhere := await begun_elsewhere(self._store, lease, entry)) is not None:
-                return elsewhere
-            self._fenced(lease)
+        if entry is not None and heard is not None and session.said_seq > heard:
+            return False
         turn, at = self._store.turn(lease.tenant_id, turn_id)[1], self._store.clock()
         turn.steps[step.key], turn.stepped[step.key] = step, at
         if entry is not None:
@@ -212,18 +203,8 @@ class MemoryLane:
     async def said_meanwhile(self, lease: Lease) -> Said:
         return said_meanwhile(self._store, lease)
 
-    async def answer_beside(self, lease: Lease, turn_id: TurnId, commit: TurnCommit) -> bool:
-        session, turn = self._store.turn(lease.tenant_id, turn_id)
-        waits = turn.status is TurnStatus.QUEUED and not session.merged(turn)
-        if not waits or (session.lease_token, session.epoch) != (lease.token, lease.epoch):
-            return False
-        self._finish(session, turn, commit, now := self._store.clock())
-        session.utterances.extend(_lines_of(turn, commit, now))
-        session.append(turn_id, *commit.events)
-        return True
-
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
-        return await find_effect(self._store, lease, effect)
+        return self._store.effects.get((lease.session_id, effect.fingerprint))
 
     async def adopt_effect(
         self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
@@ -245,10 +226,11 @@ class MemoryLane:
 
     async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
         self._fenced(lease)
-        changes = {"status": entry.status, "result": entry.result, "at": self._store.clock()}
-        for key, one in list(self._store.effects.items()):
-            if one.idempotency_key == entry.idempotency_key:
-                self._store.effects[key] = replace(one, **changes)
+        known = self._store.effects.get((lease.session_id, entry.fingerprint))
+        if known is not None:
+            self._store.effects[lease.session_id, entry.fingerprint] = replace(
+                known, status=entry.status, result=entry.result, at=self._store.clock()
+            )
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision

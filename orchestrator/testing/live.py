@@ -5,9 +5,10 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from orchestrator.ports.wakeup import OF_ANY_TENANT
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.subscription import Streamed, Subscription
-from orchestrator.types import SessionId
+from orchestrator.types import SessionId, TenantId
 
 
 class MemoryWakeup:
@@ -15,7 +16,9 @@ class MemoryWakeup:
         self._ready: dict[SessionId, None] = {}
         self._offered = asyncio.Event()
 
-    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
+    async def offer(
+        self, *session_ids: SessionId, tenant_id: TenantId = OF_ANY_TENANT, nobody_came: bool = False
+    ) -> bool:
         self._ready.update(dict.fromkeys(session_ids))
         self._offered.set()
         return True

@@ -1,4 +1,4 @@
-"""What outlives a session, in memory, with the rules of the real stores: documents, preferences, records, notes."""
+"""In-memory stores of what outlives a session: documents, preferences, records, scratchpad."""
 
 import builtins
 from collections import OrderedDict, defaultdict

@@ -38,7 +38,7 @@ _Record = TypeVar("_Record")
 
 
 def record_of(kind: type[_Record], row: object, /, **more: Any) -> _Record:
-    """A dataclass from the attributes of a row that are named as its fields, and `more`."""
+    """Build a dataclass from a row's attributes with the names of its fields, and `more`."""
     names = {field.name for field in fields(kind)} - more.keys()  # pyright: ignore[reportArgumentType]
     return kind(**{name: getattr(row, name) for name in names}, **more)
 
@@ -87,7 +87,6 @@ class MemoryTurn:
     epoch: Epoch | None = None
     result: JsonObject | None = None
     error: str | None = None
-    merged_into: TurnId | None = None
     forget: bool = False
     cancel_requested: bool = False
     interjects: bool = False
@@ -127,6 +126,8 @@ class MemorySession:
     webhook: str | None
     created_at: datetime
     updated_at: datetime
+    timezone: str | None = None
+    locale: str | None = None
     closed: bool = False
     epoch: Epoch = _BEGINNING
     state: bytes | None = None
@@ -152,8 +153,8 @@ class MemorySession:
     """Of a branch: where its family begins."""
 
     def unfinished(self) -> list[MemoryTurn]:
-        """Turns of the queue, in order, without those merged into another."""
-        waiting = [turn for turn in self.turns if not turn.finished and turn.merged_into is None]
+        """Return the queued turns in order."""
+        waiting = [turn for turn in self.turns if not turn.finished]
         return sorted(waiting, key=lambda turn: turn.seq)
 
     @property
@@ -168,15 +169,12 @@ class MemorySession:
         return len(self.unfinished())
 
     def state_at(self, epoch: Epoch) -> JsonObject:
-        """Raises NotFound."""
+        """Return it. Raises NotFound."""
         if epoch not in self.revisions:
             raise NotFound("state", f"{self.session_id} at epoch {epoch}")
         start = max(e for e, kept in self.revisions.items() if e <= epoch and kept.snapshot is not None)
         diffs = (self.revisions[Epoch(later)].diff for later in range(start + 1, epoch + 1))
         return rebuild(self.revisions[start].snapshot or {}, diffs)
-
-    def merged(self, turn: MemoryTurn) -> list[MemoryTurn]:
-        return [other for other in self.turns if other.merged_into == turn.turn_id and not other.finished]
 
     def may_run(self, turn: MemoryTurn) -> bool:
         """Check that the turn's predecessor in `sequence` has ended (or it has none)."""
@@ -194,7 +192,7 @@ class MemorySession:
             self.plans[revision.plan_id].revisions.append((revision, turn_id, now))
 
     def append(self, turn_id: TurnId, *events: Event) -> tuple[Event, ...]:
-        """Give events the session's next numbers; they are of this turn unless they name another."""
+        """Assign numbers to events; they belong to this turn unless they name another."""
         first = len(self.events) + 1
         numbered = tuple(
             replace(event, number=first + place, turn_id=event.turn_id or turn_id)
@@ -222,7 +220,6 @@ class MemoryStore:
     approvals: dict[str, tuple[TenantId, ApprovalRecord]] = field(
         default_factory=dict[str, tuple[TenantId, ApprovalRecord]]
     )
-    has_branches: bool = False
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0
     _turns: dict[TurnId, tuple[MemorySession, MemoryTurn]] = field(
@@ -232,7 +229,7 @@ class MemoryStore:
     """As indexes do: a turn must not cost more the more sessions are at rest (RT-19)."""
 
     def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
-        """Raises NotFound, also for a session of another tenant."""
+        """Return the session. Raises NotFound, also for another tenant's."""
         found = self.sessions.get(session_id)
         if found is None or found.tenant_id != tenant_id:
             raise NotFound("session", session_id)
@@ -245,19 +242,28 @@ class MemoryStore:
         *,
         session_id: SessionId | None = None,
         user_id: UserId | None = None,
-        if_busy: IfBusy = IfBusy.ENQUEUE,
+        if_busy: IfBusy = IfBusy.UNDERSTAND,
         webhook: str | None = None,
+        timezone: str | None = None,
+        locale: str | None = None,
     ) -> MemorySession:
-        """Make a session, or find it made alike. Raises Refused when the identifier is taken."""
+        """Create a session, or return an identical one. Raises Refused if the ID is taken."""
         identifier, now = session_id or SessionId(new_id("session")), self.clock()
         made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now)
+        of_user = [
+            one
+            for one in self.sessions.values()
+            if user_id and (one.tenant_id, one.user_id) == (tenant_id, user_id)
+        ]
+        made.timezone = timezone or next((one.timezone for one in reversed(of_user) if one.timezone), None)
+        made.locale = locale or next((one.locale for one in reversed(of_user) if one.locale), None)
         session = self.sessions.setdefault(identifier, made)
         if session.tenant_id != tenant_id or session.domain != domain:
             raise session_in_use(identifier)
         return session
 
     def leave(self, session: MemorySession, turn_id: TurnId, entries: Iterable[OutboxEntry]) -> None:
-        """Put what a turn leaves to be sent into the outbox."""
+        """Add a turn's outgoing messages to the outbox."""
         for entry in entries:
             self.outbox.append(
                 OutboxMessage(
@@ -271,14 +277,14 @@ class MemoryStore:
             )
 
     def turn(self, tenant_id: TenantId, turn_id: TurnId) -> tuple[MemorySession, MemoryTurn]:
-        """Raises NotFound, also for a turn of another tenant."""
+        """Return the turn. Raises NotFound, also for another tenant's."""
         session, turn = self._turns.get(turn_id, (None, None))
         if session is None or turn is None or turn.tenant_id != tenant_id:
             raise NotFound("turn", turn_id)
         return session, turn
 
     def sign(self, session: MemorySession, signed: JsonObject) -> None:
-        """Put a repair that is no turn into the session's log."""
+        """Add a repair that isn't a turn to the session's log."""
         event = Event(session.session_id, REPAIRED, None, signed, len(session.events) + 1, at=self.clock())
         session.events += (event,)
 
@@ -288,12 +294,14 @@ class MemoryStore:
         self._open[turn.turn_id] = turn
         session.next_seq += 1
         session.updated_at = now
-        session.append(turn.turn_id, Event(session.session_id, "accepted", payload={"seq": turn.seq}))
+        before = sum(one is not turn for one in session.unfinished())
+        told: JsonObject = {"seq": turn.seq, "position": before}
+        session.append(turn.turn_id, Event(session.session_id, "accepted", payload=told))
 
     def count_waiting(self) -> int:
-        """Turns of all sessions that have not ended, without those merged into another."""
+        """Count the unfinished turns of all sessions."""
         self._open = {turn_id: turn for turn_id, turn in self._open.items() if not turn.finished}
-        return sum(turn.merged_into is None for turn in self._open.values())
+        return len(self._open)
 
     def end(
         self,
@@ -304,17 +312,14 @@ class MemoryStore:
         *,
         acted: bool = False,
     ) -> None:
-        """End a turn without an answer, and those merged into it."""
+        """End a turn without an answer."""
         require_transition(turn.status, status)
-        for row in (turn, *session.merged(turn)):
-            result = unanswered(
-                row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text, acted=acted
-            )
-            if row is not turn:
-                result["merged_into"] = turn.turn_id
-            row.status, row.error, row.result, row.finished_at = status, error, result, self.clock()
-            payload: JsonObject = {"seq": row.seq, "status": status.value, "reply": result["reply"]}
-            session.append(row.turn_id, Event(row.session_id, "failed", payload=payload))
+        result = unanswered(
+            turn.session_id, turn.turn_id, turn.seq, session.epoch, status, turn.input.text, acted=acted
+        )
+        turn.status, turn.error, turn.result, turn.finished_at = status, error, result, self.clock()
+        payload: JsonObject = {"seq": turn.seq, "status": status.value, "reply": result["reply"]}
+        session.append(turn.turn_id, Event(turn.session_id, "failed", payload=payload))
         session.updated_at = self.clock()
 
 

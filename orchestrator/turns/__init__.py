@@ -1,1 +1,1 @@
-"""The vocabulary of durability: turn, lease, commit, step, event. Records only."""
+"""Records of durable execution: turn, lease, commit, step, event."""

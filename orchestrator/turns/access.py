@@ -1,6 +1,6 @@
-"""Who asks: a tenant's backend, one of its users, or an operator; what each may do; and the keys they show (RT-22).
+"""Callers, their rights and their keys: a tenant's backend, one of its users, or an operator (RT-22).
 
-Records and rules only. How callers authenticate is up to each interface.
+Records and rules only. Each API authenticates callers in its own way.
 """
 
 import hashlib
@@ -14,25 +14,25 @@ from typing import Final, NamedTuple
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
-KEY = "key"  # the credential of a key's caller begins with it
+KEY = "key"  # prefix of a key holder's credential
 
 
 class Scope(StrEnum):
-    """The rights of a caller."""
+    """A caller's rights."""
 
     USER = "user"
-    """Talk in sessions, read them, decide approvals that users may decide."""
+    """Talk in sessions, read them, decide the approvals that users can decide."""
     OPERATOR = "operator"
     """Everything within the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a request.
+    """The caller of a request.
 
-    `user_id`: with the scope `user` alone, only this user's sessions can be reached; None: a backend
-    that speaks for all users of its tenant. `name` is for people to read, `credential` distinguishes one key
-    or token holder from another; neither is secret.
+    `user_id`: with only the scope `user`, restricts access to this user's sessions; None for a backend that
+    acts for all users of its tenant. `name`: for display. `credential`: distinguishes key and token holders.
+    Neither is secret.
     """
 
     tenant_id: TenantId
@@ -41,9 +41,9 @@ class Caller:
     user_id: UserId | None = None
     credential: str = ""
     known: bool = True
-    """False where callers do not authenticate."""
+    """False if callers do not authenticate."""
     expires_at: float | None = None
-    """Unix time in seconds at which a token ends; None: a key says so itself."""
+    """Expiry time of a token in Unix seconds, or None for a key, which stores its own."""
 
     @property
     def operates(self) -> bool:
@@ -51,21 +51,21 @@ class Caller:
 
     @property
     def only_user(self) -> UserId | None:
-        """The one user whose sessions this caller may reach; None: all of the tenant's."""
+        """Return the only user whose sessions this caller can access, or None for all of the tenant's."""
         return None if self.operates else self.user_id
 
     def require_operator(self) -> None:
-        """Raises Forbidden."""
+        """Raise Forbidden unless the caller is an operator."""
         if not self.operates:
             raise Forbidden("Only operators may do this: use a key or token with the scope 'operator'.")
 
     def require_owner(self, session_id: SessionId, owner: UserId | None) -> None:
-        """Raises NotFound, as for a session that does not exist: others learn nothing of it."""
+        """Raise NotFound, as for a missing session, so that others learn nothing about it."""
         if self.only_user is not None and owner != self.only_user:
             raise NotFound("session", session_id)
 
     def acting_user(self, wanted: UserId | None) -> UserId | None:
-        """Decide for whom a session is made. Raises Forbidden when it is somebody else."""
+        """Return the user for whom a session is created. Raises Forbidden for another user."""
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
@@ -73,25 +73,25 @@ class Caller:
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:
-        """The author of feedback: users speak for themselves, others for whom they name."""
+        """Return the author of feedback: users act as themselves, others name an author."""
         if self.user_id is not None:
             return self.user_id
         return claimed or (self.name if self.known else None)
 
     def decider(self, claimed: str | None) -> str:
-        """Decide who is put on record for a decision: users as themselves, operators as whom they name."""
+        """Return the decider to record: users act as themselves, operators name one."""
         if self.only_user is not None:
             return self.only_user
         return claimed or self.name
 
 
-# The caller where nobody authenticates: on loopback only.
+# The caller if no authentication is configured: on loopback only.
 ANYBODY = Caller(DEFAULT_TENANT, frozenset(Scope), "operator", known=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is listed. The secret part is shown once, when the key is made, and stored hashed."""
+    """A key as listed. The secret part is shown once, on creation, and stored as a hash."""
 
     key_id: str
     tenant_id: TenantId
@@ -116,7 +116,7 @@ class KeyText(NamedTuple):
 
 
 def make_key_text() -> KeyText:
-    """A fresh key: 64 bits to name it, 256 bits that are secret."""
+    """Create a key: a 64-bit ID and a 256-bit secret."""
     return KeyText(secrets.token_hex(8), secrets.token_urlsafe(32))
 
 
@@ -125,7 +125,7 @@ def show_key(text: KeyText) -> str:
 
 
 def read_key(text: str) -> KeyText | None:
-    """The parts of a key; None for anything that is not in the form of one."""
+    """Split a key into its parts. Returns None if it is malformed."""
     if len(text) > _LONGEST or not text.isascii():
         return None
     prefix, _, rest = text.partition("_")
@@ -134,10 +134,10 @@ def read_key(text: str) -> KeyText | None:
 
 
 def digest(secret: str) -> str:
-    """One pass of SHA-256 is enough: the secret is random and too long to be guessed."""
+    """Hash a secret. One pass of SHA-256 is enough, because the secret is random and long."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def fits(secret: str, kept: str) -> bool:
-    """Compare a secret with the digest that was kept, in constant time."""
+    """Compare a secret with the stored digest in constant time."""
     return hmac.compare_digest(digest(secret), kept)

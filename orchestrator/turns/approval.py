@@ -1,25 +1,26 @@
-"""Approvals as they are kept for good: what was asked, who decided, what became of it (PX-17). Records only."""
+"""Approvals as stored: the question, the decision and the outcome (PX-17). Records only."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from orchestrator.types import FlowId, JsonObject, SessionId, ToolId, TurnId
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
+from orchestrator.types import FlowId, JsonObject, SessionId, TenantId, ToolId, TurnId
 
 PERSON = ToolId("person")
-"""Stands in the place of the tool where what is asked for is somebody's attention (AM-5)."""
+"""Stands for the tool if a person's attention is requested (AM-5)."""
 
 
 class ApprovalStatus(StrEnum):
     PENDING = "pending"
-    """Nobody has decided; without a decision before it expires the answer is no."""
+    """Undecided; denied if it expires undecided."""
     GRANTED = "granted"
     DENIED = "denied"
     EXPIRED = "expired"
     VOID = "void"
-    """The call it was asked for is no longer the one to be made: a correction, a new plan, the flow's end."""
+    """The requested call no longer applies: a correction, a new plan, or the flow's end."""
     USED = "used"
-    """The call was made; it allows no other."""
+    """The call was made; the approval permits no other."""
 
 
 APPROVAL_TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
@@ -36,9 +37,9 @@ APPROVAL_TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """One question for approval. `fingerprint` binds it to the call, the plan and the policy.
+    """An approval request. `fingerprint` binds it to the call, the plan and the policy.
 
-    `cause`: why it was asked. `reason`: what the decider said.
+    `cause`: why it was requested. `reason`: the decider's explanation.
     """
 
     approval_id: str
@@ -60,19 +61,42 @@ class ApprovalRecord:
     decided_at: datetime | None = None
     closed_at: datetime | None = None
     operator_only: bool = False
-    """Only an operator may grant it; the user may still deny it."""
+    """Only an operator can grant it; the user can still deny it."""
+
+    def as_json(self) -> JsonObject:
+        """Return the approval as the APIs show it, with ISO 8601 times."""
+        shown: JsonObject = {
+            name: getattr(self, name)
+            for name in (
+                *(
+                    "approval_id",
+                    "session_id",
+                    "turn_id",
+                    "flow_id",
+                    "tool_id",
+                    "arguments",
+                    "question",
+                    "cause",
+                ),
+                *("decided_by", "reason", "operator_only"),
+            )
+        }
+        times = ("created_at", "expires_at", "decided_at", "closed_at")
+        moments = {name: getattr(self, name) for name in times}
+        written = {name: None if at is None else at.isoformat() for name, at in moments.items()}
+        return {**shown, "status": self.status.value, **written}
 
     def status_at(self, now: datetime) -> ApprovalStatus:
-        """Its status, with the time that has passed taken into account."""
+        """Return its status at a time, taking expiry into account."""
         expired = self.status is ApprovalStatus.PENDING and now >= self.expires_at
         return ApprovalStatus.EXPIRED if expired else self.status
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What somebody decided. `now`: unix seconds by the decider's clock; None: the store's own.
+    """A decision. `now`: Unix seconds by the decider's clock, or None for the store's.
 
-    `by_operator`: whoever decides may also grant what users may not.
+    `by_operator`: the decider can grant what users cannot.
     """
 
     granted: bool
@@ -82,7 +106,7 @@ class Decision:
     by_operator: bool = False
 
     def suffices(self, *, operator_only: bool) -> bool:
-        """Whether this decides such an approval."""
+        """Return whether this decision is sufficient for such an approval."""
         return self.by_operator or not self.granted or not operator_only
 
     @property
@@ -92,7 +116,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ClosedApproval:
-    """What became of an approval in a turn: used, expired or void."""
+    """The outcome of an approval in a turn: used, expired or void."""
 
     approval_id: str
     status: ApprovalStatus
@@ -103,7 +127,7 @@ def from_unix(seconds: float) -> datetime:
 
 
 def tell_refusal(record: ApprovalRecord, now: datetime) -> str:
-    """Why a decision on it comes too late."""
+    """Return why a decision comes too late."""
     match record.status_at(now):
         case ApprovalStatus.EXPIRED:
             return "This approval has expired; nothing was done. It is asked again when the task is."
@@ -113,3 +137,18 @@ def tell_refusal(record: ApprovalRecord, now: datetime) -> str:
             return "This approval is void: what it was asked for has changed."
         case status:
             return f"This approval was {status.value} already, by {record.decided_by or 'somebody'}."
+
+
+def resuming_turn(tenant: TenantId, record: ApprovalRecord, *, granted: bool) -> Submission:
+    """Return the turn in which the flow resumes after a decision; the key deduplicates repeated decisions."""
+    action = {
+        "name": "approve" if granted else "deny",
+        "payload": {"flow_id": record.flow_id or None, "approval_id": record.approval_id},
+    }
+    return Submission(
+        session_id=record.session_id,
+        input=TurnInput(action=action, form="action", kind=TurnKind.SYSTEM),
+        tenant_id=tenant,
+        idempotency_key=f"approval:{record.approval_id}",
+        if_busy=IfBusy.ENQUEUE,
+    )

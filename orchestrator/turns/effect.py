@@ -1,4 +1,4 @@
-"""What tools did to the world, as the session's ledger keeps it (RT-10, RT-12). Records and their states only."""
+"""Side effects of tools in the session's ledger (RT-10, RT-12). Records and their states only."""
 
 import math
 import unicodedata
@@ -13,28 +13,30 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, ToolId, Turn
 
 class LedgerStatus(StrEnum):
     STARTED = "started"
-    """Recorded before the call; if nothing follows, nobody knows how it ended."""
+    """Recorded before the call; the outcome is unknown if nothing follows."""
     DONE = "done"
     FAILED = "failed"
-    """The tool said that nothing was done; it may be tried again."""
+    """The tool reported that nothing was done; it can be retried."""
     UNKNOWN = "unknown"
-    """The call ended without telling whether it had its effect (RT-9)."""
+    """The call ended without reporting whether it had its side effect (RT-9)."""
+    AWAITED = "awaited"
+    """The tool accepted the call, and its result comes later (RT-32)."""
     COMPENSATED = "compensated"
-    """It was undone by the tool's compensation."""
+    """Undone by the tool's compensation."""
 
 
-OPEN = frozenset({LedgerStatus.STARTED, LedgerStatus.UNKNOWN})
-"""Nobody knows whether an effect in these was had."""
+OPEN = frozenset({LedgerStatus.STARTED, LedgerStatus.UNKNOWN, LedgerStatus.AWAITED})
+"""States with an unknown outcome."""
 MAY_BE_HAD = OPEN | {LedgerStatus.DONE}
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a call that is not idempotent is about to do.
+    """The intended side effect of a non-idempotent call.
 
-    `instance`: the flow, or the place in a plan, that it is done for. `again`: the user, or the
-    tool's status query, has decided that it is done although it may have been done before.
-    `compensates`: the fingerprint of the effect that it undoes. `judge`: what a result tells.
+    `instance`: the flow, or the step of a plan, that needs it. `again`: the user, or the tool's status
+    query, decided to repeat it although it may have happened. `compensates`: the fingerprint of the side
+    effect that it undoes. `judge`: derives the status from a result.
     """
 
     fingerprint: str
@@ -49,7 +51,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One line of the ledger. `at` is when it last changed."""
+    """A ledger entry. `at`: its last change."""
 
     session_id: SessionId
     fingerprint: str
@@ -64,19 +66,19 @@ class LedgerEntry:
     result: Json = None
     at: datetime | None = None
     of_session: SessionId | None = None
-    """Whose effect it is, where a branch has it from there."""
+    """The session that had the side effect, if a fork inherited it."""
 
 
 def fingerprint_effect(
     tool_id: ToolId, arguments: JsonObject, instance: str, *, defaults: Mapping[str, Json] | None = None
 ) -> str:
-    """A short digest of an effect: the tool, the meaning of its arguments, the flow instance.
+    """Return a short digest of a side effect: tool, normalized arguments, flow instance.
 
     Args:
         tool_id: the tool.
         arguments: its inputs.
-        instance: what the effect is had for, see `Effect`.
-        defaults: values that mean the same as leaving an argument out.
+        instance: what needs the side effect, see `Effect`.
+        defaults: values equivalent to omitting an argument.
     """
     meant = {
         name: canonical
@@ -88,7 +90,7 @@ def fingerprint_effect(
 
 
 def _canonical(value: Json) -> Json:
-    """One way of writing each value: 2.0 is 2, spaces and composed letters do not count."""
+    """Return the canonical form of a value: 2.0 is 2, and spaces and composed letters do not matter."""
     if isinstance(value, str):
         return " ".join(unicodedata.normalize("NFC", value).split())
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():

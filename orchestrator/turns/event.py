@@ -1,4 +1,4 @@
-"""One entry of a session's ordered event log (RT-15)."""
+"""An entry of a session's ordered event log (RT-15)."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,24 +6,24 @@ from datetime import datetime
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 TOKEN = "token"  # noqa: S105  # a piece of text
-"""A piece of an answer while it is made: ``{"text": str, "offset": int}``; live only.
+"""Part of a streamed answer: ``{"text": str, "offset": int}``; live only.
 
-`offset` counts the characters of the answer before this piece; it replaces all that came from there on.
+`offset`: characters of the answer before this part, which replaces everything after that position.
 """
 ENDINGS = frozenset({"answer", "failed"})
-"""Events that a turn ends with."""
+"""Events that end a turn."""
 LOOK = "look"
-"""No event of the session: a live listener is to look at the log, where there may be more."""
+"""Not a session event: tells a live listener to check the log for more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`number` is the place in the session's log, from 1; None until it was committed, and for
-    live events (tokens), which are never stored.
+    """An event.
 
-    `type` is one of accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token,
-    block, approval_requested, handover_requested, approval_decided, answer, failed, run_progress,
-    proposal_decided, plan, repaired.
+    `number`: position in the session's log, from 1; None before the commit and for live events (tokens),
+    which are never stored. `type`: accepted, started, flow_pushed, flow_popped, tool_started, tool_finished,
+    token, block, approval_requested, handover_requested, approval_decided, result_awaited,
+    result_arrived, result_overdue, answer, failed, run_progress, proposal_decided, plan or repaired.
     """
 
     session_id: SessionId
@@ -32,4 +32,4 @@ class Event:
     payload: JsonObject = field(default_factory=JsonObject)
     number: int | None = None
     at: datetime | None = field(default=None, compare=False)
-    """When it was written, where it was read from the log."""
+    """When it was written, if it was read from the log."""

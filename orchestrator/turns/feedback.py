@@ -1,4 +1,4 @@
-"""What people think of an answer: thumbs, words, and what would have been right. Records only."""
+"""User feedback on an answer: a rating, a comment and a correction. Records only."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,10 @@ class Rating(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """`correction`: what would have been right, any of ``reply``, ``dact`` and ``slots``. `author`: who says so."""
+    """Feedback.
+
+    `correction`: the right result, any of ``reply``, ``dact`` and ``slots``. `author`: who gives it.
+    """
 
     rating: Rating | None = None
     comment: str | None = None
@@ -24,7 +27,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRecord:
-    """Feedback as it is stored."""
+    """Stored feedback."""
 
     feedback_id: str
     session_id: SessionId

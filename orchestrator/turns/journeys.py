@@ -1,4 +1,4 @@
-"""Sessions that branched: where two of them part, and what each did after that (ST-4). Records and rules only."""
+"""Forked sessions: where two diverge, and what each did afterwards (ST-4). Records and rules only."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from orchestrator.types import Epoch, Json, JsonObject, SessionId
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a journey: what was done in one session, up to and with an epoch; None: to its end."""
+    """Part of a lineage: what one session did up to and including an epoch; None for all of it."""
 
     session_id: SessionId
     until: Epoch | None = None
@@ -21,7 +21,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A session with those that it branched off from, its first ancestor first; their turns and effects by session."""
+    """A session with its ancestors, oldest first, and their turns and side effects by session."""
 
     stretches: Sequence[Stretch]
     turns: Mapping[SessionId, Sequence[TurnRecord]]
@@ -32,7 +32,7 @@ class Journey:
         return self.stretches[-1].session_id
 
     def after(self, fork: Stretch | None) -> list[JsonObject]:
-        """What was said and done since: a turn each, in order."""
+        """Return what was said and done after a fork, one entry per turn."""
         names = [one.session_id for one in self.stretches]
         start = names.index(fork.session_id) if fork is not None else 0
         since = (fork.until or 0) if fork is not None else 0
@@ -47,7 +47,7 @@ class Journey:
 
 
 def show_doing(turn: TurnRecord) -> JsonObject:
-    """What a turn did, without what only its answer needs; of a turn of the system its name alone."""
+    """Return what a turn did, without details of its answer; for a system turn only its name."""
     shown = turn_object(turn)
     said, action = turn.input.text, turn.input.action
     if action is not None:
@@ -58,7 +58,7 @@ def show_doing(turn: TurnRecord) -> JsonObject:
 
 
 def find_fork(left: Journey, right: Journey) -> Stretch | None:
-    """The last epoch that two journeys share, and whose it is; None when they share nothing."""
+    """Return the last epoch that two lineages share, with its session, or None."""
     fork = None
     for one, other in zip(left.stretches, right.stretches, strict=False):
         if one.session_id != other.session_id:
@@ -74,17 +74,17 @@ COMPARED = ("said", "reply", "status", "flows", "completed", "tools")
 
 
 def find_differences(left: JsonObject | None, right: JsonObject | None) -> list[str]:
-    """Name what differs between two turns as `show_doing` gives them; everything where one is missing."""
+    """Return the names of members that differ between two turns of `show_doing`; all if one is missing."""
     if left is None or right is None:
         return [*COMPARED]
     return [name for name in COMPARED if left[name] != right[name]]
 
 
 def compare(left: Journey, right: Journey) -> JsonObject:
-    """Lay two journeys beside each other from where they part.
+    """Compare two lineages from where they diverge.
 
-    ``{left, right, common, turns, effects}``: the sessions, ``{session_id, epoch}`` of the last epoch that they share
-    or null, ``{left, right, differs}`` for each turn since, and the effects that only one of them knows of.
+    ``{left, right, common, turns, effects}``: the sessions, ``{session_id, epoch}`` of the last shared epoch
+    or null, ``{left, right, differs}`` for each later turn, and the side effects that only one of them has.
     """
     fork = find_fork(left, right)
     shared = {one.idempotency_key for one in left.effects} & {one.idempotency_key for one in right.effects}

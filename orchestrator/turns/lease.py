@@ -1,4 +1,4 @@
-"""What the holder of a lane has in hand, and what it gives back."""
+"""The claim of a lane's holder, and its commit."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 class Work:
     """The next turn of a claimed lane.
 
-    `attempts` counts this one, from 1. `steps` holds the journal of earlier attempts, also of those that were
-    handed back and do not count. `deadline_s` is what is left of the turn's time, in seconds.
+    `attempts`: attempts including this one, from 1. `steps`: the journal of earlier attempts, including
+    uncounted ones. `deadline_s`: remaining time of the turn, in seconds.
     """
 
     turn_id: TurnId
@@ -28,17 +28,21 @@ class Work:
     deadline_s: float
     cancelled: bool = False
     waited_s: float = 0.0
-    """How long ago it was accepted, in seconds."""
+    """Seconds since the turn was accepted."""
     steps: tuple[Step, ...] = ()
+    accepted_at: float = 0.0
+    """When the turn was accepted, in Unix seconds of the store's clock: the time of the turn in every
+    attempt (RT-29).
+    """
     failure: str | None = None
-    """Why its attempts are used up: it is ended now with what they did, and calls nothing any more (RT-25)."""
+    """Why no attempts are left: end the turn with what they did, without any further call (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was said since the turn at work was accepted, as far as it is to be read now (RT-5).
+    """Mid-turn messages to read now (RT-5).
 
-    `upto`: the session's last `seq` when it was looked at. `cancelled`: the turn at work is to be cancelled.
+    `upto`: the session's last `seq` at the time. `cancelled`: the running turn must be canceled.
     """
 
     upto: int
@@ -50,8 +54,8 @@ class Said:
 class Lease:
     """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 
-    `state` is the serialised working state, of the epoch before the first of `patches`, which lead to the present one;
-    None for a new session. `root`: of a branch, where its family begins.
+    `state`: the serialized working state before the first of `patches`, which lead to the current one; None
+    for a new session. `root`: for a fork, the root of its fork tree.
     """
 
     session_id: SessionId
@@ -67,21 +71,23 @@ class Lease:
 
     @property
     def present_state(self) -> bytes | None:
-        """The working state with all patches applied."""
+        """Return the working state with all patches applied."""
         if self.state is None or not self.patches:
             return self.state
         return orjson.dumps(rebuild(orjson.loads(self.state), self.patches))
 
 
 AGENT = "agent"
-"""The role of whoever answers."""
+"""The assistant's role."""
 OPERATOR = "operator"
-"""The role of whoever repairs."""
+"""The operator's role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One line of the conversation; role is user, agent, system or operator. A turn has an input and an answer."""
+    """A line of the conversation, with the role user, agent, system or operator. A turn has an input and an
+    answer.
+    """
 
     role: str
     form: str
@@ -90,7 +96,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """Something to send after the commit, and again until it is acknowledged (RT-4).
+    """A message to send after the commit, until it is acknowledged (RT-4).
 
     `kind`: ``internal_flow`` or ``webhook``.
     """
@@ -101,7 +107,7 @@ class OutboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedFlow:
-    """A flow that left the stack, as serialised, with its outputs."""
+    """A serialized flow that left the stack, with its outputs."""
 
     flow_id: str
     dact: str
@@ -112,7 +118,7 @@ class ArchivedFlow:
 
 @dataclass(frozen=True, slots=True)
 class FrameRecord:
-    """A display frame as serialised; one per flow, the newest wins."""
+    """A serialized display frame; one per flow, the newest wins."""
 
     frame_id: str
     flow_id: str
@@ -121,10 +127,10 @@ class FrameRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnCommit:
-    """Everything one turn changes, written in one transaction under the fence (RT-4).
+    """Everything a turn changes, written in one fenced transaction (RT-4).
 
-    `state` is the whole working state; `diff` leads to it from the state before, and stores may keep nothing else;
-    `snapshot` asks for a full copy in the history as well.
+    `state`: the full working state. `diff`: the change from the previous state; stores may keep only this.
+    `snapshot`: also store a full copy in the history.
     """
 
     status: TurnStatus
@@ -141,19 +147,21 @@ class TurnCommit:
     events: tuple[Event, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
     approvals: tuple[ApprovalRecord, ...] = ()
-    """Asked for in this turn."""
+    """Requested in this turn."""
     closed_approvals: tuple[ClosedApproval, ...] = ()
     signals: tuple[JsonObject, ...] = ()
-    """What was predicted, checked, called and recovered on the way, for evaluation (CO-6)."""
+    """Predictions, checks, calls and recoveries along the way, for evaluation (CO-6)."""
     outline: Outline | None = None
-    """Of `state`; None: as before the turn."""
+    """Outline of `state`; None if the turn did not change it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A commit that held. `next` is the session's next turn; None: the lane was released."""
+    """A successful commit. `next`: the session's next turn, or None if the lane was released."""
 
     epoch: Epoch
     events: tuple[Event, ...]
     """The commit's events with their sequence numbers."""
     next: Work | None
+    awaited: bool = False
+    """Broker tasks end with the turn and are in the outbox."""

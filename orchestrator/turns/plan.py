@@ -1,4 +1,4 @@
-"""Plans as they are kept: the plan as it stands, and each of its revisions (PL-6). Records, and how they are shown."""
+"""Plans as stored: the current plan and its revisions (PL-6). Records and their display form."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """A plan after a turn. `body`: its steps, progress and slots, and the tree search that chose it."""
+    """A plan after a turn. `body`: its steps, progress, slots and the tree search that chose it."""
 
     plan_id: str
     dact: str
@@ -20,9 +20,9 @@ class PlanRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlanRevision:
-    """One change of a plan. `outcome`: decomposed, continue, reorder, expand, prune, edited, finished …
+    """A change of a plan. `outcome`: for example decomposed, continue, reorder, expand, prune, edited or finished.
 
-    `number` counts the changes noted of this plan, from 1. `body`: the steps after it, and what decided.
+    `number`: counts the recorded changes of this plan, from 1. `body`: the resulting steps and the reason.
     """
 
     plan_id: str
@@ -33,7 +33,7 @@ class PlanRevision:
 
 
 def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
-    """A plan as the doors show it. `turn_id`, `at`: when it was worked on last."""
+    """Return a plan as the APIs show it. `turn_id`, `at`: its last change."""
     return {
         "plan_id": record.plan_id,
         "dact": record.dact,
@@ -49,7 +49,7 @@ def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObj
 
 
 def plan_in(state: JsonObject) -> JsonObject | None:
-    """The plan at work in a working state, else the latest one that it remembers, as the doors show plans."""
+    """Return the active plan in a working state, or its most recent one, as the APIs show plans."""
     flows = [*state.get("stack", ()), *reversed(state.get("completed", ()))]
     plan = next((flow for flow in flows if "steps" in flow), None)
     if plan is None:

@@ -1,4 +1,4 @@
-"""Finished turns as they are kept, with all that they were decided from: what a replay is given. Records only."""
+"""Finished turns as stored, with all inputs of their decisions: the input of a replay. Records only."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,11 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """`state`: the one before the turn, None in a new session. `began`: unix seconds. `epoch`: the one it made."""
+    """A recorded turn.
+
+    `state`: the state before the turn, or None in a new session. `began`: Unix seconds. `epoch`: the epoch
+    it created.
+    """
 
     turn_id: TurnId
     seq: int
@@ -27,12 +31,12 @@ class RecordedTurn:
     signals: list[JsonObject]
     steps: tuple[Step, ...]
     waited_s: float = 0.0
-    """How long before `began` it was accepted."""
+    """Seconds between acceptance and `began`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run that looked for context: the turn that asked for it, and what it `found`; None: it failed."""
+    """A context-gathering run: the requesting turn and its `found` result, or None if it failed."""
 
     turn_id: str
     ended: datetime | None
@@ -41,7 +45,9 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class RecordedSession:
-    """A session's turns that can be replayed, in order. `left_out`: how many cannot, by why. `root`: see `Lease`."""
+    """A session's replayable turns, in order. `left_out`: counts of the others by reason. `root`: see
+    `Lease`.
+    """
 
     session_id: SessionId
     tenant_id: TenantId

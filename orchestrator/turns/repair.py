@@ -1,6 +1,6 @@
-"""Repairs: what an operator may change in one session, as a closed set, and the order in which they are given.
+"""Operator repairs of one session, as a closed set, and the order to make them.
 
-What each does to a session is decided in `agent.repairs`; releasing a lane, in the store.
+`agent.repairs` implements their effects; the store releases lanes.
 """
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -12,45 +12,23 @@ from orchestrator.turns.submission import NO_NUL, AnyJson, Identifier, PlainText
 from orchestrator.types import JsonObject, is_object
 
 REPAIR = "repair"
-"""The action of a system turn that brings an order."""
+"""The action of a system turn that carries a repair order."""
 REPAIRED = "repaired"
-"""The event that says who repaired what, and why."""
+"""The event with the operator and reason of a repair."""
 _OF_OPERATORS = frozenset({"by", "why"})
-"""Its fields that operators write for each other."""
+"""Fields that operators write for each other."""
 MOST = 16
 
 
-class Fill(RequestBody):
-    """Give a slot of a waiting flow a value, judged by the slot's type. `flow`: its identifier or its dact."""
-
-    kind: Literal["fill"]
-    flow: Identifier
-    slot: Identifier
-    value: AnyJson
-
-
 class Drop(RequestBody):
-    """Give a flow up, as if the user had cancelled it; of a plan, all its flows."""
+    """Drop a flow, as if the user had canceled it; for a plan, all its flows."""
 
     kind: Literal["drop"]
     flow: Identifier
 
 
-class Resume(RequestBody):
-    """Bring a waiting flow to the top; one that waits for context waits no longer."""
-
-    kind: Literal["resume"]
-    flow: Identifier
-
-
-class Mend(RequestBody):
-    """Put right what must not be in a stored state."""
-
-    kind: Literal["mend"]
-
-
 class Mark(RequestBody):
-    """Say whether a call had its effect. `result`: what it would have returned, where it had."""
+    """Record whether a call had its side effect. `result`: what it would have returned, if it did."""
 
     kind: Literal["mark"]
     fingerprint: Identifier
@@ -59,33 +37,33 @@ class Mark(RequestBody):
 
 
 class TakeOver(RequestBody):
-    """Answer the user as a person from now on: the assistant keeps what the user says, and does nothing."""
+    """Take over from the assistant: it records what the user says, and does nothing."""
 
     kind: Literal["take_over"]
 
 
 class Say(RequestBody):
-    """Tell the user something as the person who has taken over."""
+    """Send the user a message as the operator who has taken over."""
 
     kind: Literal["say"]
     text: Annotated[PlainText, StringConstraints(max_length=4000)]
 
 
 class HandBack(RequestBody):
-    """Leave the conversation to the assistant again."""
+    """Return the conversation to the assistant."""
 
     kind: Literal["hand_back"]
 
 
 class Release(RequestBody):
-    """Take the lane from whoever holds it: the turn at work there is begun again by another worker."""
+    """Take the lane from its holder: another worker restarts the running turn."""
 
     kind: Literal["release"]
     done: ClassVar = "The lane is taken from its holder, and the turn at work is begun again."
 
 
 class Retry(RequestBody):
-    """Queue a turn that was set aside again, as the session's last."""
+    """Requeue a quarantined turn as the session's last."""
 
     kind: Literal["retry"]
     turn: Identifier
@@ -93,39 +71,38 @@ class Retry(RequestBody):
 
 
 class GiveUp(RequestBody):
-    """Give up a turn that waits or was set aside."""
+    """Drop a queued or quarantined turn."""
 
     kind: Literal["give_up"]
     turn: Identifier
     done: ClassVar = "The turn is given up."
 
 
-Change: TypeAlias = Fill | Drop | Resume | Mend | Mark | TakeOver | Say | HandBack
-"""What is committed as a turn."""
+Change: TypeAlias = Drop | Mark | TakeOver | Say | HandBack
+"""Repairs committed as a turn."""
 Urgent: TypeAlias = Release | Retry | GiveUp
-"""What is made at once, by itself: the lane may be stuck."""
+"""Repairs applied immediately and one by one, because the lane may be stuck."""
 Repair: TypeAlias = Annotated[Change | Urgent, Field(discriminator="kind")]
 
 
 class WantedRepairs(RequestBody):
-    """Repairs that are made together, in their order, or not at all."""
+    """Repairs applied together, in order, or not at all."""
 
     repairs: Annotated[list[Repair], Field(min_length=1, max_length=MOST)]
 
 
 class RepairOrder(WantedRepairs):
-    """`epoch`: of the session that was looked at. `why`: kept with the turn.
+    """A repair order.
 
-    `idempotency_key`: the same order with the same key is made once.
+    `epoch`: the session's epoch when it was inspected. `why`: stored with the turn. `idempotency_key`:
+    deduplicates the order.
     """
 
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
                 {
-                    "repairs": [
-                        {"kind": "fill", "flow": "book_flight", "slot": "date", "value": "2026-12-04"}
-                    ],
+                    "repairs": [{"kind": "drop", "flow": "book_flight"}],
                     "epoch": 3,
                     "why": "The user has said so on the phone.",
                 }
@@ -139,7 +116,7 @@ class RepairOrder(WantedRepairs):
 
 
 class SignedOrder(RepairOrder):
-    """An order as the lane gets it: without what is made at once. `by`: who makes it."""
+    """An order for the lane, without immediate repairs. `by`: the operator."""
 
     repairs: list[Annotated[Change, Field(discriminator="kind")]]  # pyright: ignore[reportIncompatibleVariableOverride]
     by: str
@@ -149,20 +126,20 @@ GONE_ON = "The session has gone on since it was looked at."
 
 
 def require_looked_at(*, moved: bool) -> None:
-    """Raises Refused unless the session is at the epoch that was looked at."""
+    """Raise Refused unless the session is still at the inspected epoch."""
     if moved:
         raise Refused(GONE_ON)
 
 
 def require_held(*, held: bool, moved: bool) -> None:
-    """Raises Refused unless there is a lane to be released, at the epoch that was looked at."""
+    """Raise Refused unless a lane is held at the inspected epoch."""
     require_looked_at(moved=moved)
     if not held:
         raise Refused("Nobody holds the lane of this session: there is nothing to release.")
 
 
 def without_reasons(told: JsonObject) -> JsonObject:
-    """Give an event, an order or a turn of repairs as users are told of it: without who made them, and why."""
+    """Return an event, order or turn for users: without the operators and their reasons."""
     kept = {name: value for name, value in told.items() if name not in _OF_OPERATORS}
     if is_object(repair := told.get("repair")):
         kept["repair"] = without_reasons(repair)

@@ -1,4 +1,4 @@
-"""A journaled step of a turn: a model call or a tool call whose result must not be had twice (RT-8)."""
+"""A journaled step: a model or tool call whose result must not be produced twice (RT-8)."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,14 +8,14 @@ from orchestrator.types import Json
 
 class StepStatus(StrEnum):
     STARTED = "started"
-    """Recorded before the call; without a successor the outcome is unknown."""
+    """Recorded before the call; the outcome is unknown without a later record."""
     FINISHED = "finished"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`key` is stable across attempts of the same turn, for example ``tool:flight_book:1``."""
+    """A step. `key`: stable across attempts of the turn, for example ``tool:flight_book:1``."""
 
     key: str
     kind: str
@@ -23,22 +23,20 @@ class Step:
     request_hash: str
     result: Json = None
     duration_ms: float | None = field(default=None, compare=False)
-    """How long the call took that this attempt made; None while it has not ended."""
+    """Duration of a call made by this attempt, or None until it ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """The turn was stopped before this call, which is therefore not made (RT-25)."""
+    """The turn was stopped before this call, which was therefore not made (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome:
-    """A non-idempotent call was begun in an earlier attempt and nobody knows how it ended (RT-9).
+    """An earlier attempt started a non-idempotent call whose outcome is unknown (RT-9).
 
-    It is not repeated: ask the tool's status query, or the user, and settle it. `elsewhere`: another branch of the
-    conversation has done it (ST-4); unknown here is only what has become of it since.
+    It is not repeated: consult the tool's status query, or the user, and settle it.
     """
 
     key: str
     idempotency_key: str
-    elsewhere: bool = False

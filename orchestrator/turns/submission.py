@@ -1,7 +1,6 @@
-"""The grammar of a submission: its fields, its bounds and the words of complaint.
+"""Submissions: their fields, limits and validation errors.
 
-Every way in uses it: HTTP, WebSocket and Celery. The clients and the command line hand on the verdict of
-the gateway.
+Used by every API: HTTP, WebSocket and Celery. The clients and the command line pass on the gateway's errors.
 """
 
 from __future__ import annotations
@@ -9,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
@@ -17,18 +17,23 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     JsonValue,
     StringConstraints,
     ValidationError,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+from typing_extensions import TypeAliasType
 
+from orchestrator.domain.locales import check_locale, check_timezone, locale_tags, timezone_names
 from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput
 from orchestrator.types import SessionId, TenantId
 
-MAX_INPUT_BYTES = 64 * 1024  # of one request, encoded
-MAX_DEPTH = 64  # of lists and objects within each other
+MAX_INPUT_BYTES = 64 * 1024  # per encoded request
+MAX_DEPTH = 64  # nested lists and objects
 MAX_WAIT_S = 300.0
 
 IDENTIFIER_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}", re.ASCII)
@@ -40,6 +45,39 @@ Identifier = Annotated[
 NO_NUL = r"^[^\x00]*$"
 NUL_REFUSED = "holds a NUL character, which no store takes; leave it out"
 IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=NO_NUL)]
+
+
+@dataclass(frozen=True, slots=True)
+class _NamesInSchema:
+    """Lists the valid names in a JSON schema, looked up when the schema is generated."""
+
+    names: Callable[[], Iterable[str]]
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"type": "string", "enum": sorted(self.names())}
+
+
+# The user's region: the current day and number formats. Named types, so that a schema lists each once.
+Timezone = TypeAliasType(
+    "Timezone",
+    Annotated[
+        str,
+        StringConstraints(max_length=64),
+        AfterValidator(check_timezone),
+        _NamesInSchema(timezone_names),
+    ],
+)
+LocaleTag = TypeAliasType(
+    "LocaleTag",
+    Annotated[
+        str,
+        StringConstraints(max_length=35, pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$"),
+        AfterValidator(check_locale),
+        _NamesInSchema(locale_tags),
+    ],
+)
 
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 
@@ -68,7 +106,7 @@ def _fit_text(text: str) -> str:
 
 
 def _fit(value: JsonValue) -> JsonValue:
-    """Give numbers a form that every reader of JSON has, and refuse what no store takes."""
+    """Normalize numbers for any JSON parser, and reject what no store accepts."""
     if isinstance(value, list):
         return [_fit(one) for one in value]
     if isinstance(value, dict):
@@ -85,25 +123,25 @@ def _fit(value: JsonValue) -> JsonValue:
     return value
 
 
-# Whole numbers of more than 64 bits become the nearest number with a decimal point, as in JavaScript.
+# Integers larger than 64 bits become the nearest floating-point number, as in JavaScript.
 AnyJson = Annotated[JsonValue, AfterValidator(_fit)]
 
 
 class RequestBody(BaseModel):
-    """Refuse unknown fields, so that a misspelt one does not go unnoticed."""
+    """A request that rejects unknown fields, so that a misspelled one is noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Action(RequestBody):
-    """What a user did instead of writing: pressed a button, chose a row, sent a form."""
+    """A non-text input: a button, a chosen row or a form."""
 
     name: Identifier
     payload: AnyJson = None
 
 
 class TurnRequest(RequestBody):
-    """`text` or `action`, never both."""
+    """A turn to submit: `text` or `action`, not both."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -124,6 +162,10 @@ class TurnRequest(RequestBody):
     idempotency_key: IdempotencyKey | None = None
     sequence: Annotated[int, Field(ge=1, le=2**53)] | None = None
     if_busy: IfBusy | None = None
+    timezone: Timezone | None = None
+    """The user's IANA time zone, stored with the session."""
+    locale: LocaleTag | None = None
+    """The user's locale, for example ``de-DE``, stored with the session."""
 
     @model_validator(mode="after")
     def _one_of_text_and_action(self) -> TurnRequest:
@@ -134,11 +176,10 @@ class TurnRequest(RequestBody):
     def to_submission(
         self, session_id: SessionId, tenant_id: TenantId, *, idempotency_key: str | None = None
     ) -> Submission:
-        """The turn as the inbox takes it. `idempotency_key` counts where the request names none."""
-        if self.action is not None:
-            turn_input = TurnInput(action=self.action.model_dump(), form=self.form or "action")
-        else:
-            turn_input = TurnInput(text=self.text, form=self.form or "text")
+        """Convert to the inbox's form. `idempotency_key`: used if the request has none."""
+        action = None if self.action is None else self.action.model_dump()
+        form = self.form or ("text" if action is None else "action")
+        turn_input = TurnInput(self.text, action, form, timezone=self.timezone, locale=self.locale)
         return Submission(
             session_id,
             turn_input,
@@ -150,7 +191,7 @@ class TurnRequest(RequestBody):
 
 
 class Mistake(NamedTuple):
-    """One thing that is wrong with a request. `field`: dotted; ``body`` for the request as a whole."""
+    """A validation error. `field`: dotted path; ``body`` for the request as a whole."""
 
     field: str
     message: str
@@ -160,7 +201,7 @@ class Mistake(NamedTuple):
 
 
 def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
-    """Pydantic's errors in the words of all interfaces; ``("body", "action", "name")`` is ``action.name``."""
+    """Convert Pydantic's errors; ``("body", "action", "name")`` becomes ``action.name``."""
     mistakes: list[Mistake] = []
     for error in errors:
         place = error["loc"]
@@ -172,28 +213,26 @@ def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
 
 
 def invalid_input(error: ValidationError) -> InvalidInput:
-    """The first mistake, as the error that every interface reports."""
+    """Return the first validation error as the error that every API reports."""
     first = mistakes_in(error.errors(include_url=False, include_input=False))[0]
     return InvalidInput(str(first), field=first.field)
 
 
-def too_large() -> InputTooLarge:
-    """The complaint about a request of more than `MAX_INPUT_BYTES`."""
-    return InputTooLarge(
-        f"A request may have at most {MAX_INPUT_BYTES} bytes; send a shorter text.", field="body"
-    )
+def too_large(most: int = MAX_INPUT_BYTES) -> InputTooLarge:
+    """Return the error for a request of more than so many bytes."""
+    return InputTooLarge(f"A request may have at most {most} bytes; send a shorter text.", field="body")
 
 
-def require_bounded(encoded: bytes) -> None:
-    """Check the size and the depth of a request. Raises InputTooLarge, InvalidInput."""
-    if len(encoded) > MAX_INPUT_BYTES:
-        raise too_large()
+def require_bounded(encoded: bytes, most: int = MAX_INPUT_BYTES) -> None:
+    """Check a request's size and depth. Raises InputTooLarge, InvalidInput."""
+    if len(encoded) > most:
+        raise too_large(most)
     if is_too_deep(encoded):
         raise _too_deep()
 
 
 def require_bounded_arguments(arguments: dict[str, Any]) -> None:
-    """Check the size and the depth of a request that was decoded already. Raises like `require_bounded`."""
+    """Check the size and depth of a decoded request. Raises like `require_bounded`."""
     try:
         encoded = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     except RecursionError as error:
@@ -210,7 +249,7 @@ def _too_deep() -> InvalidInput:
 
 
 def is_too_deep(encoded: bytes) -> bool:
-    """Decide if JSON is nested deeper than `MAX_DEPTH`; most requests have too few brackets to be searched."""
+    """Return whether JSON is nested deeper than `MAX_DEPTH`. Most requests have too few brackets to check."""
     if encoded.count(b"[") + encoded.count(b"{") <= MAX_DEPTH:
         return False
     depth = 0

@@ -1,6 +1,6 @@
-"""One listener's subscription to a session's live events: bounded, and it says when something was missed.
+"""A listener's subscription to a session's live events: limited, and aware of gaps.
 
-The durable log is not its matter: who receives `LOOK`, or misses a number, reads it.
+Receivers of `LOOK`, or of a number gap, must read the durable log.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from orchestrator.turns.event import LOOK, TOKEN, Event
 from orchestrator.types import SessionId
 
 MOST_WAITING = 512
-"""Events that may wait for a slow listener; when more come, all are dropped and it has to look at the log."""
+"""Events buffered for a slow listener; on overflow all are dropped and the listener must read the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """The answer of a running turn as far as it was streamed.
+    """The streamed part of a running turn's answer.
 
-    `event`: a token with offset 0 and all text so far. `stamp` orders it among the live tokens.
+    `event`: a token with offset 0 and all text so far. `stamp`: its order among live tokens.
     """
 
     event: Event
@@ -31,10 +31,10 @@ ReadStreamed = Callable[[SessionId], Awaitable[Streamed | None]]
 
 
 class Subscription:
-    """An iterator without end; giving up on one wait does not end it. Belongs to one event loop.
+    """An endless iterator; canceling one wait does not end it. Belongs to one event loop.
 
     Args:
-        read_streamed: given for listeners that want the text so far first, and again after a gap.
+        read_streamed: provided for listeners that want the text so far, initially and after a gap.
     """
 
     def __init__(self, session_id: SessionId, read_streamed: ReadStreamed | None = None) -> None:
@@ -45,19 +45,19 @@ class Subscription:
         self._read_until = 0
 
     def push(self, event: Event, stamp: int = 0) -> None:
-        """Add an event; `stamp` is given with tokens, and grows."""
+        """Add an event; tokens have an increasing `stamp`."""
         if self._waiting.qsize() >= MOST_WAITING:
             self.drop()
         else:
             self._waiting.put_nowait((event, stamp))
 
     def nudge(self) -> None:
-        """Make the listener look at the log, for example because it has grown."""
+        """Make the listener read the log, for example because it has grown."""
         if self._waiting.empty():
             self._waiting.put_nowait((Event(self.session_id, LOOK), 0))
 
     def drop(self) -> None:
-        """Forget what waits: some of it, or what came before it, is lost anyway."""
+        """Drop buffered events after an earlier or partial loss."""
         while not self._waiting.empty():
             self._waiting.get_nowait()
         self._missed_text = self._read_streamed is not None

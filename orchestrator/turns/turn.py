@@ -1,11 +1,10 @@
-"""A turn: one input to a session and its way through the inbox; its records, their states, and the turn object.
+"""Turns: an input to a session and its way through the inbox; records, states and the turn object.
 
-The turn object is what people and programs see: one shape on the command line, over HTTP and in the queue.
+The turn object is the public representation, the same on the command line, over HTTP and in Celery.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -16,24 +15,24 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 
 class TurnStatus(StrEnum):
     QUEUED = "queued"
-    """Accepted; waits for its predecessors."""
+    """Accepted; waits for earlier turns."""
     RUNNING = "running"
-    """Taken up by the holder of the session's lane."""
+    """Claimed by the holder of the session's lane."""
     DONE = "done"
     """Answered and committed."""
     FAILED = "failed"
-    """Ended without an answer of the assistant: past its deadline, or gapped away."""
+    """Ended without an answer of the assistant: past its deadline, or a gap in the sequence."""
     CANCELLED = "cancelled"
-    """Ended by the user or an operator before it was committed."""
+    """Canceled by the user or an operator before the commit."""
     REJECTED = "rejected"
-    """Refused before it ran."""
+    """Rejected before it ran."""
     QUARANTINED = "quarantined"
-    """Failed repeatedly; the lane went on, an operator may retry or drop it."""
+    """Failed repeatedly; later turns continue, and an operator can retry or drop it."""
 
 
 TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
-    # A turn that was merged into another ends as that one does; one that was handed back too often is
-    # quarantined when it is to be taken up again.
+    # A merged turn ends like the turn it was merged into; one released too often is quarantined at its next
+    # claim.
     TurnStatus.QUEUED: frozenset(
         {
             TurnStatus.RUNNING,
@@ -69,55 +68,59 @@ FINISHED = frozenset(
         TurnStatus.QUARANTINED,
     }
 )
-"""A waiting caller gets its answer in these; only an operator moves a turn out of quarantine."""
+"""A waiting caller gets its response in these; only an operator moves a turn out of quarantine."""
 
 
 def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
-    """Raises IllegalTransition when a turn cannot go from one status to the other."""
+    """Raise IllegalTransition if a turn cannot change between these statuses."""
     if wanted not in TURN_TRANSITIONS[present]:
         raise IllegalTransition(f"A turn that is {present} cannot become {wanted}.")
 
 
 class IfBusy(StrEnum):
-    """What to do with a new turn while the session has an unfinished one (RT-5)."""
+    """How to handle a new turn while the session has an unfinished one (RT-5)."""
 
     ENQUEUE = "enqueue"
     REJECT = "reject"
     INTERRUPT = "interrupt"
     ROLLBACK = "rollback"
-    MERGE = "merge"
     UNDERSTAND = "understand"
-    """Read against what the unfinished turn does; that one stops, goes on, or is answered beside."""
+    """Read it against the unfinished turn: a correction or cancellation stops that turn; anything else
+    waits.
+    """
 
 
 class TurnKind(StrEnum):
     USER = "user"
-    """Text or an action of the user."""
+    """The user's text or action."""
     SYSTEM = "system"
-    """A message of the system itself, for example a proposal of an Internal flow."""
+    """A message from the system, for example a background flow's proposal."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnInput:
-    """What a turn brings: text or one action, never both.
+    """A turn's input: text or one action, not both.
 
-    `form` is how it was made: ``text``, ``speech``, ``image`` or ``action``.
-    `action` is ``{"name": str, "payload": object}``.
+    `form`: its source, ``text``, ``speech``, ``image`` or ``action``. `action`: ``{"name": str, "payload":
+    object}``. `timezone` and `locale`: in a submission, values to store with the session; in an accepted
+    turn, the session's values at the time, or None for the domain's default.
     """
 
     text: str | None = None
     action: JsonObject | None = None
     form: str = "text"
     kind: TurnKind = TurnKind.USER
+    timezone: str | None = None
+    locale: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A request to accept one turn (RT-5).
+    """A turn to accept (RT-5).
 
-    `sequence` is the client's own number within the session, from 1; the lane waits for a missing
-    predecessor. `domain`, `user_id` and `session_if_busy` (the rule of turns that name none) count only when
-    the session does not exist and `create_session` is set.
+    `sequence`: the client's own number within the session, from 1; the lane waits for a missing predecessor.
+    `domain`, `user_id` and `session_if_busy` (the session's default rule) only apply when `create_session`
+    creates the session.
     """
 
     session_id: SessionId
@@ -129,11 +132,11 @@ class Submission:
     create_session: bool = False
     domain: str | None = None
     user_id: UserId | None = None
-    session_if_busy: IfBusy = IfBusy.ENQUEUE
+    session_if_busy: IfBusy = IfBusy.UNDERSTAND
 
 
 def session_in_use(session_id: SessionId) -> Refused:
-    """The complaint about an identifier that another tenant or domain has."""
+    """Return the error for an ID used by another tenant or domain."""
     return Refused(f"The session identifier {session_id!r} is in use elsewhere; choose another.")
 
 
@@ -142,59 +145,40 @@ def sequence_in_use(submission: Submission) -> Refused:
 
 
 def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:
-    """Raises what keeps a session from taking another turn: SessionClosed, SessionBusy, InboxFull."""
+    """Raise the reason a session cannot accept a turn: SessionClosed, SessionBusy or InboxFull."""
     if closed:
         raise SessionClosed("The session has been closed; start a new one.")
     if busy and rule is IfBusy.REJECT:
         raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
     if pending >= limit:
-        raise InboxFull(f"The session has {pending} unfinished turns; wait for some to finish.")
+        raise inbox_full(pending)
+
+
+def inbox_full(pending: int) -> InboxFull:
+    return InboxFull(f"The session has {pending} unfinished turns; wait for some to finish.")
 
 
 def require_total_room(waiting: int, limit: int) -> None:
-    """Raises InboxFull when the bound of all sessions together is reached."""
+    """Raise InboxFull if the limit of all sessions together is reached."""
     if waiting >= limit:
         raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
 
 
-def require_own(turn: TurnRecord) -> None:
-    """Raises Refused for a turn that was merged into another and ends with it."""
-    if turn.merged_into is not None and turn.status not in FINISHED:
-        raise Refused(f"The turn was merged into {turn.merged_into}; cancel that one.")
-
-
 def require_retriable(turn: TurnRecord) -> None:
-    """Raises Refused unless an operator may have the turn tried again."""
+    """Raise Refused unless an operator can retry the turn."""
     if turn.status is not TurnStatus.QUARANTINED:
         raise Refused(f"Only a quarantined turn can be retried; this one is {turn.status}.")
 
 
 def require_droppable(turn: TurnRecord) -> None:
-    """Raises Refused unless an operator may give the turn up."""
+    """Raise Refused unless an operator can drop the turn."""
     if turn.status not in {TurnStatus.QUEUED, TurnStatus.QUARANTINED}:
         raise Refused(f"Only a queued or quarantined turn can be dropped; this one is {turn.status}.")
-    require_own(turn)
-
-
-def find_mergeable(waiting: Sequence[TurnRecord], submission: Submission) -> TurnRecord | None:
-    """The last waiting turn, when it and the new one are plain texts of the user (`merge`)."""
-    last = waiting[-1] if waiting else None
-    mergeable = (
-        last is not None
-        and last.status is TurnStatus.QUEUED
-        and last.attempts == 0
-        and last.input.text is not None
-        and last.input.kind is TurnKind.USER
-        and not last.cancel_requested
-        and submission.input.text is not None
-        and submission.input.kind is TurnKind.USER
-    )
-    return last if mergeable else None
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a caller gets for an accepted turn. `position`: turns of the session before it."""
+    """The response to an accepted turn. `position`: earlier unfinished turns of the session."""
 
     turn_id: TurnId
     session_id: SessionId
@@ -202,12 +186,12 @@ class Receipt:
     status: TurnStatus
     position: int
     repeated: bool = False
-    """True when an idempotency key matched an earlier turn."""
+    """True if an idempotency key matched an earlier turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn as it is stored. `result` is the turn object of the interfaces once it has finished."""
+    """A stored turn. `result`: the turn object, once finished."""
 
     turn_id: TurnId
     session_id: SessionId
@@ -219,7 +203,6 @@ class TurnRecord:
     epoch: Epoch | None = None
     result: JsonObject | None = None
     error: str | None = None
-    merged_into: TurnId | None = None
     cancel_requested: bool = False
     accepted_at: datetime | None = None
     started_at: datetime | None = None
@@ -232,7 +215,7 @@ LONGEST_TITLE = 80
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """A session's fixed facts and its present standing."""
+    """A session's fixed facts and current state."""
 
     session_id: SessionId
     tenant_id: TenantId
@@ -243,19 +226,22 @@ class SessionRecord:
     pending: int
     created_at: datetime
     updated_at: datetime
-    if_busy: IfBusy = IfBusy.ENQUEUE
+    if_busy: IfBusy = IfBusy.UNDERSTAND
     state: JsonObject | None = field(default=None)
     title: str | None = None
-    """The beginning of what was said first; None where a session was not read with it."""
+    """The beginning of the first message; None if the session was read without it."""
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
-    """Of a branch: the session and the epoch that it goes on from."""
+    """For a fork: the epoch of the parent session at which it was created."""
     root: SessionId | None = None
-    """Of a branch: where its family begins."""
+    """For a fork: the root of its fork tree."""
+    timezone: str | None = None
+    locale: str | None = None
+    """The user's locale, or None for the domain's default."""
 
 
 def require_branch(found: SessionRecord, parent: SessionId, epoch: Epoch | None) -> None:
-    """Raises Refused unless the session was branched off this one, at this epoch where one is named."""
+    """Raise Refused unless the session is a fork of this one, at the given epoch if any."""
     if found.parent != parent or epoch not in {None, found.parent_epoch}:
         raise session_in_use(found.session_id)
 
@@ -266,13 +252,13 @@ SAFE_REPLIES: dict[TurnStatus, str] = {
     TurnStatus.FAILED: "Sorry, that request could not be handled. Please send it again.",
     TurnStatus.REJECTED: "That request was not accepted.",
 }
-"""What the user reads; never the error itself."""
+"""Text for users in place of the error."""
 
 ACTED_REPLY = (
     "Sorry, something went wrong with that request, and a part of it may have been done. "
     "Please check that before you ask for it again."
 )
-"""The same where tools were called that change something."""
+"""The same if tools with side effects were called."""
 
 
 def unanswered(
@@ -285,9 +271,9 @@ def unanswered(
     *,
     acted: bool = False,
 ) -> JsonObject:
-    """The result of a turn that was cancelled, gapped away or quarantined: complete, with a safe reply.
+    """Return a complete turn object with a safe reply for a canceled, gapped or quarantined turn.
 
-    `acted`: tools were called that change something.
+    `acted`: tools with side effects were called.
     """
     return {
         "session_id": session_id,
@@ -303,11 +289,11 @@ def unanswered(
 
 
 def turn_object(record: TurnRecord) -> JsonObject:
-    """The turn in the form of the interfaces; parts that are not known yet are empty.
+    """Return the public representation of a turn; unknown parts are empty.
 
-    Keys: session_id, turn_id, seq, epoch, status, text, reply, flows, completed, tools, frames (`frame` is the
-    last of them), actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and error when there
-    is one.
+    Keys: session_id, turn_id, seq, epoch, status, text, reply, flows, completed, tools, frames (`frame` is
+    the last of them), actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and
+    error if there is one.
     """
     body: JsonObject = {
         "session_id": record.session_id,
@@ -330,7 +316,7 @@ def turn_object(record: TurnRecord) -> JsonObject:
 
 
 def _nothing_yet() -> JsonObject:
-    """The parts of a turn object that only an answer fills."""
+    """Return the parts of a turn object that only an answer fills."""
     return {
         "flows": [],
         "completed": [],

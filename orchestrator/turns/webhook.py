@@ -1,6 +1,6 @@
-"""Webhooks: what a delivery looks like, how it is signed, when it is tried again (RT-16).
+"""Webhooks: delivery format, signature and retries (RT-16).
 
-Signed as Standard Webhooks says. Pure: sending is a worker's business, keeping an adapter's.
+Signed according to Standard Webhooks. Pure: workers send, adapters store.
 """
 
 import base64
@@ -28,7 +28,9 @@ LONGEST_RETRY_S: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where events go. `session_id` None: all sessions of the tenant; `events` None: all durable events."""
+    """A destination of events. `session_id` None: all sessions of the tenant. `events` None: all durable
+    events.
+    """
 
     webhook_id: str
     tenant_id: TenantId
@@ -44,10 +46,9 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How far one session's events were delivered to one webhook.
+    """The delivery progress of one session's events to one webhook.
 
-    `wanted` and `delivered` are event numbers. `given_up_at`: it failed for so long that only an operator
-    starts it again.
+    `wanted`, `delivered`: event numbers. `given_up_at`: when it was abandoned until an operator retries it.
     """
 
     webhook_id: str
@@ -63,7 +64,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class HeldFeed:
-    """A feed that this process delivers for now; others keep away until the hold runs out."""
+    """A feed claimed by this process until the hold expires."""
 
     webhook: Webhook
     session_id: SessionId
@@ -75,23 +76,23 @@ class HeldFeed:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The receiver said that it has the event."""
+    """The receiver confirmed the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFailed:
-    """It did not, or did not say so. `final`: it said that it wants nothing more."""
+    """The receiver did not confirm. `final`: it unsubscribed."""
 
     why: str
     final: bool = False
 
 
 DeliveryResult: TypeAlias = Delivered | DeliveryFailed
-"""How one attempt to deliver ended."""
+"""The result of one delivery attempt."""
 
 
 def check_url(url: str) -> str:
-    """The host that a webhook's address names. Raises InvalidInput."""
+    """Return the host of a webhook URL. Raises InvalidInput."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -105,12 +106,12 @@ def check_url(url: str) -> str:
 
 
 def event_id(event: Event) -> str:
-    """The same for every attempt: receivers recognise a repetition by it."""
+    """Return the event's ID, the same in every attempt, so that receivers can deduplicate."""
     return f"{event.session_id}:{event.number}"
 
 
 def delivery_body(tenant_id: TenantId, event: Event) -> bytes:
-    """What is posted for one event."""
+    """Return the request body for one event."""
     body: JsonObject = {
         "id": event_id(event),
         "type": event.type,
@@ -124,12 +125,12 @@ def delivery_body(tenant_id: TenantId, event: Event) -> bytes:
 
 
 def new_secret() -> str:
-    """A tenant's secret: 32 random bytes in the written form of Standard Webhooks."""
+    """Create a tenant's secret: 32 random bytes in Standard Webhooks format."""
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
 def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) -> dict[str, str]:
-    """The headers of Standard Webhooks: identifier, time, and one signature per secret in use."""
+    """Return the Standard Webhooks headers: ID, time, and one signature per active secret."""
     at = datetime.fromtimestamp(int(now), UTC)
     return {
         "webhook-id": event_id,
@@ -139,6 +140,6 @@ def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) 
 
 
 def retry_after(attempts: int) -> float:
-    """Seconds to the next attempt after so many failed ones: doubled each time, bounded, spread."""
+    """Return the delay after this many failed attempts: exponential, limited, with jitter."""
     delay = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 20))
     return delay * random.uniform(0.75, 1.25)

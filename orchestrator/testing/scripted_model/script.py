@@ -112,10 +112,12 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A successful response with any body, for endpoints that speak something else."""
+    """A response with any body, for endpoints that speak something else."""
 
-    body: str
+    body: str | bytes
     media_type: str = "application/json"
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)

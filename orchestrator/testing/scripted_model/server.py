@@ -169,7 +169,7 @@ class Served:
 
 
 def application(served: Served) -> Starlette:
-    """Make the application with the three paths that are served."""
+    """Create the application with its three paths."""
 
     async def models(_: HttpRequest) -> Response:
         return JSONResponse(wire.model_list(served.script().models))
@@ -213,7 +213,7 @@ async def _say(reply: Said, request: Request, http: HttpRequest, served: Served)
         case Drop():
             return StreamingResponse(_broken(http, served), media_type="application/json")
         case Raw():
-            return Response(reply.body, media_type=reply.media_type)
+            return Response(reply.body, reply.status, reply.headers, reply.media_type)
         case Fail():
             await _gone(http, reply.delay_s)
             return _failure(reply)

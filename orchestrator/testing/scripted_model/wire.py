@@ -28,7 +28,7 @@ def to_json(value: Json) -> str:
 
 
 def completion(request: Request, reply: Answer | ToolUse) -> JsonObject:
-    """Make the body of a whole answer."""
+    """Return the body of a complete answer."""
     message, finish_reason = _message(reply)
     body = _envelope(request, "chat.completion")
     body["choices"] = [{"index": 0, "message": message, "finish_reason": finish_reason}]
@@ -38,7 +38,7 @@ def completion(request: Request, reply: Answer | ToolUse) -> JsonObject:
 
 
 def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
-    """Make the bodies of a streamed answer, in order; a word each."""
+    """Return the bodies of a streamed answer, in order, one word each."""
     envelope = _envelope(request, "chat.completion.chunk")
     yield envelope | {"choices": [_piece({"role": "assistant", "content": ""})]}
     message, finish_reason = _message(reply)

@@ -1,0 +1,82 @@
+"""JSON Schemas that bound what a model may answer about plans, made from the flows of the domain (PL-1).
+
+An answer is judged by the looser ones in capitals: endpoints that enforce no schema leave members out and write
+slots as an object.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.models.schemas import bounded_text, closed, list_of, one_of
+from orchestrator.nlu.answer_schemas import SLOTS, input_names, slot_pairs, slot_specs
+from orchestrator.types import JsonObject
+
+ALTERNATIVE_KINDS = ("none", "order", "trade_offs", "objective")
+"""Reasons for a model to compare decompositions (PL-5); `none`: its own is the obvious one."""
+DECISIONS = ("keep", "change", "stop")
+MOST_FAULTS = 3
+MOST_MISSING = 5
+LONGEST_PURPOSE = 120
+LONGEST_REASON = 300
+LONGEST_SUMMARY = 800
+
+
+def decomposition_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int) -> JsonObject:
+    """Return the schema of a decomposition. `done`: names of earlier steps. `room`: how many steps there may be."""
+    return closed(steps=_steps(flows, done, room), alternatives=one_of(ALTERNATIVE_KINDS))
+
+
+def several_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int, wanted: int) -> JsonObject:
+    """Return the schema of up to `wanted` other decompositions."""
+    return closed(plans=list_of(closed(steps=_steps(flows, done, room)), wanted))
+
+
+def judgements_schema(count: int) -> JsonObject:
+    """Return the schema of the judgements of so many decompositions."""
+    faults = list_of(bounded_text(LONGEST_REASON), MOST_FAULTS)
+    return closed(judgements=list_of(closed(score={"type": "number"}, faults=faults), count))
+
+
+def replanning_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int) -> JsonObject:
+    return closed(
+        decision=one_of(DECISIONS),
+        steps=_steps(flows, done, room),
+        reason=bounded_text(LONGEST_REASON),
+    )
+
+
+COMPLETION_SCHEMA = closed(
+    complete={"type": "boolean"},
+    missing=list_of(bounded_text(LONGEST_PURPOSE), MOST_MISSING),
+    summary=bounded_text(LONGEST_SUMMARY),
+)
+
+
+def _steps(flows: Sequence[FlowSpec], done: Iterable[str], room: int) -> JsonObject:
+    dacts = [flow.dact for flow in flows]
+    step = closed(
+        dact=one_of(dacts),
+        slots=slot_pairs(slot_specs(flows), input_names(flows)),
+        needs=list_of(one_of(dict.fromkeys([*dacts, *done])), room),
+        purpose=bounded_text(LONGEST_PURPOSE),
+    )
+    return list_of(step, room)
+
+
+def _object(required: Sequence[str], **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _list(items: JsonObject) -> JsonObject:
+    return {"type": "array", "items": items}
+
+
+_TEXT: JsonObject = {"type": "string"}
+_STEPS = _list(_object(["dact"], dact=_TEXT, slots=SLOTS, needs=_list(_TEXT), purpose=_TEXT))
+DECOMPOSITION = _object(["steps"], steps=_STEPS, alternatives={"enum": list(ALTERNATIVE_KINDS)})
+SEVERAL = _object(["plans"], plans=_list(DECOMPOSITION))
+JUDGEMENTS = _object(
+    ["judgements"], judgements=_list(_object(["score"], score={"type": "number"}, faults=_list(_TEXT)))
+)
+REPLANNING = _object(["decision"], decision={"enum": list(DECISIONS)}, steps=_STEPS, reason=_TEXT)
+COMPLETION = _object(["complete"], complete={"type": "boolean"}, missing=_list(_TEXT), summary=_TEXT)

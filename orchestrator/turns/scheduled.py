@@ -1,0 +1,211 @@
+"""Outside events and reminders: turns of the system that start a flow, now or at a time (RT-31).
+
+The result of a call that is answered later is such an event too: due when the call is to be looked after, at the
+latest when it expires, or with its result (RT-32).
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from pydantic import AwareDatetime, Field
+
+from orchestrator.errors import InboxFull, Refused
+from orchestrator.turns.submission import AnyJson, IdempotencyKey, Identifier, RequestBody
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
+
+EVENT: Final = "event"
+"""Action name of the system turn that an event causes."""
+RESULT: Final = "tool_result"
+"""Name of the event that brings a call's result, and of its turn's action (RT-32)."""
+CALLS: Final = "/v1/calls/"
+"""Where results of calls are posted; the path needs no credentials but its signature."""
+MOST_SCHEDULED: Final = 100
+"""Maximum number of undelivered events of one session."""
+TRY_AGAIN_AFTER_S: Final = 5.0
+"""Seconds until an event is tried again whose session had no room in its inbox."""
+
+
+class EventStatus(StrEnum):
+    SCHEDULED = "scheduled"
+    DELIVERED = "delivered"
+    """Its turn is in the session's inbox."""
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+    """The session was closed before the event was due."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """An event to schedule.
+
+    `key`: identifies the event within its session. `set_by`: idempotency key of the tool call that sets it, or None for
+    outside callers. A second `set_by` with the same key replaces the event; an outside caller's repetition returns the
+    first one. `not_before`: when it is due. Default: now.
+    """
+
+    session_id: SessionId
+    tenant_id: TenantId
+    name: str
+    payload: JsonObject
+    key: str
+    not_before: datetime | None = None
+    set_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledEvent:
+    """An event as stored. `revision` counts how often it was moved; `turn_id` is its turn once it was delivered."""
+
+    event_id: str
+    session_id: SessionId
+    tenant_id: TenantId
+    name: str
+    payload: JsonObject
+    key: str
+    not_before: datetime
+    status: EventStatus
+    revision: int = 0
+    turn_id: TurnId | None = None
+    set_by: str | None = None
+
+    def as_json(self) -> JsonObject:
+        return {
+            "event_id": self.event_id,
+            "session_id": self.session_id,
+            "name": self.name,
+            "payload": self.payload,
+            "key": self.key,
+            "not_before": self.not_before.astimezone(UTC).isoformat(),
+            "status": self.status.value,
+            "turn_id": self.turn_id,
+        }
+
+    def as_turn(self) -> Submission:
+        """Return the turn that the event causes: the same one, however often it is submitted."""
+        payload = {"event_id": self.event_id, "name": self.name, "payload": self.payload}
+        action = {"name": EVENT, "payload": payload}
+        if self.name == RESULT:
+            told = {name: value for name, value in self.payload.items() if name != _SIGNED_BY}
+            action = {"name": RESULT, "payload": {"reference": self.event_id, **told}}
+        return Submission(
+            self.session_id,
+            TurnInput(action=action, form="action", kind=TurnKind.SYSTEM),
+            self.tenant_id,
+            idempotency_key=f"event:{self.event_id}:{self.revision}",
+            if_busy=IfBusy.ENQUEUE,
+        )
+
+    @property
+    def is_answered(self) -> bool:
+        return self.name == RESULT and self.payload.get(_OUTCOME) is not None
+
+    @property
+    def signature(self) -> str:
+        """Return the signature of a call's callback URL: nobody else can answer it."""
+        signed = f"{self.tenant_id}\n{self.event_id}"
+        return _encode(hmac.digest(self.payload[_SIGNED_BY].encode(), signed.encode(), "sha256"))
+
+    def answered_with(self, outcome: JsonObject) -> JsonObject | None:
+        """Return the payload with the call's result, or None if it has this one.
+
+        Raises Refused if it has another.
+        """
+        known = self.payload.get(_OUTCOME)
+        if known is None:
+            return {**self.payload, _OUTCOME: outcome}
+        if known != outcome:
+            raise Refused("This call has been answered already, differently; the first answer counts.")
+        return None
+
+
+_SIGNED_BY: Final = "key"
+_OUTCOME: Final = "outcome"
+
+
+def expect_result(
+    session_id: SessionId,
+    tenant_id: TenantId,
+    *,
+    call: str,
+    tool_id: str,
+    fingerprint: str | None,
+    due: datetime,
+    set_by: str,
+) -> NewEvent:
+    """Return the event that looks after a call.
+
+    Args:
+        session_id: the session of the call.
+        tenant_id: its tenant.
+        call: its idempotency key.
+        tool_id: the tool.
+        fingerprint: its line in the ledger.
+        due: when to look after it, unless its result comes before.
+        set_by: what asks for it: a step or a turn, which may be repeated.
+    """
+    payload = {
+        "call": call,
+        "tool_id": tool_id,
+        "fingerprint": fingerprint,
+        _SIGNED_BY: secrets.token_hex(32),
+    }
+    return NewEvent(session_id, tenant_id, RESULT, payload, f"{RESULT}:{call}", due, set_by)
+
+
+def replacing(found: ScheduledEvent, event: NewEvent) -> NewEvent | None:
+    """Return what takes the place of an event with the same key, or None if it stays.
+
+    A call that is looked after again keeps its reference and signature; an answered one stays answered.
+    """
+    if event.set_by in {None, found.set_by} or found.is_answered:
+        return None
+    return replace(event, payload=found.payload) if found.name == event.name == RESULT else event
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def new_event_id(name: str = EVENT) -> str:
+    return new_id("call" if name == RESULT else "event")
+
+
+class EventRequest(RequestBody):
+    """A submitted event: its name, and values for the slots of the flow that it starts."""
+
+    name: Identifier
+    payload: Annotated[dict[str, AnyJson], Field(max_length=64)] = Field(default_factory=dict[str, Any])
+    not_before: AwareDatetime | None = None
+    idempotency_key: IdempotencyKey | None = None
+
+    def to_event(self, session_id: SessionId, tenant_id: TenantId, *, key: str | None = None) -> NewEvent:
+        """Return the event. `key` counts if the request has no idempotency key. Default: a new one."""
+        chosen = self.idempotency_key or key or new_event_id()
+        return NewEvent(session_id, tenant_id, self.name, dict(self.payload), chosen, self.not_before)
+
+
+def require_movable(event: ScheduledEvent) -> ScheduledEvent:
+    """Return the event. Raises Refused unless it waits to be delivered."""
+    if event.status is not EventStatus.SCHEDULED:
+        raise Refused(f"Only an event that waits can be moved; this one is {event.status.value}.")
+    return event
+
+
+def too_many_events() -> InboxFull:
+    return InboxFull(f"The session has {MOST_SCHEDULED} events scheduled; cancel some first.")
+
+
+def require_known_event(name: str, known: Collection[str]) -> None:
+    """Raise Refused unless a flow of the domain starts on this event."""
+    if name not in known:
+        listed = ", ".join(sorted(known)) or "none; add `events: [NAME]` to a flow"
+        raise Refused(f"The domain has no event {name[:60]!r}; known events: {listed}.")
