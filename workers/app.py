@@ -1,46 +1,61 @@
-"""The Celery application: queues, routes and settings, and the life of a worker's process."""
+"""The Celery application: queues, routes and settings, and the lifecycle of a worker process."""
 
 from typing import Any
 
 from celery import Celery, signals
 
-from orchestrator.adapters.redis.address import for_celery, is_socket, sentinel_options
-from orchestrator.adapters.task_sender import CONNECT_TIMEOUT_S, TASK_QUEUES, is_redis, transport_options
+from orchestrator.adapters.broker_queues import TASK_QUEUES
+from orchestrator.adapters.redis.address import for_celery, is_socket, sentinel_options, tls_options
+from orchestrator.adapters.task_sender import CONNECT_TIMEOUT_S, is_redis, transport_options
 from orchestrator.bootstrap import BuildAgent
-from orchestrator.ports.tasks import ROUTES, TURNS
+from orchestrator.ports.tasks import ROUTES, SENDERS_QUEUE
 from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 from workers.internal.catalogue import MakeCatalogue, make_catalogue
+from workers.internal.results import wait_for_no_results
 from workers.internal.schedule import scheduler_of
+from workers.messages.broker_dead_letters import BrokerDeadLetters
 from workers.messages.envelopes import judge_envelopes
+from workers.messages.results import BACKENDS
+from workers.messages.results import SETTINGS as STORE_OF_RESULTS
+from workers.messages.revocations import revocation_step
+from workers.messages.routing import OpenAMQP
 from workers.messages.unacknowledged import book_options, name_consumer
 from workers.tasks import register_tasks
 from workers.worker_lifecycle import WorkerLifecycle
 
 BROKER_REPLY_TIMEOUT_S = 5
 BROKER_HEARTBEAT_S = 20
-"""Between RabbitMQ and us; Redis knows no heartbeats."""
+"""RabbitMQ's heartbeat interval; Redis has none."""
 RESULT_EXPIRES_S = 600
 
 
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
-    """An application whose workers run turns with the agents that `build` makes, and Internal `flows`."""
+    """Create an application whose workers run turns, with the agents of `build`, and background `flows`."""
     broker_url = settings.broker_url or settings.redis_url
     judge_envelopes()
-    app = Celery("parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url))
+    app = Celery(
+        "parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url), amqp=OpenAMQP
+    )
+    loader: Any = app.loader
+    loader.override_backends = BACKENDS
     app.conf.update(_configuration(settings, broker_url))
+    wait_for_no_results(app)
     app.conf.beat_scheduler = scheduler_of(settings, flows)
     consumer = name_consumer() if is_redis(broker_url) else None
     if consumer is not None:
         app.conf.broker_transport_options |= book_options(consumer)
     worker = WorkerLifecycle(app, settings, build, flows, consumer)
     register_tasks(app, worker)
+    steps: Any = app.steps
+    steps["consumer"].add(revocation_step(worker.revoke))
+    steps["consumer"].add(BrokerDeadLetters)
     _follow_celery(worker, known_secrets(settings))
     return app
 
 
 def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
-    """Configure what differs from Celery's defaults. Secrets never stand here."""
+    """Return the settings that differ from Celery's defaults, without secrets."""
     return {
         # Never pickle on the wire (RT-22).
         "task_serializer": "json",
@@ -49,30 +64,42 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "accept_content": ["json"],
         "result_accept_content": ["json"],
         "task_queues": TASK_QUEUES,
-        "task_default_queue": TURNS,
-        "task_create_missing_queues": False,
+        # A callback goes to the queue its sender names, or else to Celery's default queue.
+        "task_default_queue": SENDERS_QUEUE,
         "task_routes": ROUTES,
         "task_ignore_result": True,
-        # A message of a sender outside is acknowledged once the store has what it says, so that none is lost
-        # with a worker; nothing is taken ahead that another worker could take.
+        # Acknowledge an external sender's message only once the store has its content, so that no message
+        # is lost with a worker; don't prefetch what another worker could take.
         "task_acks_late": True,
-        "worker_prefetch_multiplier": 1,
-        # A task hands its work to the process's event loop and waits: threads do, processes would each need a loop.
+        # RabbitMQ's prefetch count includes messages with a countdown, so it is higher there.
+        "worker_prefetch_multiplier": 1 if is_redis(broker_url) else 16,
+        # A task passes its work to the process's event loop and waits: threads suffice, while each process
+        # would need a loop.
         "worker_pool": "threads",
         "worker_consumer": "workers.messages.redaction:RedactingConsumer",
         "worker_concurrency": 64,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "worker_enable_remote_control": settings.remote_control,
-        # What runs is safe in the database, and goes on while the broker is away.
+        # Running work is safe in the database, and continues while the broker is unavailable.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
         "broker_connection_timeout": CONNECT_TIMEOUT_S,
         "broker_heartbeat": BROKER_HEARTBEAT_S,
+        # Callbacks wait for the broker rather than failing the task.
+        "task_publish_retry_policy": {
+            "max_retries": 30,
+            "interval_start": 0,
+            "interval_step": 0.2,
+            "interval_max": 1,
+        },
         "broker_transport_options": transport_options(broker_url, BROKER_REPLY_TIMEOUT_S),
         "result_backend_transport_options": sentinel_options(settings.redis_url),
+        "broker_use_ssl": tls_options(broker_url) or None,
+        "redis_backend_use_ssl": tls_options(settings.redis_url) or None,
         "result_expires": RESULT_EXPIRES_S,
+        **STORE_OF_RESULTS,
         "result_extended": False,
         "redis_socket_timeout": 5,
         "redis_socket_connect_timeout": 2,
@@ -82,7 +109,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
 
 
 def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
-    """Tie the life of the worker to the signals of Celery in this process."""
+    """Connect the worker's lifecycle to this process's Celery signals."""
 
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
         set_up_logging(loglevel, secrets)
@@ -112,7 +139,7 @@ def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
 
 
 def __getattr__(name: str) -> Celery:
-    """The application of the environment, made when `celery -A workers.app` asks for it."""
+    """Return the environment's application, for `celery -A workers.app`."""
     if name != "app":
         raise AttributeError(name)
     from orchestrator.bootstrap import build_agent  # noqa: PLC0415

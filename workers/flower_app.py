@@ -1,7 +1,7 @@
-"""The Celery application as Flower loads it: it only reads events.
+"""The Celery application for Flower, which only reads events.
 
-Whoever consumes from Redis also looks after what others took and did not finish. Flower consumes nothing but
-events, so it keeps that book apart from the workers', which its account may not open.
+A Redis consumer also restores messages that others left unacknowledged. Flower only consumes events, so it
+uses a separate record, because its account cannot access the workers'.
 """
 
 import asyncio
@@ -16,8 +16,10 @@ from tornado.iostream import IOStream
 from orchestrator.adapters.local_peers import is_stranger
 from orchestrator.adapters.task_sender import is_redis
 from orchestrator.bootstrap import build_agent
+from orchestrator.ports.tasks import TURNS
 from orchestrator.settings import load_settings
 from workers.app import create_app
+from workers.flower_pages import WatchedFlower
 
 _OWN_KEYS: Final = {
     "unacked_key": "celeryev.unacked",
@@ -27,10 +29,10 @@ _OWN_KEYS: Final = {
 
 
 class OwnersServer(HTTPServer):
-    """Flower's server, which talks to no other account of this machine: some of its pages ask for no password."""
+    """Flower's server, restricted to this local account, because some of its pages need no password."""
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        """Drop the connection of a stranger."""
+        """Close a connection from another account."""
         if stream.socket is None or is_stranger(address, stream.socket.getsockname()):
             stream.close()
         else:
@@ -38,26 +40,29 @@ class OwnersServer(HTTPServer):
 
 
 def end_serving(*_: object) -> None:
-    """End Flower between two callbacks; SystemExit, as Flower raises it, is lost where a signal finds a destructor."""
+    """Stop Flower between two callbacks; its own SystemExit can be lost in a destructor."""
     loop = asyncio.get_event_loop()
     loop.call_soon_threadsafe(loop.stop)
 
 
 def flower_app() -> Celery:
-    """The application of the environment's settings."""
+    """Return the application for the environment's settings."""
     flower.command.sigterm_handler = end_serving
     settings = load_settings()
     app = create_app(settings, build_agent)
+    app.conf.task_default_queue = TURNS  # it shows the lengths of our queues, not of a sender's
     if is_redis(settings.broker_url or settings.redis_url):
         options: dict[str, Any] = app.conf.broker_transport_options
         app.conf.broker_transport_options = {**options, **_OWN_KEYS}
+    if not app.conf.worker_enable_remote_control:
+        flower.command.Flower = WatchedFlower
     if settings.owner_only:
         flower.app.HTTPServer = OwnersServer
     return app
 
 
 def __getattr__(name: str) -> Celery:
-    """Made when `celery -A workers.flower_app` asks for it."""
+    """Create the application for `celery -A workers.flower_app`."""
     if name != "app":
         raise AttributeError(name)
     app = flower_app()

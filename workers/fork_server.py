@@ -1,7 +1,7 @@
-"""Fork processes that share nothing with this one but its code, at once and for next to no processor time.
+"""Fork processes that share only code with this one, instantly and with little CPU time.
 
-The server is itself forked while this process has opened nothing and started no thread. It ends with this process;
-those it has forked do not.
+The server is itself forked before this process opens anything or starts a thread. It exits with this
+process; its children do not.
 """
 
 import gc
@@ -17,11 +17,11 @@ _FIRST_OWN_FD = 3
 _RESET = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 Main = Callable[[socket.socket], None]
-"""Runs in a forked process until it ends; takes its end of the connection."""
+"""Runs in a forked process until it exits, with its end of the connection."""
 
 
 class ForkServer:
-    """Starts on construction, which must come before the first thread."""
+    """A fork server. Starts on construction, which must precede the first thread."""
 
     def __init__(self, main: Main) -> None:
         self._orders, theirs = socket.socketpair()
@@ -30,9 +30,9 @@ class ForkServer:
                 _run(partial(_serve, theirs, main))
 
     def fork(self) -> socket.socket:
-        """Start a process; gives our end of the connection to it, which is closed when none could be started.
+        """Start a process; return our end of its connection, which is closed if the fork failed.
 
-        Raises OSError; BrokenPipeError when the server has ended.
+        Raises OSError; BrokenPipeError if the server has exited.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -41,15 +41,15 @@ class ForkServer:
 
 
 def _serve(orders: socket.socket, main: Main) -> None:
-    """Fork a process for each connection that is sent, until whoever sends them has ended."""
-    gc.freeze()  # what is here now is never looked through, and its memory stays shared
+    """Fork a process for each received connection, until the parent exits."""
+    gc.freeze()  # exclude existing objects from collection, so that their memory stays shared
     _stand_apart(keep=orders.fileno())
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # exit statuses are not needed
     while True:
         order, connections, _, _ = socket.recv_fds(orders, 1, 1)
         if not order:
             return
-        for connection in connections:  # one, or none when there was no room for it
+        for connection in connections:  # one, or none if there was no room for it
             try:
                 if os.fork() == 0:
                     _run(partial(_begin, main, connection))
@@ -64,7 +64,7 @@ def _begin(main: Main, connection: int) -> None:
 
 
 def _run(main: Callable[[], None]) -> NoReturn:
-    """End this process after it, whatever happens: it must not go on as the one it was forked from."""
+    """Exit this process after `main`, whatever happens: it must not continue as its parent."""
     code = 1
     try:
         main()
@@ -76,7 +76,7 @@ def _run(main: Callable[[], None]) -> NoReturn:
 
 
 def _stand_apart(*, keep: int) -> None:
-    """Close what is open, and be out of reach of signals that are meant for the worker and its kin."""
+    """Close open files, and leave the worker's process group."""
     os.setsid()
     for number in _RESET:
         signal.signal(number, signal.SIG_DFL)

@@ -1,7 +1,7 @@
-"""Show from outside whether a process without a port moves: a small file that it keeps rewriting.
+"""Show that a process without a port is responsive: a small file that it rewrites every second.
 
-Probes read it with `parley health`; `waiting` says that the stores do not answer yet, which no restart
-would mend.
+Probes read it with `parley health`; `waiting` means that the stores don't respond yet, which a restart would
+not fix.
 """
 
 import os
@@ -18,14 +18,18 @@ _log = get_logger(__name__)
 
 
 class Condition(StrEnum):
-    """The condition of a process that moves."""
+    """The condition of a responsive process."""
 
     WAITING = "waiting"
     READY = "ready"
 
 
 class Heartbeat:
-    """Args: `path`: the file; None for a process that nobody probes."""
+    """A heartbeat file.
+
+    Args:
+        path: the file; None for a process without probes.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -33,13 +37,13 @@ class Heartbeat:
         self._failed = False
 
     def note(self, condition: Condition, why: object = None) -> None:
-        """Remember the condition for the beats to come; a change is logged."""
+        """Set the condition for later beats; log a change."""
         if condition is not self._condition:
             _log.warning("This process has become ready, or waits.", condition=condition.value, why=why)
         self._condition = condition
 
     def beat(self) -> None:
-        """Rewrite the file, whole at any moment. A file that cannot be written is logged once."""
+        """Rewrite the file atomically. A write failure is logged once."""
         if self._path is None:
             return
         unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")
@@ -49,10 +53,10 @@ class Heartbeat:
             unfinished.replace(self._path)
         except OSError as error:
             if not self._failed:
-                _log.error("The file for probes cannot be written.", path=str(self._path), error=error)
+                _log.error("Could not write the probe file.", path=str(self._path), error=error)
             self._failed = True
 
     def end(self) -> None:
-        """Leave nothing behind."""
+        """Delete the file."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)

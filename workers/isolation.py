@@ -1,8 +1,8 @@
-"""Run turns that are suspected of ending their workers apart from all others (RT-26).
+"""Isolate suspected poison turns from all others (RT-26).
 
-After a second crash a turn is run beside other suspects only: most of them have done nothing, and one process
-clears many at once. Those that are there when such a process ends go on in smaller company, and at last alone. A turn
-that ends a process of its own has done so by itself, and is set aside by whoever looks at its lane next.
+After a second crash, a turn only runs together with other suspects: most are innocent, and one process
+clears many at once. When such a process dies, its suspects continue in smaller groups, and finally alone. A
+turn that crashes alone is poison, and the next worker to look at its lane quarantines it.
 """
 
 from __future__ import annotations
@@ -20,30 +20,36 @@ import orjson
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, open_lane, open_ports
 from orchestrator.errors import Unavailable
 from orchestrator.ports.wakeup import Wakeup
-from orchestrator.runtime.lane import LaneRunner
+from orchestrator.runtime.lane import LaneRunner, TurnObserver
 from orchestrator.settings import Settings, known_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.logs import set_up_logging
-from orchestrator.types import SessionId
+from orchestrator.turns.lease import Work
+from orchestrator.turns.turn import TurnInput, TurnStatus
+from orchestrator.types import JsonObject, SessionId, TurnId, is_object
 from workers.fork_server import ForkServer
 
 COMPANY: Final[Mapping[int, int]] = {2: 32, 3: 4}
-"""By the number of their crashes, so many suspects share a process; whoever has crashed more often has one alone."""
+"""Suspects per process, by number of crashes; with more crashes a turn runs alone."""
 AT_ONCE = 4
-"""Processes of one worker; further suspects wait for room in one of them."""
+"""Maximum processes per worker; further suspects wait for one."""
 STARTED_WITHIN_S = 60.0
-"""Beside the turn's own time: to start, and to write down what came of it."""
+"""Time for a process to start and to record results, besides the turn's own time."""
 RENEW_EVERY_S = 1.0
 PAUSE_S = 5.0
-"""Between two attempts to start a process that does not start."""
+"""Delay between attempts to start a process."""
 
 _log = get_logger(__name__)
 
 
 class Isolation:
-    """A worker's side: hands suspects to processes, and ends one in which a turn takes too long."""
+    """The worker's side: assigns suspects to processes, and kills a process whose turn takes too long."""
 
-    def __init__(self, settings: Settings, server: ForkServer, wakeup: Wakeup) -> None:
+    def __init__(
+        self, settings: Settings, server: ForkServer, wakeup: Wakeup, observer: TurnObserver | None = None
+    ) -> None:
+        """`observer`: receives attempts at turns from any process."""
+        self._observer = observer
         self._longest_s = settings.turn_deadline_s + STARTED_WITHIN_S
         self._server = server
         self._wakeup = wakeup
@@ -53,9 +59,9 @@ class Isolation:
         self._stopped = False
 
     def start(self, session_id: SessionId, crashes: int) -> None:
-        """Have the session's next turn run apart; asking again while that is under way changes nothing.
+        """Run the session's next turn in isolation; repeated requests are ignored while it is pending.
 
-        `crashes`: how often a worker has ended while it was at work.
+        `crashes`: how many workers died while running it.
         """
         if session_id not in self._running:
             task = asyncio.create_task(self._run(session_id, crashes), name="a turn under suspicion")
@@ -63,7 +69,7 @@ class Isolation:
             task.add_done_callback(lambda _: self._running.pop(session_id, None))
 
     async def close(self) -> None:
-        """Leave the processes to themselves: each ends with its turns."""
+        """Detach from the processes: each exits after its turns."""
         running = list(self._running.values())
         for task in running:
             task.cancel()
@@ -85,20 +91,22 @@ class Isolation:
             )
             if not await process.ended(session_id, self._longest_s):
                 _log.error("A process of suspects ended.", session=session_id, pid=process.pid)
-                if process.pid is None:  # the turn was not begun, so it is not to blame
+                if process.pid is None:  # the turn was not started, so it is not to blame
                     await asyncio.sleep(PAUSE_S)
             await self._leave(process)
         await self._wakeup.offer(session_id)
 
     def _stop_worker(self) -> None:
-        """Have the worker replaced, since its server has ended. Told once: a second signal would end it at once."""
+        """Have the worker replaced, because its fork server has exited. Signals once: a second signal would
+        kill it.
+        """
         if not self._stopped:
             self._stopped = True
-            _log.error("This worker can run no more suspects; it stops, to be replaced.")
+            _log.error("This worker can't isolate any more turns and stops, to be replaced.")
             os.kill(os.getpid(), signal.SIGTERM)
 
     async def _join(self, session_id: SessionId, crashes: int) -> _SuspectProcess:
-        """Name the session to a process that takes its like, when there is room."""
+        """Assign the session to a process for similar suspects, once there is room."""
         size = COMPANY.get(crashes, 1)
         async with self._room:
             while True:
@@ -108,12 +116,14 @@ class Isolation:
                         return process
                 if len(self._processes) < AT_ONCE:
                     below = crashes + 1 if size > 1 else None
-                    self._processes.append(await _SuspectProcess.begin(self._server, size, below))
+                    self._processes.append(
+                        await _SuspectProcess.begin(self._server, size, below, self._observer)
+                    )
                 else:
                     await self._room.wait()
 
     async def _leave(self, process: _SuspectProcess) -> None:
-        """Make room; a process that has nothing to do ends, since another is soon forked."""
+        """Free a place; an idle process exits, because another is quickly forked."""
         async with self._room:
             if not process.members and process in self._processes:
                 process.dismiss()
@@ -122,13 +132,20 @@ class Isolation:
 
 
 class _SuspectProcess:
-    """A process that runs suspects, as the worker sees it. Either side writes lines of JSON.
+    """A process for suspects, as the worker sees it. Both sides write JSON lines.
 
-    `pid`: None until it is ready. `members`: the sessions that it was named, until it has run their turns.
+    `pid`: None until it is ready. `members`: assigned sessions whose turns have not finished.
     """
 
-    def __init__(self, size: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        size: int,
+        observer: TurnObserver | None,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         self.size = size
+        self._observer = observer
         self.pid: int | None = None
         self.members: dict[SessionId, asyncio.Future[bool]] = {}
         self.is_open = True
@@ -137,24 +154,28 @@ class _SuspectProcess:
         self._listening = asyncio.create_task(self._listen(), name="listen to suspects")
 
     @classmethod
-    async def begin(cls, server: ForkServer, size: int, crashes_below: int | None) -> Self:
-        """Start a process for so many suspects at once, which have crashed less often. Raises OSError."""
-        process = cls(size, *await asyncio.open_connection(sock=server.fork()))
+    async def begin(
+        cls, server: ForkServer, size: int, crashes_below: int | None, observer: TurnObserver | None
+    ) -> Self:
+        """Start a process for `size` concurrent suspects with fewer than `crashes_below` crashes. Raises
+        OSError.
+        """
+        process = cls(size, observer, *await asyncio.open_connection(sock=server.fork()))
         process._writer.write(_line(crashes_below))
         return process
 
     def name(self, session_id: SessionId) -> None:
-        """Have it run the session's next turn."""
+        """Assign the session's next turn."""
         self.members[session_id] = asyncio.get_running_loop().create_future()
         self._writer.write(_line(session_id))
 
     async def ended(self, session_id: SessionId, within_s: float) -> bool:
-        """Wait for the end of the turn, or of the process: False. It is killed when neither comes."""
+        """Wait for the turn to end; return False if the process died. It is killed after a timeout."""
         try:
             async with asyncio.timeout(within_s):
                 return await self.members[session_id]
         except TimeoutError:
-            _log.warning("A turn under suspicion does not end.", session=session_id, pid=self.pid)
+            _log.warning("An isolated turn doesn't end.", session=session_id, pid=self.pid)
             if self.pid is not None and self.is_open:
                 os.kill(self.pid, signal.SIGKILL)
             self.dismiss()
@@ -163,7 +184,7 @@ class _SuspectProcess:
             del self.members[session_id]
 
     def dismiss(self) -> None:
-        """Name nothing more; the process ends with the turns that it has."""
+        """Assign nothing more; the process exits after its turns."""
         self.is_open = False
         self._writer.close()
 
@@ -171,7 +192,10 @@ class _SuspectProcess:
         with contextlib.suppress(ConnectionError):
             self.pid = _read(await self._reader.readline())
             async for line in self._reader:
-                if (member := self.members.get(_read(line))) is not None and not member.done():
+                said = _read(line)
+                if is_object(said):
+                    _tell(self._observer, **said)
+                elif (member := self.members.get(said)) is not None and not member.done():
                     member.set_result(True)
         self.dismiss()
         for member in self.members.values():
@@ -180,11 +204,11 @@ class _SuspectProcess:
 
 
 def run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:
-    """Be a process that runs one turn of each session that it is named, side by side, and nothing else."""
+    """Run one turn of each assigned session, concurrently, and exit."""
     set_up_logging("INFO", known_secrets(settings))
     try:
         asyncio.run(_run_suspects(settings, build, connection))
-    except Unavailable as error:  # before a turn was begun
+    except Unavailable as error:  # before a turn was started
         _log.warning("A process for suspects has ended without having run any.", error=error)
 
 
@@ -192,12 +216,18 @@ async def _run_suspects(settings: Settings, build: BuildAgent, connection: socke
     reader, writer = await asyncio.open_connection(sock=connection)
     crashes_below = _read(await reader.readline())
     async with open_ports(settings) as ports, open_lane(ports, crashes_below=crashes_below) as lane:
-        lanes = LaneRunner(lane, ports.shared.live, ports.shared.wakeup, AgentCatalogue(build, ports).get)
+        lanes = LaneRunner(
+            lane,
+            ports.shared.live,
+            ports.shared.wakeup,
+            AgentCatalogue(build, ports).get,
+            observer=_Relay(writer),
+        )
         lanes.drain()
         writer.write(_line(os.getpid()))
         renewing = asyncio.create_task(_renew(lanes))
         async with asyncio.TaskGroup() as running:
-            with contextlib.suppress(ConnectionError):  # the worker has ended; its suspects have not
+            with contextlib.suppress(ConnectionError):  # the worker has exited; its suspects have not
                 async for line in reader:
                     running.create_task(_run_one(lanes, _read(line), writer))
         renewing.cancel()
@@ -205,10 +235,43 @@ async def _run_suspects(settings: Settings, build: BuildAgent, connection: socke
             await renewing
 
 
+class _Relay:
+    """Reports attempts to the worker. Implements `TurnObserver`."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    def began(self, session_id: SessionId, work: Work) -> None:
+        self._tell("began", session_id=session_id, turn_id=work.turn_id, seq=work.seq, attempts=work.attempts)
+
+    def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
+        self._tell("ended", session_id=session_id, turn_id=turn_id, status=status)
+
+    def left(self, turn_id: TurnId, *, again: bool) -> None:
+        self._tell("left", turn_id=turn_id, again=again)
+
+    def _tell(self, what: str, **about: object) -> None:
+        self._writer.write(_line({"what": what, **about}))
+
+
+def _tell(observer: TurnObserver | None, what: str, turn_id: TurnId, **about: Any) -> None:
+    """Forward a report of a process for suspects."""
+    if observer is None:
+        return
+    match what:
+        case "began":
+            work = Work(turn_id, about["seq"], TurnInput(), about["attempts"], deadline_s=0.0)
+            observer.began(about["session_id"], work)
+        case "ended":
+            observer.ended(about["session_id"], turn_id, TurnStatus(about["status"]))
+        case _:
+            observer.left(turn_id, again=about["again"])
+
+
 async def _run_one(lanes: LaneRunner, session_id: SessionId, writer: asyncio.StreamWriter) -> None:
     try:
         await lanes.run(session_id)
-    except Unavailable as error:  # no crash: the lane is given back once the store answers
+    except Unavailable as error:  # not a crash: the lane is released once the store responds
         _log.warning("A lane was interrupted.", session=session_id, error=error)
     writer.write(_line(session_id))
 
@@ -220,10 +283,10 @@ async def _renew(lanes: LaneRunner) -> None:
             await lanes.renew()
 
 
-def _line(value: SessionId | int | None) -> bytes:
+def _line(value: SessionId | int | JsonObject | None) -> bytes:
     return orjson.dumps(value) + b"\n"
 
 
 def _read(line: bytes) -> Any:
-    """What a line says; None at the end."""
+    """Parse a line; None at the end."""
     return orjson.loads(line) if line else None

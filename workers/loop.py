@@ -1,6 +1,6 @@
-"""The one event loop of a worker process, on a thread of its own (RT-2), and the watch over it.
+"""The event loop of a worker process, on a separate thread (RT-2), and its watchdog.
 
-A loop that stands still for long is ended with its process: its leases run out and others go on.
+A loop that stalls for long is killed with its process: its leases expire and other workers continue.
 """
 
 import asyncio
@@ -20,17 +20,19 @@ from orchestrator.telemetry import get_logger
 WATCH_EVERY_S = 1.0
 STALLED_EXIT_CODE = 70
 COLLECT_AFTER = (20_000, 20, 50)
-"""New objects until the collector looks through the young ones, and rounds until it looks through older ones."""
+"""Garbage collection thresholds: new objects before a young collection, and collections per older
+generation.
+"""
 
 _log = get_logger(__name__)
 _T = TypeVar("_T")
 
 
 def collect_seldom() -> None:
-    """Spare turns most of the garbage collector's work, which is a fifth of their CPU by its defaults.
+    """Reduce garbage collection, which takes a fifth of turns' CPU time by default.
 
-    What is here by now lives as long as the process (a third of a million objects) and is never looked through
-    again; a turn makes some thousand objects, nearly all of which go without the collector.
+    Existing objects live as long as the process (a third of a million) and are never scanned again; a turn
+    creates some thousand objects, nearly all of which are freed without the collector.
     """
     gc.collect()
     gc.freeze()
@@ -38,10 +40,10 @@ def collect_seldom() -> None:
 
 
 class LoopThread:
-    """Starts on construction.
+    """A loop thread. Starts on construction.
 
     Args:
-        stalled_after_s: the process ends when the loop has not moved for so long.
+        stalled_after_s: the process is killed when the loop has not moved for this long.
     """
 
     def __init__(self, *, stalled_after_s: float) -> None:
@@ -59,7 +61,7 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
-        """Stop the loop and wait for its thread. What still runs is cancelled."""
+        """Stop the loop and wait for its thread. Running tasks are canceled."""
         self._stopped.set()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
@@ -78,7 +80,7 @@ class LoopThread:
         self._ticks += 1
 
     def _watch_over(self) -> None:
-        """Count our own ticks rather than time: a frozen process must not look like a stalled loop."""
+        """Count our own ticks rather than time: a suspended process must not look like a stalled loop."""
         silent_s, seen = 0.0, -1
         while not self._stopped.wait(WATCH_EVERY_S):
             if self._ticks != seen:
@@ -90,7 +92,7 @@ class LoopThread:
                 self._end_process(silent_s)
 
     def _end_process(self, silent_s: float) -> None:
-        _log.error("The event loop stands still; this process ends.", silent_s=silent_s)
+        _log.error("The event loop is blocked; this process exits.", silent_s=silent_s)
         faulthandler.dump_traceback(all_threads=True)
         time.sleep(0.1)
         os._exit(STALLED_EXIT_CODE)

@@ -1,4 +1,4 @@
-"""Send what commits left in the outbox, after the commit and again until it is acknowledged (RT-4)."""
+"""Send the outbox after commits, repeatedly until acknowledged (RT-4)."""
 
 import asyncio
 from collections import defaultdict
@@ -17,29 +17,36 @@ TAKE_AT_ONCE = 100
 _log = get_logger(__name__)
 
 Deliver = Callable[[OutboxMessage], Awaitable[None]]
-"""Delivers one message; raises Unavailable when the receiver does not answer."""
+"""Delivers one message; raises Unavailable if the receiver does not respond."""
 
 
 class OutboxSender:
-    """Args: `deliver` maps a kind of message to the way it is delivered; other kinds stay."""
+    """Sends the outbox.
 
-    def __init__(self, outbox: Outbox, deliver: Mapping[str, Deliver]) -> None:
+    Args:
+        deliver: maps kinds of messages to senders; other kinds stay.
+    """
+
+    def __init__(
+        self, outbox: Outbox, deliver: Mapping[str, Deliver], *, look_every_s: float = LOOK_EVERY_S
+    ) -> None:
+        self._look_every_s = look_every_s
         self._outbox = outbox
         self._deliver = dict(deliver)
         self._filled = asyncio.Event()
 
     def nudge(self) -> None:
-        """Say that a commit has left something."""
+        """Signal that a commit filled the outbox."""
         self._filled.set()
 
     async def send_next(self) -> None:
-        """Wait for a nudge, not for long, and send everything that is due."""
+        """Wait briefly for a signal, and send everything that is due."""
         try:
-            async with asyncio.timeout(LOOK_EVERY_S):
+            async with asyncio.timeout(self._look_every_s):
                 await self._filled.wait()
             self._filled.clear()
         except TimeoutError:
-            pass  # a nudge of another process may be lost with it
+            pass  # another process's signal may be lost with it
         there_may_be_more = True
         while there_may_be_more:
             messages = await self._outbox.take_due(
@@ -49,7 +56,7 @@ class OutboxSender:
             await self._send(messages)
 
     async def _send(self, messages: Sequence[OutboxMessage]) -> None:
-        """Send to sessions side by side, to each in order; what breaks for one holds up no other."""
+        """Send to sessions concurrently, to each in order; a failure for one delays no other."""
         of_sessions: defaultdict[SessionId, list[OutboxMessage]] = defaultdict(list)
         for message in messages:
             of_sessions[message.session_id].append(message)
@@ -62,7 +69,7 @@ class OutboxSender:
                 raise failure
 
     async def _send_to_one(self, messages: list[OutboxMessage]) -> list[int]:
-        """Send to one session; gives the numbers of those that have arrived."""
+        """Send to one session; return the IDs of delivered messages."""
         return [message.id for message in messages if await self._sent(message)]
 
     async def _sent(self, message: OutboxMessage) -> bool:
@@ -75,7 +82,7 @@ class OutboxSender:
 
 
 def note_into(scratchpad: Scratchpad) -> Deliver:
-    """Put what a turn noted into its session's scratchpad, once however often it is sent."""
+    """Return a sender that adds a turn's scratchpad entries to its session, once per message."""
 
     async def deliver(message: OutboxMessage) -> None:
         entries = tuple(Entry.from_json(body) for body in message.payload["entries"])

@@ -1,4 +1,4 @@
-"""Repeat the periodic work of a worker process: one list of it, and a loop for each entry."""
+"""Periodic work of a worker process: a list, and a loop per entry."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,16 +13,21 @@ from orchestrator.telemetry import get_logger
 from workers.heartbeat import BEAT_EVERY_S, Condition, Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.executor import RunExecutor
+from workers.messages.fairness import LOOK_EVERY_S as LOOK_IN_QUEUE_EVERY_S
+from workers.messages.fairness import FairOrder
 from workers.messages.flower_events import FLUSH_EVERY_S, FlowerEvents
 from workers.messages.unacknowledged import KEEP_EVERY_S, UnacknowledgedMessages
 from workers.outbox import OutboxSender
 from workers.session_pool import Reconciler, SessionPool
+from workers.submission import Submissions
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 0.5
 OUTBOX_GATHERS_S = 0.25
-"""So long, what several turns leave is gathered, to be sent together."""
+"""How long the outbox of several turns is collected, to be sent together."""
+END_WAITS_EVERY_S = 1.0
+DELIVER_EVENTS_EVERY_S = 0.5
 PROBE_EVERY_S = 2.0
 PAUSE_AFTER_FAILURE_S = 1.0
 
@@ -31,15 +36,17 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """The parts of a process, bound to its loop; those that may be None are for some kinds of workers.
+    """A process's parts, bound to its loop; optional ones depend on the kind of worker.
 
-    One that only takes submissions has neither lanes nor an outbox.
+    A worker that only takes submissions has neither lanes nor an outbox.
     """
 
     settings: Settings
     ports: Ports
     heartbeat: Heartbeat
     registered: RegisteredProcess
+    submissions: Submissions
+    ended_tasks: OutboxSender | None = None
     lanes: LaneRunner | None = None
     pool: SessionPool | None = None
     reconciler: Reconciler | None = None
@@ -49,11 +56,17 @@ class WorkerParts:
     webhooks: WebhookSender | None = None
     flower: FlowerEvents | None = None
     unacknowledged: UnacknowledgedMessages | None = None
+    fair_order: FairOrder | None = None
 
     async def probe(self) -> None:
-        """Look whether the stores answer; without them we live, and wait."""
+        """Check whether the stores respond; without them the process stays alive and waits."""
         missing = await self.ports.probe()
         self.heartbeat.note(Condition.WAITING if missing else Condition.READY, missing)
+
+    async def end_waits(self) -> None:
+        """End senders' tasks that have waited long enough."""
+        if await self.submissions.end_waits() and self.ended_tasks is not None:
+            self.ended_tasks.nudge()
 
     async def beat(self) -> None:
         self.heartbeat.beat()
@@ -64,7 +77,12 @@ class WorkerParts:
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Args: `every_s`: seconds, None: the setting for sweeps; `step`: what is repeated, None without that part."""
+    """Periodic work.
+
+    Args:
+        every_s: interval in seconds; None: the setting for sweeps.
+        step: what to repeat; None if the process lacks that part.
+    """
 
     name: str
     every_s: float | None
@@ -75,6 +93,9 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
     Periodic("renew leases", RENEW_EVERY_S, lambda parts: parts.lanes and parts.lanes.renew),
     Periodic("sweep lanes", None, lambda parts: parts.reconciler and parts.reconciler.sweep),
     Periodic("send outbox", OUTBOX_GATHERS_S, lambda parts: parts.outbox and parts.outbox.send_next),
+    Periodic("end tasks", 0.0, lambda parts: parts.ended_tasks and parts.ended_tasks.send_next),
+    Periodic("end waits", END_WAITS_EVERY_S, lambda parts: parts.end_waits),
+    Periodic("deliver events", DELIVER_EVENTS_EVERY_S, lambda parts: parts.submissions.deliver_events),
     Periodic("renew runs", RENEW_EVERY_S, lambda parts: parts.executor and parts.executor.renew),
     Periodic("sweep runs", None, lambda parts: parts.executor and parts.executor.sweep),
     Periodic(
@@ -82,6 +103,11 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
     ),
     Periodic("send webhooks", LOOK_EVERY_S, lambda parts: parts.webhooks and parts.webhooks.send_due),
     Periodic("keep messages", KEEP_EVERY_S, lambda parts: parts.unacknowledged and parts.unacknowledged.keep),
+    Periodic(
+        "keep submissions fair",
+        LOOK_IN_QUEUE_EVERY_S,
+        lambda parts: parts.fair_order and parts.fair_order.arrange,
+    ),
     Periodic("announce", ANNOUNCE_EVERY_S, lambda parts: parts.announce),
     Periodic("probe stores", PROBE_EVERY_S, lambda parts: parts.probe),
     Periodic("heartbeat", BEAT_EVERY_S, lambda parts: parts.beat),
@@ -90,7 +116,7 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
 
 
 def start_periodic_work(parts: WorkerParts) -> list[asyncio.Task[None]]:
-    """Begin to repeat what the process has parts for."""
+    """Start the periodic work for the process's parts."""
     tasks: list[asyncio.Task[None]] = []
     for work in PERIODIC:
         step = work.step(parts)
@@ -101,7 +127,7 @@ def start_periodic_work(parts: WorkerParts) -> list[asyncio.Task[None]]:
 
 
 async def _repeat(name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
-    """Do a step again and again; a failure is logged once it begins and once it is over."""
+    """Repeat a step; log a failure when it starts and when it ends."""
     failing = False
     while True:
         pause_s = every_s

@@ -1,73 +1,87 @@
-"""One worker process: its loop, its parts, and the work that it does again and again.
+"""A worker process: its loop, its parts and its periodic work.
 
 Celery's threads call `run_session` and `submit_turn`; everything else happens on the loop.
 """
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from celery import Celery
 from prometheus_client import start_http_server
 
-from internal_flows.start_request import read_start
+from orchestrator.adapters.local_names import refuse_public_names
 from orchestrator.adapters.local_peers import is_stranger
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
+from orchestrator.adapters.postgres.turns.awaited import FINISH_TASK, PostgresAwaitedTasks
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
-from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ConfigurationError, InvalidInput, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
+from orchestrator.ports.tasks import SUBMISSIONS
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
+from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.fork_server import ForkServer
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
+from workers.internal.canvas import RunCanvas, runs_carried_by
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.executor import RunExecutor
-from workers.internal.links import Link
+from workers.internal.outcomes import Later, Outcome
+from workers.internal.starting import start_runs
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.internal.tools import make_session_side
 from workers.isolation import Isolation
 from workers.loop import LoopThread, collect_seldom
+from workers.messages.fairness import FairOrder
 from workers.messages.flower_events import FlowerEvents
 from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work
 from workers.session_pool import Reconciler, SessionPool
-from workers.submission import Answer, QueuedTurnRequest, Submissions
+from workers.submission import BrokerTask, Submissions
 from workers.webhooks import WebhookSender
 
 STALLED_AFTER_LEASES = 2
-"""A loop that has not moved for so many lease times will not commit anything any more."""
+"""A loop that has been stalled for this many lease times can no longer commit."""
+
+LOOK_FOR_ENDS_EVERY_S = 1.0
+"""How often a process looks for tasks whose turn ended elsewhere."""
 
 _log = get_logger(__name__)
 T = TypeVar("T")
 
+MakeTaskEnder = Callable[[Ports, PostgresAwaitedTasks, FlowerEvents | None], Deliver]
+"""Creates the object that ends broker tasks waiting for a turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class InternalWork:
-    """The needs of a process for Internal flows.
+    """What a process needs for background flows.
 
-    `carries_out`: whether it does so itself when no message can be sent.
+    `carries_out`: whether it executes them if no message can be sent.
     """
 
-    canvas: RunCanvas
+    app: Celery
     make_catalogue: MakeCatalogue
     carries_out: bool
 
 
 class WorkerProcess:
-    """Starts on construction; `close` it before the process ends. Who runs turns needs `forks`, for suspects."""
+    """A worker process. Starts on construction; `close` it before exiting. Processes that run turns need
+    `forks` for suspects.
+    """
 
     def __init__(
         self,
@@ -78,6 +92,7 @@ class WorkerProcess:
         flower: FlowerEvents | None = None,
         runs_turns: bool = True,
         internal: InternalWork | None = None,
+        end_task: MakeTaskEnder | None = None,
         heartbeat: Heartbeat | None = None,
         queues: tuple[str, ...] = (),
         consumer: str | None = None,
@@ -88,6 +103,7 @@ class WorkerProcess:
         self._flower = flower
         self._runs_turns = runs_turns
         self._internal = internal
+        self._end_task = end_task
         self._heartbeat = heartbeat or Heartbeat(None)
         self._queues = queues
         self._consumer = consumer
@@ -104,64 +120,78 @@ class WorkerProcess:
             raise
 
     def run_session(self, session_id: SessionId) -> None:
-        """Run a session; returns at once when this process takes sessions already, else when there is no more to do."""
+        """Run a session; return immediately if this process is already taking sessions, otherwise when idle."""
         self._thread.submit(_required(self._parts.pool).wake(session_id)).result()
 
-    def submit_turn(self, request: QueuedTurnRequest, answer: Answer) -> JsonObject | None:
-        """Accept a turn; None when the sender waits, who gets the `answer` once the turn has ended."""
-        return self._thread.submit(self._submissions.accept(request, answer)).result()
+    def at_front_door(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
+        """Execute a sender's task on the loop."""
+        return self._thread.submit(act(self._submissions)).result()
 
-    def show_answered(self, task_id: str, runtime_s: float) -> None:
-        """Show in Flower, where it is fed, that a sender who waited has the answer."""
-        if self._flower is not None:
-            self._flower.show_answered(task_id, runtime_s)
+    def revoke(self, task_id: str) -> None:
+        """Cancel a revoked task's turns, without waiting."""
+        self._thread.submit(self._submissions.revoke(task_id))
 
-    def start_run(self, arguments: JsonObject, key: str) -> JsonObject:
-        """Start Internal flows; the same key starts them once. Gives their runs by flow, and the run that was named."""
-        return self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
+    def start_run(self, arguments: JsonObject, task: BrokerTask) -> JsonObject:
+        """Start background flows, once per task; return their runs' IDs, in order and by flow."""
+        key = f"message:{task.task_id}"
+        return self._thread.submit(start_runs(_required(self._parts.executor), arguments, key)).result()
 
-    def advance_runs(self, links: Sequence[Link]) -> int:
-        """Do what a run has to do now, and then what follows it in its chain; how many of them have ended."""
-        return self._thread.submit(_required(self._parts.executor).advance_all(links)).result()
-
-    def run_items(self, run_id: str, flow: str, in_chord: bool) -> None:
-        """Do items of a run."""
+    def run_flow(self, run_id: str, flow: str, request: Any) -> Outcome:
+        """Execute a background run; `request`: its task's."""
         executor = _required(self._parts.executor)
-        self._thread.submit(executor.items(run_id, flow, in_chord=in_chord)).result()
+        done = executor.run(run_id, flow, carried=runs_carried_by(request), root=request.root_id)
+        return self._thread.submit(done).result()
+
+    def run_items(self, run_id: str, flow: str, request: Any) -> Later | None:
+        """Execute a share of a run's items; `request`: its task's."""
+        executor = _required(self._parts.executor)
+        done = executor.items(run_id, flow, task_id=request.id, in_chord=request.chord is not None)
+        return self._thread.submit(done).result()
+
+    def run_canvas(self) -> RunCanvas:
+        """Return the canvas of background flows."""
+        return _required(self._parts.executor).canvas
+
+    def note_reported(self, run_id: str) -> None:
+        """Record that a run's task has reported."""
+        self._thread.loop.call_soon_threadsafe(_required(self._parts.executor).note_reported, run_id)
 
     def stop_taking(self) -> None:
-        """Begin a warm shutdown; callable from a signal handler."""
+        """Start a warm shutdown; safe in a signal handler."""
         if self._parts.pool is not None:
             self._thread.loop.call_soon_threadsafe(self._parts.pool.stop)
         if self._parts.executor is not None:
             self._thread.loop.call_soon_threadsafe(self._parts.executor.stop)
 
     def close(self) -> None:
-        """Finish or hand back what runs, then close everything."""
+        """Finish or release running work, then close everything."""
         self._thread.submit(self._close()).result()
         self._thread.stop()
 
     async def _open(self) -> None:
         ports = await self._resources.enter_async_context(open_ports(self._settings))
         await ping_schema(ports.stores.database)
-        self._submissions = Submissions(ports)
+        awaited = PostgresAwaitedTasks(ports.stores.database)
+        self._submissions = Submissions(ports, awaited)
         common: dict[str, Any] = {
+            "submissions": self._submissions,
+            "ended_tasks": self._open_ends(ports, awaited),
             "settings": self._settings,
             "heartbeat": self._heartbeat,
             "flower": self._flower,
-            "unacknowledged": self._open_messages(),
+            **self._open_messages(),
         }
-        if self._internal is None:  # submissions are all that it takes
+        if self._internal is None:  # it only takes submissions
             registered = RegisteredProcess.here("worker", self._queues)
             self._parts = WorkerParts(**common, ports=ports, registered=registered)
         else:
             self._parts = await self._open_lanes(ports, common, self._internal)
         self._resources.push_async_callback(self._leave)
-        self._periodic = start_periodic_work(self._parts)
+        self._periodic += start_periodic_work(self._parts)
         self._serve_metrics()
 
     async def _open_lanes(self, ports: Ports, common: dict[str, Any], internal: InternalWork) -> WorkerParts:
-        """Open what runs turns, or looks for those that nobody runs, and starts or runs Internal flows."""
+        """Open the parts that run turns, or look for unclaimed ones, and start or run background flows."""
         lane = await self._resources.enter_async_context(self._open_lane(ports))
         executor = self._open_executor(ports, lane, internal)
         if executor is not None:
@@ -169,18 +199,25 @@ class WorkerProcess:
             ports = replace(ports, summary_refresh=refresh)
         agents = AgentCatalogue(self._build, ports)
         outbox = OutboxSender(ports.stores.outbox, _deliveries(ports, executor))
+        ended: OutboxSender | None = common["ended_tasks"]
         lanes = LaneRunner(
-            lane, ports.shared.live, ports.shared.wakeup, agents.get, outbox_filled=outbox.nudge
+            lane,
+            ports.shared.live,
+            ports.shared.wakeup,
+            agents.get,
+            observer=self._flower,
+            outbox_filled=outbox.nudge,
+            tasks_ended=ended.nudge if ended else lambda: None,
         )
         pool = SessionPool(
             lanes,
             ports.shared.wakeup,
             capacity=self._settings.lanes_per_process,
             linger_s=self._settings.runner_linger_s,
-            observe=self._flower.session if self._flower else lambda _: nullcontext(),
         )
         if self._runs_turns:
             await _warm_up(agents, ports.domains.default)
+            self._periodic.append(asyncio.create_task(ports.models.warm_up()))
         return WorkerParts(
             **common,
             ports=ports,
@@ -201,22 +238,31 @@ class WorkerProcess:
 
     def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
         if not self._runs_turns:
-            return open_lane(ports, freed=self._note_freed)
-        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup)
+            return open_lane(ports, quarantined=self._note_quarantined, freed=self._note_freed)
+        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup, self._flower)
         self._resources.push_async_callback(isolation.close)
-        return open_lane(ports, suspected=isolation.start, freed=self._note_freed)
+        return open_lane(
+            ports,
+            suspected=isolation.start,
+            quarantined=self._note_quarantined,
+            freed=self._note_freed,
+        )
+
+    def _note_quarantined(self, session_id: SessionId, turn_id: TurnId) -> None:
+        if self._flower is not None:
+            self._flower.ended(session_id, turn_id, TurnStatus.QUARANTINED)
 
     def _note_freed(self, sessions: Sequence[SessionId]) -> None:
         if self._parts.executor is not None:
             self._parts.executor.repair_later(sessions)
 
     def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
-        """Make what carries Internal flows out; a mistake in a flow must not keep turns from running."""
+        """Create the executor of background flows; an invalid flow must not stop turns."""
         settings = self._settings
         try:
             catalogue = internal.make_catalogue(ports)
         except ParleyError as error:
-            _log.error("Internal flows cannot be used.", error=error)
+            _log.error("Background flows are unavailable.", error=error)
             return None
         backpressure = None
         if internal.carries_out:
@@ -227,17 +273,22 @@ class WorkerProcess:
             catalogue,
             ports.stores.runs,
             PostgresRunWork(ports.stores.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
-            internal.canvas,
+            RunCanvas(internal.app, ports.stores.runs),
             make_session_side(ports),
             local=internal.carries_out,
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
             live=ports.shared.live,
-            show=self._flower.link if self._flower else None,
         )
 
+    def _open_ends(self, ports: Ports, awaited: PostgresAwaitedTasks) -> OutboxSender | None:
+        if self._end_task is None:
+            return None
+        deliver = {FINISH_TASK: self._end_task(ports, awaited, self._flower)}
+        return OutboxSender(ports.stores.outbox, deliver, look_every_s=LOOK_FOR_ENDS_EVERY_S)
+
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:
-        """Send events outside from the workers of Internal flows: receivers are slow, turns are not."""
+        """Create the webhook sender on background workers, because receivers are slow."""
         if self._internal is None or not self._internal.carries_out:
             return None
         settings = self._settings
@@ -246,15 +297,17 @@ class WorkerProcess:
         feeds = PostgresWebhookFeeds(ports.stores.database)
         return WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
 
-    def _open_messages(self) -> UnacknowledgedMessages | None:
+    def _open_messages(self) -> dict[str, Any]:
+        """Open the parts that maintain messages on a Redis broker."""
         if self._consumer is None:
-            return None
+            return {}
         broker = connect(self._settings.broker_url or self._settings.redis_url, max_connections=2)
         self._resources.push_async_callback(broker.aclose)
-        return UnacknowledgedMessages(broker, self._consumer)
+        fair_order = FairOrder(broker, self._consumer) if SUBMISSIONS in self._queues else None
+        return {"unacknowledged": UnacknowledgedMessages(broker, self._consumer), "fair_order": fair_order}
 
     def _serve_metrics(self) -> None:
-        """Answer Prometheus on a thread of its own, so that a loop that hangs can be seen."""
+        """Serve Prometheus on a separate thread, so that a stalled loop is visible."""
         port = self._settings.metrics_port
         if port is None:
             return
@@ -263,6 +316,9 @@ class WorkerProcess:
         except OSError as error:
             _log.error("Could not start the metrics server.", port=port, error=error)
             return
+        metrics = server.get_app()
+        assert metrics is not None  # `start_http_server` has just set it
+        server.set_app(refuse_public_names(metrics))
         if self._settings.owner_only:
             server.verify_request = _is_from_owner
         self._resources.callback(thread.join)
@@ -273,7 +329,6 @@ class WorkerProcess:
         parts, grace_s = self._parts, self._settings.shutdown_grace_s
         if parts.pool is not None:
             await parts.pool.drain(grace_s)
-        await self._submissions.close()
         if parts.executor is not None:
             await parts.executor.drain(grace_s)
         for task in self._periodic:
@@ -295,51 +350,39 @@ class WorkerProcess:
 
 def _required(part: T | None) -> T:
     if part is None:
-        raise Unavailable("This worker does not carry out such messages; see its log.")
+        raise Unavailable("This worker does not run such messages; see its log.")
     return part
 
 
 def _off(executor: RunExecutor | None) -> list[str]:
-    """What is wrong with the Internal flows that are off here."""
+    """Return the problems of disabled background flows."""
     off = {} if executor is None else executor.catalogue.off
     return [str(problem) for problems in off.values() for problem in problems]
 
 
 def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
-    """How the outbox's messages are delivered here, by kind."""
+    """Return how outbox messages are delivered here, by kind."""
     kinds: dict[str, Deliver] = {"notes": note_into(ports.shared.scratchpad)}
     if executor is None:
         return kinds
 
     async def start_run(message: OutboxMessage) -> None:
-        """Starting is a matter of the store alone, so no message can be lost between."""
+        """Start a run. Only involves the store, so no message can be lost in between."""
         arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
         try:
-            await _start(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
+            await start_runs(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
         except (InvalidInput, ConfigurationError) as error:
-            _log.error("A turn asked for an Internal flow that cannot be started.", error=error)
+            _log.error("A turn requested a background flow that can't be started.", error=error)
 
     return {**kinds, "internal_flow": start_run}
 
 
-async def _start(
-    executor: RunExecutor, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None
-) -> JsonObject:
-    runs = read_start(arguments, executor.catalogue)
-    started = await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
-    return {
-        "status": "joined" if started.joined else "started",
-        "run_id": started.runs.get(runs[0].flow) if len(runs) == 1 else None,
-        "runs": started.runs,
-    }
-
-
 async def _warm_up(agents: AgentCatalogue, domain: str) -> None:
-    """Have the usual agent ready before the first turn; a broken domain fails its turns, not us."""
+    """Load the default agent before the first turn; an invalid domain fails its turns, not this process."""
     try:
         await agents.get(domain)
     except ParleyError as error:
-        _log.error("The default domain cannot be used.", domain=domain, error=error)
+        _log.error("The default domain is invalid.", domain=domain, error=error)
     collect_seldom()
 
 

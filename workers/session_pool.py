@@ -1,12 +1,10 @@
-"""Take ready sessions, and those that nobody took, and run their lanes side by side on the process's loop.
+"""Take ready and unclaimed sessions, and run their lanes concurrently on the process's loop.
 
-A Celery task makes the process take sessions and stays until there was nothing to do for a while, so
-that a steady flow of turns costs no Celery message.
+A Celery task makes the process take sessions until it has been idle for a while, so a steady flow of turns
+costs no Celery message.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.lane import Lane
@@ -16,27 +14,24 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import SessionId
 
 TAKE_AT_ONCE = 16
-"""A process takes a few at a time, so that a burst spreads over all of them."""
+"""A process takes few sessions at a time, so that a burst is spread."""
 TAKE_FOR_S = 1.0
 RECONNECT_AFTER_S = 0.5
 OFFERED_FOR_S = 10.0
-"""So long, a session that was offered in vain is remembered as such."""
+"""How long a futile offer of a session is remembered."""
 
 LEFT_TO_OTHERS_S = 10.0
-"""So long, a process that runs no turns does not look for sessions after it could not offer one."""
+"""How long a process without lanes stops looking for sessions after a failed offer."""
 
 _log = get_logger(__name__)
 
-Observe = Callable[[SessionId], AbstractContextManager[None]]
-"""Accompanies a session for as long as its lane runs here."""
-
 
 class SessionPool:
-    """Belongs to one event loop.
+    """A pool of running sessions. Belongs to one event loop.
 
     Args:
-        capacity: lanes that may run here at once.
-        linger_s: how long the process waits without work before it stops taking sessions.
+        capacity: maximum lanes running here.
+        linger_s: idle time after which the process stops taking sessions.
     """
 
     def __init__(
@@ -46,13 +41,11 @@ class SessionPool:
         *,
         capacity: int,
         linger_s: float,
-        observe: Observe = lambda _: nullcontext(),
     ) -> None:
         self._lanes = lanes
         self._wakeup = wakeup
         self._capacity = capacity
         self._linger_s = linger_s
-        self._observe = observe
         self._running: dict[SessionId, asyncio.Task[None]] = {}
         self._again: set[SessionId] = set()
         self._serving = False
@@ -61,21 +54,21 @@ class SessionPool:
 
     @property
     def running(self) -> int:
-        """Lanes at work in this process."""
+        """Return the number of lanes running here."""
         return len(self._running)
 
     @property
     def room(self) -> int:
-        """Lanes that may still be taken here."""
+        """Return the number of further lanes that fit."""
         return max(0, self._capacity - len(self._running))
 
     @property
     def serving(self) -> bool:
-        """True while a Celery task of this process takes sessions."""
+        """Return whether a Celery task of this process takes sessions."""
         return self._serving
 
     def start(self, session_id: SessionId) -> None:
-        """Run a session's lane, or look once more when its present run has ended."""
+        """Run a session's lane, or run it again after its current run."""
         if self._stopping.is_set():
             return
         if session_id in self._running:
@@ -85,9 +78,9 @@ class SessionPool:
         self._running[session_id] = task
 
     async def wake(self, session_id: SessionId) -> None:
-        """Run a session; the first caller stays and takes further sessions until none comes.
+        """Run a session; the first caller stays and takes further sessions until none arrives.
 
-        Without room for it, it stays among the ready ones, for us later or for others now.
+        A session that does not fit stays among the ready ones.
         """
         if self.room:
             self.start(session_id)
@@ -100,13 +93,13 @@ class SessionPool:
             self._serving = False
 
     def stop(self) -> None:
-        """Take nothing more; lanes end with their present turn."""
+        """Take no more sessions; lanes stop after their current turn."""
         self._stopping.set()
         self._room.set()
         self._lanes.drain()
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for the lanes to end; those that do not within `grace_s` seconds hand back their turn."""
+        """Wait for lanes to end; after `grace_s` seconds the others release their turn."""
         self.stop()
         await self._wakeup.retire(force=True)
         if self._running:
@@ -123,6 +116,7 @@ class SessionPool:
             if self._capacity <= len(self._running):
                 await self._wait_for_room()
                 continue
+            await self._lanes.keep_up()
             taken = await self._take()
             if taken or self._running:
                 idle_since = now()
@@ -134,19 +128,19 @@ class SessionPool:
         try:
             taken = await self._wakeup.take(limit=min(room, TAKE_AT_ONCE), timeout_s=TAKE_FOR_S)
         except Unavailable as error:
-            _log.warning("No sessions can be taken now.", error=error)
+            _log.warning("Can't claim sessions now.", error=error)
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
-        # While we waited for them, we may have been asked to stop, or been woken with another.
+        # Meanwhile we may have been asked to stop, or been woken with another session.
         fitting = 0 if self._stopping.is_set() else self.room
         for session_id in taken[:fitting]:
             self.start(session_id)
-        if taken[fitting:]:  # and only now: others are woken while they are on their way
+        if taken[fitting:]:  # only now: others are woken while they are in transit
             await self._wakeup.offer(*taken[fitting:])
         return taken
 
     async def _wait_for_room(self) -> None:
-        """Full: do not count as awake, so that others are woken."""
+        """When full, don't count as awake, so that others are woken."""
         await self._wakeup.retire(force=True)
         self._room.clear()
         if self._capacity <= len(self._running) and not self._stopping.is_set():
@@ -154,8 +148,7 @@ class SessionPool:
 
     async def _run(self, session_id: SessionId) -> None:
         try:
-            with self._observe(session_id):
-                await self._lanes.run(session_id)
+            await self._lanes.run(session_id)
         except Unavailable as error:
             _log.warning("A lane was interrupted.", session=session_id, error=error)
         except Exception:  # noqa: BLE001 - one lane must not end the others
@@ -169,10 +162,10 @@ class SessionPool:
 
 
 class Reconciler:
-    """Find sessions with work that nobody holds, after a lost wake-up or the death of a worker (RT-1, RT-11).
+    """Finds unclaimed work after a lost wake-up or a worker's death (RT-1, RT-11).
 
     Args:
-        pool: where sessions are run when offering them does not help; None: nowhere here.
+        pool: runs sessions if offering them fails; None: not in this process.
     """
 
     def __init__(self, lane: Lane, wakeup: Wakeup, pool: SessionPool | None, *, grace_s: float) -> None:
@@ -184,10 +177,10 @@ class Reconciler:
         self._left_until = 0.0
 
     async def sweep(self) -> int:
-        """Offer what nobody holds, and wake somebody for it; take it ourselves when that does not help.
+        """Offer unclaimed sessions and wake a worker; run them here if that has no effect.
 
-        Who held it may have died and count as awake. Without Redis nobody can be woken; and a message may wait
-        behind tasks that wait for a turn.
+        A dead holder may still count as awake. Without Redis no worker can be woken, and a message may be
+        queued behind tasks that wait for a turn.
         """
         now = asyncio.get_running_loop().time()
         if self._pool is None and now < self._left_until:
@@ -199,12 +192,12 @@ class Reconciler:
             for session_id in in_vain[: self._pool.room]:
                 self._pool.start(session_id)
         elif not offered:
-            # Whoever finds a session keeps it from the others for a while: we can do nothing with it.
+            # The finder of a session blocks others for a while, and we cannot run it.
             self._left_until = now + LEFT_TO_OTHERS_S
         return len(found)
 
     def _in_vain(self, found: list[SessionId], pool: SessionPool) -> list[SessionId]:
-        """Those that were offered a moment ago to no effect while nobody here takes sessions."""
+        """Return sessions recently offered without effect while this process takes none."""
         now = asyncio.get_running_loop().time()
         before = {session_id: at for session_id, at in self._offered.items() if now - at < OFFERED_FOR_S}
         self._offered = {**before, **dict.fromkeys(found, now)}

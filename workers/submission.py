@@ -1,45 +1,61 @@
-"""`orchestrator.submit_turn`: from the arguments of a message to an accepted turn, or one clear error.
+"""Celery's API: from a message's arguments to an accepted, returned, canceled or decided turn, or one clear
+error.
 
-A sender that wants the answer gets it when it is there; no thread waits for that.
+A task that waits for its turn stores its data with the turn and occupies nothing here; see
+`workers.answers`.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Annotated, Any
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import Field, StringConstraints, ValidationError
+from celery.exceptions import Reject
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
 from orchestrator.adapters.domains.folder import DomainRegistry
-from orchestrator.adapters.threads import run_in_thread
+from orchestrator.adapters.postgres.turns.awaited import AwaitedTask, PostgresAwaitedTasks
 from orchestrator.bootstrap import Ports
-from orchestrator.errors import InvalidInput, ParleyError, Unavailable
+from orchestrator.errors import InvalidInput, NotFound, Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.turns.approval import Decision, resuming_turn
+from orchestrator.turns.scheduled import EventRequest, require_known_event
 from orchestrator.turns.submission import (
     MAX_WAIT_S,
     NO_NUL,
+    IdempotencyKey,
     Identifier,
+    RequestBody,
     TurnRequest,
     invalid_input,
     require_bounded_arguments,
 )
-from orchestrator.turns.turn import Submission, turn_object
+from orchestrator.turns.turn import FINISHED, Submission, TurnRecord, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, UserId
+
+CANCELS_WITHIN_S: Final = 30.0
+"""How long `cancel_turn` waits for a running turn to stop, by default."""
+DECIDED_BY: Final = "a backend"
+_REVOKE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 10, 10, 10, 10)
 
 _log = get_logger(__name__)
 
+WaitS = Annotated[float, Field(ge=0, le=MAX_WAIT_S)]
+
 
 class QueuedTurnRequest(TurnRequest):
-    """The arguments of the task: a turn, its session and how long to wait for the answer."""
+    """Arguments of `submit_turn`: a turn, its session and how long to wait for the answer."""
 
     session_id: Identifier
     domain: Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=NO_NUL)] | None = None
-    wait: Annotated[float, Field(ge=0, le=MAX_WAIT_S)] | None = None
+    wait: WaitS | None = None
     tenant_id: Identifier = DEFAULT_TENANT
     user_id: Identifier | None = None
 
     def for_inbox(self, domains: DomainRegistry) -> Submission:
-        """The turn as the inbox takes it; a session that does not exist is created.
+        """Convert to the inbox's form; a missing session is created.
 
         Raises InvalidInput for a domain that is not served here.
         """
@@ -53,80 +69,250 @@ class QueuedTurnRequest(TurnRequest):
         )
 
 
-def parse_request(arguments: dict[str, Any]) -> QueuedTurnRequest:
-    """Validate the arguments of a message. Raises InvalidInput naming the first offending field."""
-    require_bounded_arguments(arguments)
+def _named(given: Any) -> Any:
+    """Return a turn's ID, also from a receipt or turn object, as returned by the previous task."""
+    return given.get("turn_id") if isinstance(given, Mapping) else given  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+
+
+class TurnReference(RequestBody):
+    """Refers to a turn by ID, or by idempotency key."""
+
+    turn_id: Annotated[Identifier, BeforeValidator(_named)] | None = None
+    idempotency_key: IdempotencyKey | None = None
+    session_id: Identifier | None = None
+    tenant_id: Identifier = DEFAULT_TENANT
+    wait: WaitS | None = None
+
+    async def read(self, ports: Ports) -> TurnRecord:
+        """Return the turn. Raises NotFound, InvalidInput."""
+        tenant_id = TenantId(self.tenant_id)
+        if self.turn_id is not None:
+            return await ports.stores.inbox.turn(tenant_id, TurnId(self.turn_id))
+        if self.idempotency_key is None:
+            raise InvalidInput("turn_id: give the turn, or its idempotency_key.", field="turn_id")
+        session_id = None if self.session_id is None else SessionId(self.session_id)
+        found = await ports.stores.inbox.submitted_as(tenant_id, self.idempotency_key, session_id)
+        if not found:
+            raise NotFound("turn", self.idempotency_key)
+        if len(found) > 1:
+            message = "idempotency_key: several sessions have a turn with this key; give session_id as well."
+            raise InvalidInput(message, field="session_id")
+        return found[0]
+
+
+class ApprovalRequest(RequestBody):
+    """Arguments of `decide_approval`."""
+
+    approval_id: Identifier
+    decision: Literal["grant", "deny"]
+    reason: Annotated[str, StringConstraints(max_length=2000, pattern=NO_NUL)] | None = None
+    decided_by: Identifier | None = None
+    tenant_id: Identifier = DEFAULT_TENANT
+
+
+class QueuedEvent(EventRequest):
+    """Arguments of `send_event`. A repeated key, with another `not_before`, returns the first event."""
+
+    session_id: Identifier
+    tenant_id: Identifier = DEFAULT_TENANT
+
+
+class EventReference(RequestBody):
+    """Arguments of `cancel_event`. `event_id`: the event's ID or its idempotency key."""
+
+    session_id: Identifier
+    event_id: IdempotencyKey
+    tenant_id: Identifier = DEFAULT_TENANT
+
+
+Request = TypeVar("Request", bound=RequestBody)
+
+
+def parse_arguments(kind: type[Request], arguments: Mapping[str, Any]) -> Request:
+    """Validate a message's arguments. Raises InvalidInput naming the first invalid field."""
+    require_bounded_arguments(dict(arguments))
     try:
-        return QueuedTurnRequest.model_validate(arguments)
+        return kind.model_validate(arguments)
     except ValidationError as error:
         raise invalid_input(error) from error
 
 
-Answer = Callable[[JsonObject], None]
-"""Gives the sender its result; blocks, and may raise when the store of results does not answer."""
+def parse_request(arguments: Mapping[str, Any]) -> QueuedTurnRequest:
+    """Validate the arguments of `submit_turn`. Raises InvalidInput naming the first invalid field."""
+    return parse_arguments(QueuedTurnRequest, arguments)
+
+
+def name_arguments(
+    names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], *, follows: bool
+) -> dict[str, Any]:
+    """Return all arguments by name: positional ones fill the remaining names in order.
+
+    `follows`: a previous task's result comes first in `args`, and is dropped if there is one argument too
+    many. Raises InvalidInput.
+    """
+    free = [name for name in names if name not in kwargs]
+    given = list(args)
+    if follows and len(given) == len(free) + 1:
+        del given[0]
+    if len(given) > len(free):
+        message = f"At most {len(free)} positional arguments are allowed ({', '.join(free) or 'none'})."
+        raise InvalidInput(message, field="body")
+    return {**kwargs, **dict(zip(free, given, strict=False))}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerTask:
+    """A Celery task. `request`: the data needed to end it later, as JSON."""
+
+    task_id: str
+    request: JsonObject
+    expires_at: datetime | None = None
 
 
 class Submissions:
-    """Accepts turns on the process's loop, and answers those who wait once their turns have ended."""
+    """Implements the API's tasks on the process's loop.
 
-    def __init__(self, ports: Ports) -> None:
+    Each method returns the task's result, or None if the task ends later, with its turn. Raises ParleyError.
+    """
+
+    def __init__(self, ports: Ports, awaited: PostgresAwaitedTasks) -> None:
         self._ports = ports
-        self._waiting: set[asyncio.Task[None]] = set()
+        self._awaited = awaited
 
-    async def accept(self, request: QueuedTurnRequest, answer: Answer) -> JsonObject | None:
-        """Accept a turn and leave a wake-up; its receipt, or None for a sender that is answered later.
-
-        Raises ParleyError.
-        """
+    async def submit(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
+        """Accept a turn and wake a worker. A redelivered message is one turn."""
+        request = parse_request({"idempotency_key": task.task_id, **arguments})
         submission = request.for_inbox(self._ports.domains)
         receipt = await self._ports.stores.inbox.submit(submission)
-        await self._ports.shared.wakeup.offer(receipt.session_id)
-        shown: JsonObject = {
+        if task.expires_at is not None and datetime.now(UTC) >= task.expires_at:
+            # The database held the statement until then. Celery revokes the message when it comes back.
+            await self._stop(submission.tenant_id, receipt.turn_id)
+            raise Reject("The task has expired.", requeue=True)
+        waits = request.wait is not None
+        if waits or task.expires_at is not None:
+            await self._awaited.add(
+                AwaitedTask(
+                    task_id=task.task_id,
+                    tenant_id=submission.tenant_id,
+                    session_id=receipt.session_id,
+                    turn_id=receipt.turn_id,
+                    request=task.request if waits else None,
+                    wait_s=request.wait,
+                    expires_at=task.expires_at,
+                )
+            )
+        await self._ports.shared.wakeup.offer(receipt.session_id, tenant_id=submission.tenant_id)
+        if waits:
+            return None
+        return {
             "session_id": receipt.session_id,
             "turn_id": receipt.turn_id,
             "seq": receipt.seq,
             "status": receipt.status.value,
+            "position": receipt.position,
         }
-        if request.wait is None:
-            return shown
-        task = asyncio.create_task(self._answer(submission.tenant_id, shown, request.wait, answer))
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
+
+    async def show(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
+        """Return a turn now, or once it has ended if the sender waits."""
+        request = parse_arguments(TurnReference, arguments)
+        turn = await request.read(self._ports)
+        if not request.wait or turn.status in FINISHED:
+            return turn_object(turn)
+        await self._end_with(turn, task, request.wait)
         return None
 
-    async def close(self) -> None:
-        """Give those who still wait what they have: the receipt of their turn."""
-        waiting = list(self._waiting)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+    async def cancel(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
+        """Cancel a turn. A running one is asked to stop, and the task ends once it has."""
+        request = parse_arguments(TurnReference, arguments)
+        turn = await request.read(self._ports)
+        wait_s = CANCELS_WITHIN_S if request.wait is None else request.wait
+        turn = await self._ports.stores.inbox.cancel(turn.tenant_id, turn.turn_id)
+        if wait_s == 0 or turn.status in FINISHED:
+            return await describe_end(self._ports, turn)
+        await self._end_with(turn, task, wait_s)
+        return None
 
-    async def _answer(self, tenant_id: TenantId, shown: JsonObject, wait_s: float, answer: Answer) -> None:
-        result = shown
-        try:
-            record = await self._ports.waiter.finished(
-                tenant_id, SessionId(shown["session_id"]), TurnId(shown["turn_id"]), wait_s
+    async def decide(self, arguments: JsonObject) -> JsonObject:
+        """Decide an approval; the flow resumes in a turn of its session. Operators decide over HTTP."""
+        request = parse_arguments(ApprovalRequest, arguments)
+        tenant_id, granted = TenantId(request.tenant_id), request.decision == "grant"
+        decision = Decision(granted, request.decided_by or DECIDED_BY, request.reason)
+        record = await self._ports.stores.approvals.decide(tenant_id, request.approval_id, decision)
+        receipt = await self._ports.stores.inbox.submit(resuming_turn(tenant_id, record, granted=granted))
+        await self._ports.shared.wakeup.offer(receipt.session_id, tenant_id=tenant_id)
+        return {**record.as_json(), "resumed_by": receipt.turn_id}
+
+    async def send_event(self, arguments: JsonObject, task: BrokerTask) -> JsonObject:
+        """Schedule an outside event, or deliver it now. A message that is delivered twice is one event."""
+        request = parse_arguments(QueuedEvent, {"idempotency_key": task.task_id, **arguments})
+        tenant_id, session_id = TenantId(request.tenant_id), SessionId(request.session_id)
+        session = await self._ports.stores.sessions.get(tenant_id, session_id)
+        require_known_event(request.name, self._ports.domains.events(session.domain))
+        event = await self._ports.stores.scheduled.schedule(request.to_event(session_id, tenant_id))
+        if event.turn_id is not None:
+            await self._ports.shared.wakeup.offer(session_id, tenant_id=tenant_id)
+        return event.as_json()
+
+    async def cancel_event(self, arguments: JsonObject) -> JsonObject:
+        """Cancel an event, with its turn if that hasn't started."""
+        request = parse_arguments(EventReference, arguments)
+        tenant_id, session_id = TenantId(request.tenant_id), SessionId(request.session_id)
+        return (await self._ports.stores.scheduled.cancel(tenant_id, session_id, request.event_id)).as_json()
+
+    async def deliver_events(self) -> None:
+        """Deliver the events that are due, and wake workers for their turns."""
+        if sessions := await self._ports.stores.scheduled.deliver_due():
+            await self._ports.shared.wakeup.offer(*sessions)
+
+    async def revoke(self, task_id: str) -> None:
+        """Cancel a revoked task's turns; finished turns stay unchanged. Never raises."""
+        for pause_s in _REVOKE_AGAIN_AFTER_S:
+            try:
+                for tenant_id, turn_id in await self._awaited.revoked(task_id):
+                    await self._stop(tenant_id, turn_id)
+            except Unavailable:
+                await asyncio.sleep(pause_s)
+            else:
+                return
+        _log.error(
+            "Could not cancel the turn of a revoked task: the database does not respond.", task=task_id
+        )
+
+    async def end_waits(self) -> bool:
+        """End tasks that have waited long enough, and cancel expired turns; return whether any task ended."""
+        for tenant_id, turn_id in await self._awaited.expired():
+            await self._stop(tenant_id, turn_id)
+        return await self._awaited.end_waits() > 0
+
+    async def _end_with(self, turn: TurnRecord, task: BrokerTask, wait_s: float) -> None:
+        await self._awaited.add(
+            AwaitedTask(
+                task_id=task.task_id,
+                tenant_id=turn.tenant_id,
+                session_id=turn.session_id,
+                turn_id=turn.turn_id,
+                request=task.request,
+                wait_s=wait_s,
+                expires_at=task.expires_at,
+                cancels=False,
             )
-            result = turn_object(record)
-        except ParleyError as error:
-            result = error_result(error)
-        finally:
-            await _give(answer, result)
+        )
+
+    async def _stop(self, tenant_id: TenantId, turn_id: TurnId) -> None:
+        await self._ports.stores.inbox.cancel(tenant_id, turn_id)
 
 
-async def _give(answer: Answer, result: JsonObject) -> None:
-    try:
-        await run_in_thread(answer, result)
-    except Exception as error:  # noqa: BLE001 - whatever the store of results raises; the turn itself is safe
-        _log.warning("An answer could not be given to its sender.", turn=result.get("turn_id"), error=error)
+async def describe_end(ports: Ports, turn: TurnRecord) -> JsonObject:
+    """Return a stopped turn, with `done`: what it did, or may have done."""
+    effects = await ports.stores.effects.list(turn.tenant_id, turn.session_id)
+    done = [
+        {"tool_id": effect.tool_id, "arguments": effect.arguments, "status": effect.status.value}
+        for effect in effects
+        if effect.turn_id == turn.turn_id
+    ]
+    return {**turn_object(turn), "done": done}
 
 
-def error_result(error: Exception) -> JsonObject:
-    """An error as the result of a task: `error` with its stable code and a message."""
-    if not isinstance(error, ParleyError):
-        _log.error("A submission failed.", exc_info=error)
-        error = Unavailable("The message could not be dealt with; try again.")
-    described: JsonObject = {"code": error.code, "message": str(error)}
-    if isinstance(error, InvalidInput):
-        described["field"] = error.field
-    return {"status": "rejected", "error": described}
+def follow_up_id(task_id: str, place: str) -> str:
+    """Return the ID of a follow-up task, the same in every attempt."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{task_id}:{place}"))

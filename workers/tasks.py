@@ -1,68 +1,179 @@
-"""The tasks: thin shells over the worker's process. Their names and arguments are the queue contract.
+"""The tasks: thin wrappers around the worker's process. Their names and arguments are a public contract.
 
-All but those of outside senders are hints: one that is lost is replaced by the reconciler, one that is doubled
-finds nothing to do (RT-1, IF-8, IF-9).
+Except for external senders' tasks they are hints: the reconciler replaces lost ones, and duplicates find
+nothing to do (RT-1, IF-8, IF-9).
 """
 
-import time
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from celery import Celery
-from celery.exceptions import Ignore
+from celery import Celery, chord, group
+from celery.exceptions import Ignore, TaskPredicate
+from celery.worker import state
 
-from orchestrator.ports.tasks import ADVANCE_RUN, RUN_ITEMS, RUN_SESSION, START_RUN, SUBMIT_TURN
+from orchestrator.ports.tasks import (
+    CANCEL_EVENT,
+    CANCEL_TURN,
+    DECIDE_APPROVAL,
+    RUN_SESSION,
+    SEND_EVENT,
+    SHOW_TURN,
+    START_RUN,
+    SUBMISSIONS,
+    SUBMIT_TURN,
+)
 from orchestrator.types import JsonObject, SessionId
-from workers.internal.links import Link, links_after
+from workers.answers import describe_task
+from workers.buffering import until_available
 from workers.messages.redaction import REDACTED
-from workers.submission import error_result, parse_request
+from workers.messages.refusal import TaskRefused
+from workers.process import WorkerProcess
+from workers.run_tasks import register_run_tasks
+from workers.submission import BrokerTask, follow_up_id, name_arguments
 from workers.worker_lifecycle import WorkerLifecycle
+
+OF_SENDERS: Final = {
+    "bind": True,
+    "ignore_result": False,
+    "shared": False,
+    "throws": (TaskRefused,),  # a rejection is a response: logged in one line, without a traceback
+    **REDACTED,
+}
+"""Options of tasks for external senders."""
+
+Act = Callable[[WorkerProcess, dict[str, Any], BrokerTask], JsonObject | None]
 
 
 def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
-    """Add the tasks to this application, and to no other of the process."""
+    """Register the tasks with this application only."""
+    untyped: Any = app
+    untyped.on_after_finalize.connect(lambda sender, **_: _replace_chunks(sender), weak=False)
+    register_run_tasks(app, worker)
 
-    @app.task(name=RUN_SESSION, acks_late=False, shared=False)
+    @app.task(name=RUN_SESSION, acks_late=False, ignore_result=True, shared=False)
     def run_session(session_id: str) -> None:
         worker.process().run_session(SessionId(session_id))
 
-    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False, shared=False, **REDACTED)
-    def submit_turn(self: Any, **arguments: Any) -> JsonObject:
-        """A message that is delivered twice is one turn: its identifier serves as the key."""
-        try:
-            request = parse_request({"idempotency_key": f"message:{self.request.id}", **arguments})
-            answer = partial(_answer, app, worker, self.request.id, time.monotonic())
-            receipt = worker.process().submit_turn(request, answer)
-        except Exception as error:  # noqa: BLE001 - every ending of a submission is an answer to its sender
-            return error_result(error)
-        if receipt is None:
-            raise Ignore  # the turn is committed, so the message goes; the answer comes when it is there
-        return receipt
+    @app.task(name=SUBMIT_TURN, **OF_SENDERS)
+    def submit_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        # After another task, whose result comes first: it is the text, or unused.
+        names = ("session_id",) if kwargs.get("action") is not None else ("session_id", "text")
+        return _answer(worker, self.request, names, args, kwargs, _submit)
 
-    @app.task(name=START_RUN, bind=True, ignore_result=False, shared=False, **REDACTED)
-    def start_run(self: Any, **arguments: Any) -> JsonObject:
-        """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
-        try:
-            return worker.process().start_run(arguments, f"message:{self.request.id}")
-        except Exception as error:  # noqa: BLE001 - every ending is an answer to the sender
-            return error_result(error)
+    @app.task(name=CANCEL_TURN, **OF_SENDERS)
+    def cancel_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        return _answer(worker, self.request, _referring(kwargs), args, kwargs, _cancel)
 
-    @app.task(name=ADVANCE_RUN, bind=True, acks_late=False, shared=False)
-    def advance_run(self: Any, run_id: str, flow: str, then: list[str] | None = None) -> None:
-        """Carry a run out, and what follows it in a chain; only for links that are left, Celery sends a message."""
-        request = self.request
-        links = [Link(run_id, flow, tuple(then or ())), *links_after(request)]
-        if (ended := worker.process().advance_runs(links)) > 1:
-            request.chain = request.chain[: 1 - ended]  # which begins with the last one
+    @app.task(name=SHOW_TURN, **OF_SENDERS)
+    def show_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        return _answer(worker, self.request, _referring(kwargs), args, kwargs, _show)
 
-    # A chord counts its tasks also when results are ignored.
-    @app.task(name=RUN_ITEMS, acks_late=False, shared=False)
-    def run_items(run_id: str, flow: str, in_chord: bool = False) -> None:
-        worker.process().run_items(run_id, flow, in_chord)
+    @app.task(name=DECIDE_APPROVAL, **OF_SENDERS)
+    def decide_approval(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        names = ("approval_id", "decision", "reason")
+        return _answer(worker, self.request, names, args, kwargs, _decide)
+
+    @app.task(name=SEND_EVENT, **OF_SENDERS)
+    def send_event(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        return _answer(worker, self.request, ("session_id", "name", "payload"), args, kwargs, _send_event)
+
+    @app.task(name=CANCEL_EVENT, **OF_SENDERS)
+    def cancel_event(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        return _answer(worker, self.request, ("session_id", "event_id"), args, kwargs, _cancel_event)
+
+    @app.task(name=START_RUN, **OF_SENDERS)
+    def start_run(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        """Start a flow, or all flows of a trigger; a redelivered message starts once."""
+        names = ("trigger",) if "trigger" in kwargs else ("flow", "inputs")
+        return _answer(worker, self.request, names, args, kwargs, WorkerProcess.start_run)
 
 
-def _answer(app: Celery, worker: WorkerLifecycle, task_id: str, began: float, result: JsonObject) -> None:
-    """Give a sender who waited the result; for Celery the task ended when its turn was accepted."""
-    backend: Any = app.backend
-    backend.store_result(task_id, result, "SUCCESS")
-    worker.process().show_answered(task_id, time.monotonic() - began)
+def _replace_chunks(app: Celery) -> None:
+    """Replace Celery's `chunks` and `map` tasks.
+
+    Celery's run many calls in one task. Here each call becomes a separate task, so that it can wait for its
+    turn and is not repeated on redelivery. Arguments and results are hidden.
+    """
+    untyped: Any = app
+    for name in ("celery.starmap", "celery.map", "celery.accumulate"):
+        untyped.tasks.unregister(name)
+
+    def spread(self: Any, task: Any, several: Sequence[Sequence[Any]]) -> Any:
+        called = untyped.signature(task)
+        calls = [
+            called.clone(args=tuple(args)).set(task_id=follow_up_id(self.request.id, f"chunk:{place}"))
+            for place, args in enumerate(several)
+        ]
+        if not calls:
+            return []
+        joined: Any = chord([], untyped.tasks["celery.accumulate"].s(index=0), app=app)
+        # The group keeps its ID, so that a second delivery joins the calls that the first one sent.
+        header = group([call.set(queue=SUBMISSIONS) for call in calls], app=app)
+        joined.tasks = header.set(task_id=follow_up_id(self.request.id, "chunks"))
+        return self.replace(joined)
+
+    @app.task(name="celery.starmap", bind=True, ignore_result=False, shared=False, lazy=False, **REDACTED)
+    def starmap(self: Any, task: Any, it: Sequence[Sequence[Any]]) -> Any:
+        return spread(self, task, it)
+
+    @app.task(name="celery.map", bind=True, ignore_result=False, shared=False, lazy=False, **REDACTED)
+    def map_(self: Any, task: Any, it: Sequence[Any]) -> Any:
+        return spread(self, task, [(item,) for item in it])
+
+    @app.task(name="celery.accumulate", ignore_result=False, shared=False, lazy=False, **REDACTED)
+    def accumulate(*args: Any, index: int | None = None) -> Any:
+        """Return the results of a group that replaced a task."""
+        return args if index is None else args[index]
+
+
+def _submit(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
+    return process.at_front_door(lambda door: door.submit(arguments, task))
+
+
+def _show(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
+    return process.at_front_door(lambda door: door.show(arguments, task))
+
+
+def _cancel(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
+    return process.at_front_door(lambda door: door.cancel(arguments, task))
+
+
+def _decide(process: WorkerProcess, arguments: JsonObject, _: BrokerTask) -> JsonObject:
+    return process.at_front_door(lambda door: door.decide(arguments))
+
+
+def _send_event(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject:
+    return process.at_front_door(lambda door: door.send_event(arguments, task))
+
+
+def _cancel_event(process: WorkerProcess, arguments: JsonObject, _: BrokerTask) -> JsonObject:
+    return process.at_front_door(lambda door: door.cancel_event(arguments))
+
+
+def _answer(
+    worker: WorkerLifecycle,
+    request: Any,
+    names: Sequence[str],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    act: Act,
+) -> JsonObject:
+    """Return the task's result, waiting while a store is unavailable. Raises TaskRefused, Ignore, Reject."""
+    task = describe_task(request)
+    follows = request.parent_id is not None or request.root_id not in {None, request.id}
+    try:
+        arguments = name_arguments(names, args, kwargs, follows=follows)
+        result = until_available(task.expires_at, lambda: act(worker.process(), arguments, task))
+    except Exception as error:
+        if isinstance(error, TaskPredicate):
+            raise
+        raise TaskRefused.because_of(error) from None
+    if request.id in state.revoked:  # during execution
+        worker.revoke(request.id)
+    if result is None:
+        raise Ignore  # the turn and the task are committed, so acknowledge the message; the task ends with the turn
+    return result
+
+
+def _referring(kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    return () if "idempotency_key" in kwargs else ("turn_id",)

@@ -1,7 +1,7 @@
-"""Delivers events to webhooks: in order per session, again and again until they arrive (RT-16).
+"""Deliver events to webhooks: in order per session, with retries until confirmed (RT-16).
 
-Each feed is delivered by a task of its own, so that a receiver that is slow or away holds up nobody but
-itself; of one host only a few are delivered at once.
+A separate task delivers each feed, so a slow receiver delays only itself; few deliveries per host run
+concurrently.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ CAPACITY: Final = 64
 PER_HOST: Final = 8
 BATCH: Final = 20
 AT_ONCE: Final = 200
-"""After so many events of one feed others have their turn."""
+"""Events of one feed after which other feeds have their turn."""
 HOLD_S: Final = 60.0
 
 _log = get_logger(__name__)
@@ -45,7 +45,11 @@ class Posts(Protocol):
 
 
 class WebhookSender:
-    """Args: `give_up_s`: a feed that has failed for so long waits for an operator."""
+    """Sends webhooks.
+
+    Args:
+        give_up_s: time after which a failing feed waits for an operator.
+    """
 
     def __init__(
         self, feeds: PostgresWebhookFeeds, posts: Posts, *, give_up_s: float, capacity: int = CAPACITY
@@ -57,7 +61,7 @@ class WebhookSender:
         self._running: dict[asyncio.Task[None], str] = {}
 
     async def send_due(self) -> None:
-        """Begin to deliver what is due; does not wait for it."""
+        """Start delivering what is due, without waiting."""
         free = self._capacity - len(self._running)
         if free <= 0:
             return
@@ -69,12 +73,12 @@ class WebhookSender:
             task.add_done_callback(self._ended)
 
     async def settled(self) -> None:
-        """Wait for the deliveries that are under way."""
+        """Wait for running deliveries."""
         while self._running:
             await asyncio.wait(self._running)
 
     async def close(self) -> None:
-        """Stop; what was under way is delivered again by another process."""
+        """Stop; another process repeats unfinished deliveries."""
         for task in list(self._running):
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -82,8 +86,8 @@ class WebhookSender:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.pop(task, None)
         error = None if task.cancelled() else task.exception()
-        if error is not None:  # its hold runs out, and it is taken up again
-            _log.warning("A webhook's delivery broke off.", error=error)
+        if error is not None:  # its hold expires, and it is claimed again
+            _log.warning("A webhook delivery failed.", error=error)
 
     async def _deliver(self, feed: HeldFeed) -> None:
         try:
@@ -99,7 +103,7 @@ class WebhookSender:
             _log.info("A feed is let go when its hold runs out.", error=error)
 
     async def _deliver_events(self, feed: HeldFeed) -> None:
-        """All there is, or until one does not arrive: the next ones wait behind it."""
+        """Deliver all events until one fails: later ones wait behind it."""
         number, attempts = feed.delivered, feed.attempts
         for _ in range(AT_ONCE // BATCH):
             events = await self._feeds.events(feed, after=number, limit=BATCH)

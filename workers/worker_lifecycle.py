@@ -1,4 +1,4 @@
-"""Open and close the worker's process at the right moments of Celery's life."""
+"""Open and close the worker's process at the right points of Celery's lifecycle."""
 
 import os
 import threading
@@ -10,29 +10,31 @@ from typing import Any, Final
 from celery import Celery
 from celery.worker import state as celery_state
 
-from orchestrator.adapters.task_sender import RunCanvas
-from orchestrator.bootstrap import BuildAgent
+from orchestrator.adapters.postgres.turns.awaited import PostgresAwaitedTasks
+from orchestrator.bootstrap import BuildAgent, Ports
 from orchestrator.errors import Unavailable
 from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
+from workers.answers import TaskEnder
 from workers.fork_server import ForkServer
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import MakeCatalogue
 from workers.isolation import run_suspects
 from workers.messages.flower_events import FlowerEvents
+from workers.outbox import Deliver
 from workers.process import InternalWork, WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0
 AGENT: Final = "orchestrator.agent.build"
-"""The modules that run turns, which no other process loads."""
+"""Modules that run turns, which no other process loads."""
 
 _log = get_logger(__name__)
 
 
 class WorkerLifecycle:
-    """Holds this process's `WorkerProcess`; made in every process that loads the application."""
+    """Owns this process's `WorkerProcess`; created in every process that loads the application."""
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class WorkerLifecycle:
         make_catalogue: MakeCatalogue,
         consumer: str | None = None,
     ) -> None:
-        """`consumer`: under which name this process takes messages from Redis."""
+        """`consumer`: this process's consumer name in Redis."""
         self._app = app
         self._settings = settings
         self._build = build
@@ -54,21 +56,21 @@ class WorkerLifecycle:
         self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def prepare(self) -> None:
-        """Before anything is opened, keep this process as it is for those that run suspects, or have it stand back."""
+        """Before anything is opened, fork the server for suspects, or lower this process's priority."""
         queues = set(self._app.amqp.queues.consume_from)
         if TURNS in queues:
-            import_module(AGENT)  # here, and not in each process that is forked
+            import_module(AGENT)  # here, and not in each forked process
             self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
         elif queues != {SUBMISSIONS}:
-            os.nice(self._settings.housekeeping_nice)  # of this thread alone, and of those that it starts
+            os.nice(self._settings.housekeeping_nice)  # of this thread and the threads it starts
 
     def open(self, consumer: Any) -> None:
-        """Open the process before it says that it is ready; waits for the stores.
+        """Open the process before it reports ready; waits for the stores.
 
-        `consumer`: Celery's, None in a child of the prefork pool, where no session is shown.
+        `consumer`: Celery's, or None in a child of the prefork pool, which shows no sessions.
         """
         if consumer is not None and _forks(consumer):
-            return  # the children open their own; connections do not survive a fork
+            return  # children open their own; connections do not survive a fork
         flower = None
         if consumer is not None and _sends_task_events(consumer):
             flower = FlowerEvents(self._app, consumer.hostname)
@@ -76,7 +78,7 @@ class WorkerLifecycle:
             try:
                 self._open(flower)
             except Unavailable as error:
-                _log.warning("The stores do not answer yet.", error=error)
+                _log.warning("Waiting for the stores.", error=error)
                 self._heartbeat.note(Condition.WAITING, str(error))
                 self._heartbeat.beat()
                 time.sleep(TRY_AGAIN_AFTER_S)
@@ -84,16 +86,21 @@ class WorkerLifecycle:
                 return
 
     def process(self) -> WorkerProcess:
-        """The open process. Raises Unavailable."""
+        """Return the open process. Raises Unavailable."""
         return self._open(None)
 
+    def revoke(self, task_id: str) -> None:
+        """Cancel what a revoked task submitted, without waiting."""
+        if self._process is not None:
+            self._process.revoke(task_id)
+
     def stop_taking(self) -> None:
-        """A warm shutdown has begun."""
+        """Handle the start of a warm shutdown."""
         if self._process is not None:
             self._process.stop_taking()
 
     def close(self) -> None:
-        """The worker has ended its tasks."""
+        """Handle the end of the worker's tasks."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
@@ -109,7 +116,7 @@ class WorkerLifecycle:
                 )
                 internal = None
                 if set(queues) != {SUBMISSIONS}:
-                    internal = InternalWork(RunCanvas(self._app), self._make_catalogue, INTERNAL in queues)
+                    internal = InternalWork(self._app, self._make_catalogue, INTERNAL in queues)
                 self._process = WorkerProcess(
                     self._settings,
                     self._build,
@@ -117,11 +124,18 @@ class WorkerLifecycle:
                     flower=flower,
                     runs_turns=TURNS in queues,
                     internal=internal,
+                    end_task=partial(_make_ender, self._app),
                     heartbeat=self._heartbeat,
                     queues=tuple(queues),
                     consumer=self._consumer,
                 )
             return self._process
+
+
+def _make_ender(
+    app: Celery, ports: Ports, awaited: PostgresAwaitedTasks, flower: FlowerEvents | None
+) -> Deliver:
+    return TaskEnder(app, ports, awaited, flower).deliver
 
 
 def _forks(consumer: Any) -> bool:

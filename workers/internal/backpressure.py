@@ -1,4 +1,4 @@
-"""Defer housekeeping while turns wait (IF-14), and never for longer than it may be."""
+"""Defer maintenance while turns wait (IF-14), up to a limit."""
 
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.telemetry import get_logger
@@ -7,7 +7,12 @@ _log = get_logger(__name__)
 
 
 class Backpressure:
-    """Args: `above_s`: what turns may wait before housekeeping does; `at_most_s`: how long it does then."""
+    """Backpressure.
+
+    Args:
+        above_s: turn wait above which maintenance is deferred.
+        at_most_s: maximum deferral.
+    """
 
     def __init__(self, load: PostgresLoad, *, above_s: float, at_most_s: float) -> None:
         self._load = load
@@ -17,11 +22,11 @@ class Backpressure:
 
     @property
     def waited_s(self) -> float:
-        """How long housekeeping must have waited to be done now."""
+        """Return how long maintenance must have waited to run now."""
         return self._at_most_s if self._deferring else 0.0
 
     async def measure(self) -> None:
-        """Measure the load anew. Raises Unavailable, and then keeps to what was measured before."""
+        """Measure the load. Raises Unavailable, and then keeps the last measurement."""
         wait_s = await self._load.turn_wait_s()
         deferring = wait_s > self._above_s
         if deferring is not self._deferring:

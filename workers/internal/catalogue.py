@@ -1,7 +1,7 @@
-"""Which Internal flows this process knows: those that come with the system and those of the domains that it serves.
+"""The background flows of this process: the system's and those of its domains.
 
-A domain keeps its own in `internal_flows.py`, and the configuration of any of them in
-`internal_flows.yaml`, which is read anew for every run.
+A domain defines its own in `internal_flows.py`, and configures any flow in `internal_flows.yaml`, which is
+re-read for every run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,13 +25,15 @@ from workers.internal.tools import TOOLS, make_tools
 SETTINGS_FILE = "internal_flows.yaml"
 
 MakeCatalogue = Callable[[Ports], Catalogue]
-"""Makes the flows of a process over its ports. Raises ConfigurationError."""
+"""Creates a process's flows from its ports. Raises ConfigurationError."""
 
 _log = get_logger(__name__)
 
 
 def make_catalogue(ports: Ports) -> Catalogue:
-    """The flows of this process, with the tools that they may declare; a bad one is off by name, all others run."""
+    """Return this process's flows with their declared tools; invalid ones are disabled by name, all others
+    run.
+    """
     folders = served_folders(ports.settings.domain)
     own: list[type[InternalFlow]] = []
     unread: dict[str, list[Problem]] = {}
@@ -44,13 +46,15 @@ def make_catalogue(ports: Ports) -> Catalogue:
     catalogue = Catalogue([*FLOWS, *own], tools=tools, configure=FlowSettings(folders).of_flow)
     catalogue.off |= unread
     for name, problems in catalogue.off.items():
-        _log.error("An Internal flow is off.", flow=name, why="; ".join(map(str, problems)))
+        _log.error("A background flow is off.", flow=name, why="; ".join(map(str, problems)))
     tools["triggers"].bind(catalogue)
     return catalogue
 
 
 def check_internal_flows(folder: Path) -> list[Problem]:
-    """Every mistake of a domain folder's Internal flows and of its schedule; what is named is off, the rest runs."""
+    """Return every problem of a domain folder's background flows and schedule; affected ones are disabled,
+    the rest runs.
+    """
     try:
         own = own_flows(folder)
     except ConfigurationError as error:
@@ -67,7 +71,7 @@ def check_internal_flows(folder: Path) -> list[Problem]:
 
 
 def own_flows(folder: Path) -> list[type[InternalFlow]]:
-    """The flows that a domain folder defines. Raises ConfigurationError."""
+    """Return the flows defined by a domain folder. Raises ConfigurationError."""
     problems = Problems()
     found = import_internal_flows(folder, problems)
     if problems.found:
@@ -76,17 +80,19 @@ def own_flows(folder: Path) -> list[type[InternalFlow]]:
 
 
 class FlowSettings:
-    """`internal_flows.yaml` of domain folders: ``flows: {name: {…}}``, ``schedule: {job: {…}}``; the last wins."""
+    """Settings in domain folders' `internal_flows.yaml`: ``flows: {name: {…}}``, ``schedule: {job: {…}}``;
+    later folders take precedence.
+    """
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._kept: dict[Path, JsonObject] = {folder / SETTINGS_FILE: {} for folder in folders}
 
     def of_flow(self, name: str) -> JsonObject:
-        """The present settings of a flow; the former ones of a file that can no longer be read."""
+        """Return a flow's current settings; an unreadable file keeps its last ones."""
         return _section(self._read("flows"), name)
 
     def schedule(self) -> JsonObject:
-        """The settings of jobs, by name."""
+        """Return the jobs' settings, by name."""
         return self._read("schedule")
 
     def _read(self, part: str) -> JsonObject:
@@ -101,9 +107,7 @@ class FlowSettings:
         problems = Problems()
         body = read_yaml(path, SETTINGS_FILE, problems).body
         if problems.found or not isinstance(body, dict):
-            _log.error(
-                "The settings of Internal flows cannot be read.", problems=[str(p) for p in problems.found]
-            )
+            _log.error("Could not read internal_flows.yaml.", problems=[str(p) for p in problems.found])
         else:
             self._kept[path] = body
         return self._kept[path]

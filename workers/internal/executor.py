@@ -1,12 +1,12 @@
-"""Carries out runs of Internal flows on this process's loop: their durable form.
+"""Durable execution of background runs on this process's loop.
 
-Messages come in here and truth is in the store: what cannot be claimed is not done (IF-8 … IF-11).
+Messages arrive here, and the store decides what may run: what cannot be claimed is not executed (IF-8 …
+IF-11).
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.execution import (
@@ -20,22 +20,22 @@ from internal_flows.execution import (
     run_item,
 )
 from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
-from internal_flows.recording import record
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
-from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.errors import ConfigurationError, NotFound, Unavailable
 from orchestrator.ports.runs.records import Hint, NewRun, Started
-from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus
+from orchestrator.ports.runs.status import ENDED, ItemStatus, Phase, RedoStatus, RunStatus
 from orchestrator.ports.runs.work import (
     ClaimedItem,
+    Deferred,
     ItemEnd,
     ItemsClaim,
     Recorded,
     RunClaim,
     RunEnd,
     RunFacts,
+    RunState,
 )
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.telemetry import get_logger
@@ -43,32 +43,32 @@ from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json, SessionId
 from workers.internal.backpressure import Backpressure
+from workers.internal.canvas import RunCanvas
 from workers.internal.dispatch import Dispatcher
-from workers.internal.links import Link
+from workers.internal.held_work import Fenced, HeldWork
+from workers.internal.outcomes import Elsewhere, Ended, InShares, Later, Outcome, Rerun, ended
 from workers.internal.progress import ProgressEvents
 from workers.internal.session_side import SessionSide
-from workers.messages.flower_events import ShownTask
 
 FLUSH_EVERY_S = 0.2
-"""Ends of quick items are written together; a slow item's at once."""
+"""Results of fast items are written in batches; those of a slow item immediately."""
+DEFERRED_FOR_S = 1.0
+"""How long the task of a deferred maintenance run waits before it checks again."""
+WAITED_FOR_S = 1.0
+"""How long a task itself waits for its run's start time."""
 
 _log = get_logger(__name__)
 
 
-class _Fenced(Exception):
-    """The claim was taken away; what was being done is dropped."""
-
-
 class RunExecutor:
-    """Belongs to one event loop.
+    """Executes runs. Belongs to one event loop.
 
     Args:
-        local: whether this process may carry runs out itself when no message can be sent.
-        backpressure: when housekeeping is deferred for turns.
-        live: gets the progress of sessions' runs, besides their logs.
-        show: shows in Flower what is carried out without a message.
-        max_attempts: a run or item that ended its worker so often is given up.
-        sessions: does for flows what they have no rights to do themselves.
+        local: whether this process can execute runs if no message can be sent.
+        backpressure: defers maintenance for turns.
+        live: receives the progress of sessions' runs, besides their logs.
+        max_attempts: crashes after which a run or item is abandoned.
+        sessions: acts on sessions for flows, which have no rights on them.
     """
 
     def __init__(
@@ -83,84 +83,105 @@ class RunExecutor:
         max_attempts: int = 3,
         backpressure: Backpressure | None = None,
         live: LiveEvents | None = None,
-        show: Callable[[ShownTask], AbstractContextManager[None]] | None = None,
     ) -> None:
         self.catalogue = catalogue
+        self.canvas = canvas
         self._freed: list[SessionId] = []
+        self._reported: list[str] = []
         self.backpressure = backpressure
         self._runs = runs
         self._work = work
         self._sessions = sessions
-        self._dispatcher = Dispatcher(canvas, self._carry_out if local else None)
-        self._show = show
+        self._dispatcher = Dispatcher(canvas, self.execute_here if local else None)
         self._max_attempts = max_attempts
         self._progress = ProgressEvents(work, live)
-        self._at_work: dict[int, asyncio.Task[object]] = {}
-        self._fenced: set[int] = set()
+        self._held = HeldWork(work)
         self._stopping = False
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of a graph and let workers know of it."""
+        """Store a graph's nodes and send those that can start."""
         started = await self._runs.start(runs, key=key)
-        self._dispatcher.begin(started)
+        self._dispatcher.send(started.hints)
         return started
 
-    async def advance(self, link: Link) -> bool:
-        """Do what a run has to do, until others are at it or nothing is left; whether it has ended here."""
-        claim = await self._claim(link)
-        if claim is None:
-            return False
-        with nullcontext() if link.task is None or self._show is None else self._show(link.task):
-            while claim is not None:
-                reached = await self._advance_once(claim, link.then)
-                if isinstance(reached, RunEnd):
-                    return True
-                claim = await self._claim(link) if reached else None
-        return False
+    async def run(
+        self, run_id: str, flow: str, *, carried: frozenset[str] = frozenset(), root: str | None = None
+    ) -> Outcome:
+        """Execute a run until it ends or needs other workers.
 
-    async def advance_all(self, links: Sequence[Link]) -> int:
-        """Do what the links of a chain have to do, one after the other, as long as each ends here; how many did."""
-        for ended, link in enumerate(links):
-            if not await self.advance(link):
-                return ended
-        return len(links)
+        `carried`: the runs that Celery sends after this task. `root`: the root of its graph in Celery. All
+        other released runs are sent from here.
+        """
+        while True:
+            claim = await self._claim(run_id, flow)
+            if claim is None:
+                outcome = await self._find_outcome(run_id)
+            else:
+                outcome = await self._advance_once(claim, carried, root)
+            if outcome is not None:
+                return outcome
 
-    async def items(self, run_id: str, flow: str, *, in_chord: bool) -> None:
-        """Do items of a run, share after share. Within a chord, its body goes on with `after_all`."""
-        ended = await self._items(run_id)
-        if ended and not in_chord:
-            await self.advance(Link(run_id, flow))
+    async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
+        """Execute a run's items, share after share. Outside a chord, the run's task is sent after the last
+        one.
+        """
+        done = await self._items(run_id, task_id)
+        if isinstance(done, Later):
+            return done
+        if done and not in_chord:
+            state = await self._work.state(run_id)
+            if state is not None:
+                self._dispatcher.send((Hint(run_id, flow, state.urgency),))
+        return None
+
+    async def execute_here(self, hint: Hint) -> None:
+        """Execute a run without a task; its task reports the end later."""
+        run_id = hint.run_id
+        while not self._stopping:
+            match await self.run(run_id, hint.flow):
+                case InShares():
+                    if isinstance(await self._items(run_id, None), Later):
+                        return
+                case Rerun(hint=rerun):
+                    await asyncio.sleep(rerun.after_s)
+                    run_id = rerun.run_id
+                case _:
+                    return
+
+    def note_reported(self, run_id: str) -> None:
+        """Record that an ended run's task has reported; written with the next sweep."""
+        self._reported.append(run_id)
 
     async def renew(self) -> None:
-        """Prolong what is held here, and stop what was taken away or cancelled."""
-        for token in await self._work.renew():
-            task = self._at_work.get(token)
-            if task is not None and token not in self._fenced:
-                self._fenced.add(token)
-                task.cancel()
+        """Renew claims, and stop work that was taken over or canceled."""
+        await self._held.renew()
 
     async def sweep(self) -> int:
-        """Take back what dead workers held, and send again what a lost message left hanging."""
+        """Recover what dead workers held, and resend what a lost message left unfinished."""
         await self._repair_after_crash()
-        hints = await self._work.sweep(waited_s=self._waited_s)
-        self._dispatcher.send(self._dispatcher.carry_out_urgent(hints))
-        return len(hints)
+        await self._write_reported()
+        swept = await self._work.sweep(waited_s=self._waited_s)
+        for run in swept.unrun:
+            await self.canvas.store_end(run)
+            self._reported.append(run.run_id)
+        self._dispatcher.send_again(swept)
+        return len(swept.hints)
 
     def repair_later(self, sessions: Sequence[SessionId]) -> None:
-        """Have sessions whose worker died looked through for what must not be, from the next sweep on."""
+        """Have a dead worker's sessions checked for inconsistencies, from the next sweep on."""
         if REPAIR_STATE in self.catalogue.graphs:
             self._freed += sessions
 
     def stop(self) -> None:
-        """Take nothing more; shares of items end after the present one."""
+        """Take no more work; shares of items end after the current one."""
         self._stopping = True
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for what is at work; the rest is left to other workers once its claims run out."""
+        """Wait for running work; other workers take the rest once its claims expire."""
         self.stop()
         self._dispatcher.cancel()
-        if self._at_work:
-            await asyncio.wait({*self._at_work.values()}, timeout=grace_s)
+        await self._held.drain(grace_s)
+        await self._write_reported()
 
     async def _repair_after_crash(self) -> None:
         if not self._freed:
@@ -172,41 +193,76 @@ class RunExecutor:
             self._freed += freed
             raise
 
+    async def _write_reported(self) -> None:
+        reported, self._reported = self._reported, []
+        try:
+            if reported:
+                await self._work.note_reported(reported)
+        except Unavailable:
+            self._reported += reported
+            raise
+
     @property
     def _waited_s(self) -> float:
-        """How long housekeeping must have waited to be done now."""
+        """Return how long maintenance must have waited to run now."""
         return 0.0 if self.backpressure is None else self.backpressure.waited_s
-
-    async def _carry_out(self, hint: Hint) -> None:
-        if self._stopping:
-            return
-        if hint.phase is Phase.ITEMS:
-            await self.items(hint.run_id, hint.flow, in_chord=False)
-        else:
-            await self.advance(Link(hint.run_id, hint.flow))
 
     # The stages of a run.
 
-    async def _claim(self, link: Link) -> RunClaim | None:
+    async def _claim(self, run_id: str, flow: str) -> RunClaim | None:
         if self._stopping:
             return None
-        config = self.catalogue.configure(link.flow)
-        return await self._work.claim(link.run_id, config, waited_s=self._waited_s)
+        config = self.catalogue.configure(flow)
+        return await self._work.claim(run_id, config, waited_s=self._waited_s)
 
-    async def _advance_once(self, claim: RunClaim, then: Collection[str]) -> RunEnd | bool:
-        """Do what was claimed; the end of the run, or whether there is more to do here."""
+    async def _find_outcome(self, run_id: str) -> Outcome | None:
+        """Return the outcome of a run that cannot be claimed now, or None if another attempt may succeed."""
+        state = await self._work.state(run_id)
+        if state is None or state.status is RunStatus.WAITING:
+            return Elsewhere()
+        if state.status in ENDED:
+            told = state.reported and state.began
+            return Elsewhere() if told else ended(run_id, state.status, state.why)
+        if state.held:
+            return Elsewhere()
+        if self._stopping:
+            return Later(DEFERRED_FOR_S)
+        if state.phase is Phase.ITEMS:
+            return await self._find_items(run_id, state)
+        if state.waits_s > WAITED_FOR_S:
+            return Later(state.waits_s)
+        if state.waits_s > 0:
+            await asyncio.sleep(state.waits_s)
+            return None
+        return Later(DEFERRED_FOR_S)
+
+    async def _find_items(self, run_id: str, state: RunState) -> Outcome | None:
+        """Execute a single unfinished item here; several are shared."""
+        if state.holders is not None and state.holders > 1:
+            return InShares(run_id, state.urgency, state.holders)
+        done = await self._items(run_id, None)
+        return done if isinstance(done, Later) else None
+
+    async def _advance_once(
+        self, claim: RunClaim, carried: frozenset[str], root: str | None
+    ) -> Outcome | None:
+        """Execute what was claimed. Returns None if there is more to execute here."""
         try:
-            with self._holding(claim.token), _traced(claim.facts, claim.phase.value):
+            with self._held.holding(claim.token), _traced(claim.facts, claim.phase.value):
                 reached = await self._do_phase(claim)
                 if isinstance(reached, RunEnd):
-                    await self._finish(claim, reached, then)
-                return reached
-        except _Fenced:
-            _log.warning("A run was taken away.", run=claim.facts.run_id, flow=claim.facts.flow)
-        return False
+                    return await self._finish(claim, reached, carried, root)
+        except Fenced:
+            _log.warning(
+                "Lost the claim on a run to another worker.", run=claim.facts.run_id, flow=claim.facts.flow
+            )
+            return None
+        return reached
 
-    async def _do_phase(self, claim: RunClaim) -> RunEnd | bool:
-        """Do `before_all` or `after_all`; the end of the run, or whether there is more to do here."""
+    async def _do_phase(self, claim: RunClaim) -> RunEnd | InShares | Later | None:
+        """Execute `before_all` or `after_all`. Returns the run's end, its shares, or None if there is more
+        to execute here.
+        """
         facts = claim.facts
         if claim.attempts > self._max_attempts:
             return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {_gave_up(self._max_attempts)}")
@@ -220,67 +276,70 @@ class RunExecutor:
                 return failed
             return await self._end_run(flow, facts, context, await self._work.outputs(facts.run_id))
         context = await self._sessions.brief(flow, context)
-        recorded, calls = record(flow, context)
-        result = await run_before_all(flow, recorded, claim.inputs)
+        result = await run_before_all(flow, context, claim.inputs)
         await self._sessions.hand_over(context)
-        kept = calls.close(flow, context, result)
-        before = ((Phase.BEFORE, kept),)
         if not isinstance(result, Proceed):
-            return replace(end_run(flow, facts, result), records=before)
+            return end_run(flow, facts, result)
         if result.inputs:
-            return await self._begin_items(claim, result.run, result.inputs, kept)
-        context = replace(result.run, tools=context.tools)
-        end = await self._end_run(flow, facts, context, [])  # under the same claim
-        return replace(end, records=before + end.records)
+            return await self._begin_items(claim, result.run, result.inputs)
+        return await self._end_run(flow, facts, result.run, [])  # under the same claim
 
     async def _end_run(
         self, flow: InternalFlow, facts: RunFacts, context: RunContext, outputs: list[Json]
     ) -> RunEnd:
-        recorded, calls = record(flow, context)
-        closing = await run_after_all(flow, recorded, outputs)
+        closing = await run_after_all(flow, context, outputs)
         await self._sessions.hand_over(context)
-        records = ((Phase.AFTER, calls.close(flow, context, closing)),)
-        return replace(end_run(flow, facts, closing), records=records)
+        return end_run(flow, facts, closing)
 
     async def _begin_items(
-        self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...], kept: Json
-    ) -> bool:
-        """Store the items; do a single one here, and several together with others."""
+        self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]
+    ) -> InShares | Later | None:
+        """Store the items; execute a single one here, share several."""
         facts, options = claim.facts, context.options
-        if not await self._work.begin_items(claim, inputs, options.to_json(), context.data, kept):
-            raise _Fenced
-        if len(inputs) == 1:
-            return await self._items(facts.run_id)
-        hint = Hint(facts.run_id, facts.flow, Phase.ITEMS, facts.urgency)
-        await self._dispatcher.spread(hint, min(options.concurrency, len(inputs)))
-        return False
+        if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
+            raise Fenced
+        holders = min(options.concurrency, len(inputs))
+        if holders > 1:
+            return InShares(facts.run_id, facts.urgency, holders)
+        done = await self._items(facts.run_id, None)
+        return done if isinstance(done, Later) else None
 
-    async def _finish(self, claim: RunClaim, end: RunEnd, then: Collection[str]) -> None:
+    async def _finish(
+        self, claim: RunClaim, end: RunEnd, carried: frozenset[str], root: str | None
+    ) -> Ended | Rerun:
         hints = await self._work.finish(claim, end)
         if hints is None:
-            raise _Fenced
+            raise Fenced
         RUNS.labels(claim.facts.flow, end.status.value).inc()
         if end.status is RunStatus.FAILED:
             note_failure(end.status.value)
-        self._dispatcher.send(tuple(hint for hint in hints if hint.run_id not in then))
+        if end.redo is RedoStatus.SCHEDULED:
+            return Rerun(hints[0])
+        self._dispatcher.send([hint for hint in hints if hint.run_id not in carried], root=root)
+        return ended(claim.facts.run_id, end.status, end.error or end.reason)
 
     # Items.
 
-    async def _items(self, run_id: str) -> bool:
-        """Do shares of items until none is free; True when this ended the last item."""
+    async def _items(self, run_id: str, task_id: str | None) -> Later | bool:
+        """Execute shares of items until none is free. Returns True if this finished the last item.
+
+        `task_id`: the task that only executes items.
+        """
         while not self._stopping:
-            claim = await self._work.claim_items(run_id, waited_s=self._waited_s)
+            claim = await self._work.claim_items(run_id, task_id=task_id, waited_s=self._waited_s)
             if claim is None:
                 return False
+            if isinstance(claim, Deferred):
+                return Later(DEFERRED_FOR_S)
             try:
-                with self._holding(claim.token), _traced(claim.facts, Phase.ITEMS.value):
+                with self._held.holding(claim.token), _traced(claim.facts, Phase.ITEMS.value):
                     recorded = await self._do_share(claim)
-            except _Fenced:
-                _log.warning("Items were taken away.", run=run_id, flow=claim.facts.flow)
+            except Fenced:
+                _log.warning("Lost the claim on items to another worker.", run=run_id, flow=claim.facts.flow)
                 return False
             if recorded is Recorded.ALL:
                 return True
-        return False
+        return Later(DEFERRED_FOR_S)
 
     async def _do_share(self, claim: ItemsClaim) -> Recorded:
         flow = self.catalogue.flow(claim.facts.flow)()
@@ -300,15 +359,14 @@ class RunExecutor:
     async def _do_item(self, flow: InternalFlow, context: RunContext, item: ClaimedItem) -> ItemEnd:
         if item.attempts > self._max_attempts:
             return end_item(item.position, StageFailed(_gave_up(self._max_attempts)))
-        recorded, calls = record(flow, context)
-        result = await run_item(flow, recorded, item.input)
+        result = await run_item(flow, context, item.input)
         await self._sessions.hand_over(context)
-        return replace(end_item(item.position, result), record=calls.close(flow, context, result))
+        return end_item(item.position, result)
 
     async def _record(self, claim: ItemsClaim, ends: list[ItemEnd], *, last: bool) -> Recorded:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)
         if recorded is Recorded.LOST:
-            raise _Fenced
+            raise Fenced
         for end in ends:
             if end.status is ItemStatus.FAILED:
                 note_failure(end.status.value)
@@ -317,27 +375,9 @@ class RunExecutor:
             await self._progress.publish(claim.facts)
         return recorded
 
-    @contextmanager
-    def _holding(self, token: int) -> Generator[None]:
-        """While a claim is held here, losing it stops the task. Whatever else happens, it is given up."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._at_work[token] = task
-        try:
-            yield
-        except asyncio.CancelledError as error:
-            if token not in self._fenced:
-                raise
-            task.uncancel()
-            raise _Fenced from error
-        finally:
-            del self._at_work[token]
-            self._fenced.discard(token)
-            self._work.give_up(token)
-
 
 def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
-    """A phase of a run, in the trace of the turn that made it due, if one did."""
+    """Open a span for a phase in the trace of the turn that triggered the run, if any."""
     name = f"{facts.flow} {phase}"
     if facts.turn_id is None:
         return span(name, run_id=facts.run_id)

@@ -1,4 +1,4 @@
-"""Models for Internal flows: each domain's own, or the one that a run's options name."""
+"""Models for background flows: each domain's own, or the one in a run's options."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,28 +6,17 @@ from collections.abc import Callable, Mapping
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.configuration import DomainConfig, ModelName
 from orchestrator.models.calling import CallContext
-from orchestrator.models.journal import CallJournal, StepCaller
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
 WITHIN_S = 60.0
 
 
 class ModelWriter:
-    """The tool `writer` of Internal flows: one structured answer to a named prompt, outside any turn.
+    """The tool `writer` of background flows: one structured answer to a named prompt, outside any turn."""
 
-    `steps`: what takes the questions and their answers down.
-    """
-
-    def __init__(
-        self, models: ModelPool, configure: Callable[[str], DomainConfig], steps: StepCaller | None = None
-    ) -> None:
+    def __init__(self, models: ModelPool, configure: Callable[[str], DomainConfig]) -> None:
         self._models = models
         self._configure = configure
-        self._steps = steps
-
-    def recorded_in(self, steps: StepCaller) -> "ModelWriter":
-        """Make the same that takes its questions down. Implements `internal_flows.recording.AsksModels`."""
-        return ModelWriter(self._models, self._configure, steps)
 
     async def write(
         self,
@@ -35,6 +24,7 @@ class ModelWriter:
         variables: Mapping[str, Json],
         schema: JsonObject,
         *,
+        judged_by: JsonObject,
         domain: str,
         session_id: SessionId,
         run_id: str,
@@ -46,7 +36,8 @@ class ModelWriter:
             prompt_id: of the prompts that ship; `variables` are its data and settings, except
                 ``assistant``, which the domain's configuration gives.
             variables: see `prompt_id`.
-            schema: JSON Schema of an object.
+            schema: JSON Schema of an object, as sent to the model.
+            judged_by: the schema that the answer must match.
             domain: whose models are asked.
             session_id: for whom; its budget counts.
             run_id: named to the endpoint in place of a turn.
@@ -69,7 +60,7 @@ class ModelWriter:
             session_id=session_id,
             turn_id=TurnId(run_id),
             deadline=time.monotonic() + WITHIN_S,
-            journal=None if self._steps is None else CallJournal(self._steps),
         )
         assistant = config.description or config.persona.name
-        return await engineer.structured(prompt_id, {**variables, "assistant": assistant}, schema, call)
+        question = {**variables, "assistant": assistant}
+        return await engineer.structured(prompt_id, question, schema, call, judged_by=judged_by)

@@ -1,4 +1,4 @@
-"""Publish to sessions how far their runs have come, now and then while items are at work (RT-15, IF-16)."""
+"""Publish runs' progress to sessions periodically while items are running (RT-15, IF-16)."""
 
 import time
 
@@ -16,7 +16,7 @@ _log = get_logger(__name__)
 
 
 class ProgressEvents:
-    """One per process; each of several that are at work on one run publishes its progress."""
+    """Progress events of one process; each process with a share of a run publishes its progress."""
 
     def __init__(self, work: PostgresRunWork, live: LiveEvents | None) -> None:
         self._work = work
@@ -24,7 +24,7 @@ class ProgressEvents:
         self._published_at: dict[str, float] = {}
 
     async def publish(self, facts: RunFacts) -> None:
-        """Publish, unless that was done a moment ago. A store that is down is no reason to stop."""
+        """Publish, unless done recently. An unavailable store is ignored."""
         if facts.session_id is None or not self._is_due(facts.run_id):
             return
         try:

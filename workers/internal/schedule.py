@@ -1,7 +1,7 @@
-"""Run Celery beat with firings that are claimed in PostgreSQL by job and due time (IF-15).
+"""Run Celery beat with firings claimed in PostgreSQL by job and due time (IF-15).
 
-Any number of beats may run: none leads, so none is missed. A firing is a row and the runs that it
-starts, in one transaction; no message is needed, since workers look for runs that are ready.
+Any number of beats can run: none is a leader, so no firing is missed. A firing is a row and the runs that it
+starts, in one transaction; it needs no message, because workers look for runs that are ready.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ _log = get_logger(__name__)
 
 
 def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Scheduler]:
-    """The class that beat is to use."""
+    """Return the scheduler class for beat."""
 
     class ClaimedScheduler(Scheduler):
-        """Beat's frame around `Firing`: it only calls it again and again."""
+        """A beat scheduler that repeatedly calls `Firing`."""
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             self._firing = Firing(settings, make_catalogue)
             super().__init__(*arguments, **options)
 
         def setup_schedule(self) -> None:
-            """There is no schedule in the file that beat knows."""
+            """Do nothing: beat's own schedule file is not used."""
 
         def tick(self, *_: Any, **__: Any) -> float:
             self._firing.fire_due()
@@ -54,7 +54,7 @@ def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Sche
 
 
 class Firing:
-    """Fires what is due and nobody has fired. Has an event loop of its own."""
+    """Fires due jobs that no other beat has fired. Has a separate event loop."""
 
     def __init__(self, settings: Settings, make_catalogue: MakeCatalogue) -> None:
         self._settings = settings
@@ -71,7 +71,7 @@ class Firing:
         self._closed = False
 
     def fire_due(self) -> int:
-        """Fire what is due; how many firings were ours. Never raises for a store that is down."""
+        """Fire due jobs; return how many. Never raises if a store is unavailable."""
         fired, condition = 0, Condition.READY
         try:
             fired = self._runner.run(self._fire_due())
@@ -83,7 +83,7 @@ class Firing:
         return fired
 
     def close(self) -> None:
-        """Beat calls this in its signal handler, perhaps in the middle of a look, and once more at the end."""
+        """Close. Beat calls this in its signal handler, possibly during a firing, and again at the end."""
         if self._closed or _in_loop():
             return
         self._closed = True
@@ -123,14 +123,14 @@ class Firing:
         return ours
 
     async def _announce(self, ports: Ports) -> None:
-        """Be seen, now and then; jobs are fired without Redis as well."""
+        """Register in Redis now and then; jobs are fired without Redis too."""
         if time.monotonic() - self._announced_at < ANNOUNCE_EVERY_S:
             return
         self._announced_at = time.monotonic()
         try:
             await WorkerRegistry(ports.shared.redis).announce(RegisteredProcess.here("beat", off=self._off))
         except Unavailable as error:
-            _log.warning("Beat cannot be seen.", error=error)
+            _log.warning("Could not update the scheduler's registration.", error=error)
 
     async def _open(self) -> tuple[Ports, Catalogue]:
         if self._opened is None:

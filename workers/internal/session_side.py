@@ -1,7 +1,7 @@
-"""Stand between flows, which have no rights on sessions, and the runtime, which has (IF-12, IF-17).
+"""Mediate between flows, which have no rights on sessions, and the runtime, which has (IF-12, IF-17).
 
-A run is given its material when it begins. What it proposes is handed over to the session's lane before what it has
-done is recorded; the Agent adopts it there, or drops it.
+A run receives its session content at its start. Its proposals go to the session's lane before its results
+are recorded; the Agent adopts or drops them there.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 PROPOSALS: Final = "proposals"
-"""The name of the tool."""
+"""The tool's name."""
 _PROPOSAL: Final = "proposal"
-"""The action of the system turn that brings one."""
+"""The action of the system turn with a proposal."""
 
 _log = get_logger(__name__)
 
@@ -30,7 +30,7 @@ class Lanes(Protocol):
     def submit(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> Awaitable[str]:
-        """Submit an action of the system, once per `key`. Raises SessionClosed, InboxFull, NotFound, Unavailable."""
+        """Submit a system action, once per `key`. Raises SessionClosed, InboxFull, NotFound, Unavailable."""
         ...
 
 
@@ -44,7 +44,7 @@ class _Proposal:
 
 @dataclass(frozen=True, slots=True)
 class NotedProposals:
-    """The tool `proposals`: suggest a change of a session that the flow does not hold (IF-12)."""
+    """The tool `proposals`: suggest a change to a session that the flow does not hold (IF-12)."""
 
     scratchpad: Scratchpad
     noted: list[_Proposal] = field(default_factory=list[_Proposal])
@@ -60,7 +60,7 @@ class NotedProposals:
         flow: str,
         run_id: str,
     ) -> None:
-        """Leave a proposal in the scratchpad, for the session's lane. The same run proposes a kind once."""
+        """Record a proposal in the scratchpad for the session's lane. A run proposes each kind once."""
         key = f"proposal:{run_id}:{session_id}:{kind}"
         payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}
         note = Entry(
@@ -71,33 +71,33 @@ class NotedProposals:
 
 
 class SessionSide:
-    """Belongs to whoever carries runs out."""
+    """Acts on sessions for the executor of runs."""
 
     def __init__(self, material: SessionMaterial, lanes: Lanes) -> None:
         self._material = material
         self._lanes = lanes
 
     def equip(self, context: RunContext) -> RunContext:
-        """Let proposals be noted for this context alone."""
+        """Record proposals for this context."""
         tools = dict(context.tools)
         if isinstance(proposals := tools.get(PROPOSALS), NotedProposals):
             tools[PROPOSALS] = NotedProposals(proposals.scratchpad)
         return replace(context, tools=tools)
 
     async def brief(self, flow: InternalFlow, context: RunContext) -> RunContext:
-        """Give a run that begins the material that its flow declares. Raises Unavailable."""
+        """Provide a starting run with the session content that its flow declares. Raises Unavailable."""
         if context.session_id is None or not flow.material:
             return context
         material = await self._material.collect(context.tenant_id, context.session_id, flow.material)
         return replace(context, material=material)
 
     async def hand_over(self, context: RunContext) -> None:
-        """Leave in the lanes what was proposed; safe to repeat. What a lane refuses is dropped. Raises Unavailable."""
+        """Submit proposals to the lanes; safe to repeat. Rejected ones are dropped. Raises Unavailable."""
         proposals = context.tools.get(PROPOSALS)
         while isinstance(proposals, NotedProposals) and proposals.noted:
             one = proposals.noted[0]
             try:
                 await self._lanes.submit(one.tenant_id, one.session_id, _PROPOSAL, one.payload, key=one.key)
-            except (Refused, NotFound) as error:  # closed, gone, or too busy to be told
-                _log.info("A session does not take a proposal.", session=one.session_id, error=error)
+            except (Refused, NotFound) as error:  # closed, gone, or too busy
+                _log.info("A session refused a proposal.", session=one.session_id, error=error)
             proposals.noted.pop(0)

@@ -1,4 +1,4 @@
-"""Renew summaries and memories for a turn that needs them: urgent runs, by other workers or right here (IF-13)."""
+"""Refresh summaries and memories that a turn needs: urgent runs, on other workers or here (IF-13)."""
 
 import asyncio
 from dataclasses import replace
@@ -7,11 +7,11 @@ from typing import Final
 from internal_flows.housekeeping.session.summarize_session import SUMMARY_NOTE
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.ports.memory.scratchpad import EntryKind, Scratchpad
+from orchestrator.ports.runs.records import Hint
 from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import SUMMARY_DUE, Renewed
 from orchestrator.types import JsonObject, SessionId, TenantId, is_object
 from workers.internal.executor import RunExecutor
-from workers.internal.links import Link
 
 SUMMARIZE: Final = "summarize_session"
 REMEMBER: Final = "distil_preferences"
@@ -52,9 +52,9 @@ class RunSummaryRefresh:
             async with asyncio.timeout(wait_s):
                 for flow in wanted:
                     run_id = started.runs[flow]
-                    # Whoever is at it already is waited for.
+                    # Wait for a run that is already in progress.
                     if here and await self._runs.wait(tenant_id, run_id, 0.0) is None:
-                        await self._executor.advance(Link(run_id, flow))
+                        await self._executor.execute_here(Hint(run_id, flow, Urgency.URGENT))
                     if await self._runs.wait(tenant_id, run_id, wait_s) is None:
                         return None
         except TimeoutError:
@@ -64,12 +64,12 @@ class RunSummaryRefresh:
         return None if output is None else await self._read(tenant_id, session_id, output)
 
     async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
-        """Read the output of a summary's only item; None when it did not come so far."""
+        """Return the output of a summary's only item, or None if it did not get that far."""
         items = await self._runs.items(tenant_id, run_id, limit=1)
         return items[0].output if items and is_object(items[0].output) else None
 
     async def _read(self, tenant_id: TenantId, session_id: SessionId, output: JsonObject) -> Renewed:
-        """The proposal waits for the lane, which this turn holds; the same text stands in the scratchpad."""
+        """Return the new summary from the scratchpad: the proposal waits for the lane, which this turn holds."""
         notes = await self._scratchpad.read(
             tenant_id, session_id, kinds=frozenset({EntryKind.SUMMARY}), touch=False
         )

@@ -1,4 +1,4 @@
-"""The tools that Internal flows may declare, over this process's ports (IF-2)."""
+"""The tools that background flows can declare, on this process's ports (IF-2)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -17,6 +17,7 @@ from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.search import RememberedContext
 from orchestrator.ports.turns import Inbox
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.turns.scheduled import EVENT
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import JsonObject, SessionId, TenantId
 from workers.internal.model_writer import ModelWriter
@@ -24,24 +25,24 @@ from workers.internal.session_side import NotedProposals, SessionSide
 
 
 def make_session_side(ports: Ports) -> SessionSide:
-    """Make what gives runs their material and takes their proposals, with the rights of the runtime."""
+    """Create the mediator that reads session content and submits proposals with the runtime's rights."""
     lanes = SystemTurns(ports.stores.inbox, ports.shared.wakeup)
     return SessionSide(PostgresSessionMaterial(ports.stores.database), lanes)
 
 
 class RunTriggers:
-    """The tool `triggers`, once it knows the flows."""
+    """The tool `triggers`, once the flows are known."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._catalogue: Catalogue | None = None
 
     def bind(self, catalogue: Catalogue) -> None:
-        """Say which flows there are; they are made with this among their tools."""
+        """Set the catalogue, whose flows have this tool."""
         self._catalogue = catalogue
 
     async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:
-        """Start the flows of a trigger for a session; once per `key`, and one of each at a time."""
+        """Start a trigger's flows for a session, once per `key`, and one run of each at a time."""
         assert self._catalogue is not None, "bind the catalogue first"
         nodes = self._catalogue.new_graph(
             trigger, tenant_id=TenantId(tenant_id), session_id=session_id, flight=session_id
@@ -50,21 +51,29 @@ class RunTriggers:
 
 
 class SystemTurns:
-    """The tool `lanes`: turns of the system in sessions' lanes."""
+    """The tool `lanes`: system turns in sessions' lanes."""
 
     def __init__(self, inbox: Inbox, wakeup: Wakeup) -> None:
         self._inbox = inbox
         self._wakeup = wakeup
 
+    async def send_event(
+        self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
+    ) -> str:
+        """Start the flow that lists an outside event, once per `key`; its turn. Raises like `submit`."""
+        return await self.submit(tenant_id, session_id, EVENT, {"name": name, "payload": payload}, key=key)
+
     async def submit(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> str:
-        """Submit an action, once per `key`; its turn. Raises SessionClosed, InboxFull, NotFound, Unavailable."""
+        """Submit an action, once per `key`; return its turn. Raises SessionClosed, InboxFull, NotFound,
+        Unavailable.
+        """
         given = TurnInput(action={"name": name, "payload": payload}, form="action", kind=TurnKind.SYSTEM)
         receipt = await self._inbox.submit(
             Submission(session_id, given, tenant_id, idempotency_key=key, if_busy=IfBusy.ENQUEUE)
         )
-        await self._wakeup.offer(session_id)
+        await self._wakeup.offer(session_id, tenant_id=tenant_id)
         return receipt.turn_id
 
 
@@ -87,7 +96,7 @@ SESSION_TOOLS: Final[Mapping[str, _Make]] = {
     "sources": lambda ports: PostgresCollectionRows(ports.flows_database),
     "writer": lambda ports: ModelWriter(ports.models, ports.domains.config),
 }
-"""Tools of session flows: none of them has a right on sessions (IF-17)."""
+"""Tools of session flows: none has rights on sessions (IF-17)."""
 TOOLS: Final[Mapping[str, _Make]] = {
     **SESSION_TOOLS,
     "forgetting": lambda ports: PostgresForgetting(ports.stores.database),
@@ -97,9 +106,9 @@ TOOLS: Final[Mapping[str, _Make]] = {
     "lanes": lambda ports: SystemTurns(ports.stores.inbox, ports.shared.wakeup),
     "collections": lambda ports: PostgresCollections(ports.stores.database),
 }
-"""All tools: those of maintenance have the rights of the runtime."""
+"""All tools; those of maintenance have the runtime's rights."""
 
 
 def make_tools(ports: Ports) -> Mapping[str, Any]:
-    """Make all tools, by name."""
+    """Create all tools, by name."""
     return {name: make(ports) for name, make in TOOLS.items()}

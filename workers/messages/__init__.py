@@ -1,1 +1,1 @@
-"""What senders put into the queues: envelopes are judged, and nothing of their contents is shown."""
+"""Messages from senders: envelopes are validated, and contents are never displayed."""

@@ -1,19 +1,20 @@
-"""Judges the envelopes of messages before the broker's library builds anything from them (RT-22).
+"""Validate message envelopes before the broker library parses them (RT-22).
 
-With Redis as the broker an envelope is JSON that any sender wrote, and a library that takes its parts as they
-are ends the worker over a wrong one. What is no envelope is counted and logged without its contents, and gone.
+On Redis an envelope is JSON written by any sender, and a library that trusts it crashes the worker. Invalid
+envelopes are counted, logged without contents, and dropped.
 """
 
 import base64
 import zlib
 from queue import Empty
 from time import monotonic
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from kombu.transport import TRANSPORT_ALIASES, redis
 from kombu.utils.encoding import bytes_to_str
 from kombu.utils.json import loads
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from redis.exceptions import ResponseError
 
 from orchestrator.ports.tasks import SUBMISSIONS
 from workers.messages.refused import note_refused
@@ -21,7 +22,7 @@ from workers.messages.unacknowledged import BOOK, taken_by
 
 DROPPED: Final = "A malformed message was dropped."
 
-# Errors from messages whose parts are missing, or of another type; kombu takes some for a lost connection.
+# Errors due to missing or mistyped message parts; kombu mistakes some for a lost connection.
 MALFORMED: Final = (
     ArithmeticError,
     AttributeError,
@@ -37,14 +38,14 @@ Name = Annotated[str, StringConstraints(max_length=255)]
 
 
 class _Place(BaseModel):
-    """Where a message was sent to."""
+    """A message's destination."""
 
     exchange: Name = ""
     routing_key: Name | None = None
 
 
 class _Properties(BaseModel):
-    """What the library asks of a message's properties."""
+    """The message properties that the library needs."""
 
     delivery_tag: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     delivery_info: _Place
@@ -55,7 +56,7 @@ class _Properties(BaseModel):
 
 
 class Envelope(BaseModel):
-    """A message as it lies in a queue of Redis."""
+    """A message in a Redis queue."""
 
     properties: _Properties
     body: str | None = None
@@ -65,7 +66,7 @@ class Envelope(BaseModel):
 
 
 def find_fault(envelope: object) -> str | None:
-    """Say which part of an envelope is wrong, without its contents; None for a sound one."""
+    """Return which part of an envelope is invalid, without its contents, or None."""
     try:
         sound = Envelope.model_validate(envelope, strict=True)
         if sound.properties.body_encoding is not None:
@@ -80,13 +81,13 @@ def find_fault(envelope: object) -> str | None:
 
 
 class _Judged(redis.Channel):
-    """A channel of Redis that hands on sound envelopes only.
+    """A Redis channel that only forwards valid envelopes.
 
-    One that takes submissions and nothing else loses none when its process is killed: Redis itself notes what it
-    gives out, in one step, until the message stands in the consumer's book.
+    A channel that only takes submissions loses none if its process is killed: Redis itself atomically
+    records each delivery until the consumer has recorded it.
     """
 
-    _unsure = True  # whether something may have been given to us that we have not read
+    _unsure = True  # whether we may have received something that we have not read
 
     @property
     def _moves(self) -> bool:
@@ -109,7 +110,7 @@ class _Judged(redis.Channel):
     def _brpop_read(self, **options: Any) -> Any:
         try:
             return self._read_moved(**options) if self._moves else super()._brpop_read(**options)
-        except MALFORMED as error:  # bytes that are no JSON
+        except MALFORMED as error:  # invalid JSON
             note_refused(DROPPED, None, type(error).__name__)
             return True
 
@@ -133,7 +134,12 @@ class _Judged(redis.Channel):
 
 
 class _Judging:
-    """A transport that looks at each envelope before a message is made of it."""
+    """A transport that checks each envelope before creating a message.
+
+    A server that rejects writes (a replica, a full disk, too few replicas) counts as unavailable (RT-34).
+    """
+
+    connection_errors: ClassVar = (*redis.Transport.connection_errors, ResponseError)
 
     def _deliver(self, message: Any, queue: str) -> None:
         fault = find_fault(message)
@@ -155,6 +161,6 @@ class SentinelTransport(_Judging, redis.SentinelTransport):
 
 
 def judge_envelopes() -> None:
-    """Have this process's connections to a broker judge what they receive."""
+    """Validate envelopes on this process's broker connections."""
     for scheme, transport in (("redis", Transport), ("rediss", Transport), ("sentinel", SentinelTransport)):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:{transport.__name__}"

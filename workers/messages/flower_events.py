@@ -1,39 +1,35 @@
-"""Show in Flower what is done without a message of its own: task events of lanes, and of links of chains.
+"""Celery task events for turns, many of which run per message: sent by the worker that runs them.
 
-Events are collected and sent in batches from a thread; nothing waits for them, nothing depends on them.
+Each turn is one task, whatever worker attempts it, with its actual state, time and worker. Events are sent
+in batches from a thread; nothing waits for them or depends on them.
 """
 
 import contextlib
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from typing import Any
-from uuid import uuid4
+from typing import Any, Final
 
 from celery import Celery
 
 from orchestrator.adapters.threads import run_in_thread
-from orchestrator.ports.tasks import RUN_SESSION, TURNS
-from orchestrator.types import SessionId
+from orchestrator.turns.lease import Work
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import SessionId, TurnId
 from workers.messages.redaction import HIDDEN
 
-FLUSH_EVERY_S = 0.5
+FLUSH_EVERY_S = 0.2
 KEPT_AT_MOST = 5000
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTask:
-    """How Flower shows a task. `sent_by`: the task before it in its chain."""
-
-    task_id: str
-    name: str
-    root_id: str
-    sent_by: str
+RUN_TURN: Final = "orchestrator.run_turn"
+"""The task name of turns. Not a message name: `orchestrator.run_session` wakes a worker."""
+_ENDS: Final[dict[TurnStatus, tuple[str, dict[str, Any]]]] = {
+    TurnStatus.DONE: ("succeeded", {"result": "None"}),
+    TurnStatus.CANCELLED: ("revoked", {"terminated": False, "signum": None, "expired": False}),
+}
 
 
 class FlowerEvents:
-    """Made when the worker sends task events (`celery worker -E`)."""
+    """Implements `TurnObserver`. Created if the worker sends task events (`celery worker -E`)."""
 
     def __init__(self, app: Celery, hostname: str) -> None:
         self._connection: Any = app.connection_for_write()
@@ -44,40 +40,44 @@ class FlowerEvents:
             buffer_limit=KEPT_AT_MOST,
             buffer_while_offline=False,
         )
+        self._began: dict[TurnId, float] = {}
 
-    def session(self, session_id: SessionId) -> AbstractContextManager[None]:
-        """Show one run of a lane as a task."""
-        uuid = str(uuid4())
-        return self._task(uuid, name=RUN_SESSION, args=f"[{session_id!r}]", root_id=uuid, queue=TURNS)
+    def began(self, session_id: SessionId, work: Work) -> None:
+        """Show that an attempt has started here."""
+        self._began[work.turn_id] = time.monotonic()
+        about = {"args": f"[{session_id!r}]", "kwargs": f"{{'seq': {work.seq}}}", "root_id": work.turn_id}
+        retries = work.attempts - 1
+        self._dispatcher.send("task-received", uuid=work.turn_id, name=RUN_TURN, retries=retries, **about)
+        self._dispatcher.send("task-started", uuid=work.turn_id)
 
-    def link(self, task: ShownTask) -> AbstractContextManager[None]:
-        """Show a link of a chain that is carried out without its message as the task that it would have been."""
-        return self._task(
-            task.task_id, name=task.name, args="()", root_id=task.root_id, parent_id=task.sent_by
-        )
+    def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
+        """Show how a turn has ended, possibly after an attempt on a dead worker."""
+        kind, about = _ENDS.get(status, ("failed", {"exception": status.value}))
+        named = {"name": RUN_TURN, "args": f"[{session_id!r}]"}  # for consumers that missed the start
+        self._dispatcher.send(f"task-{kind}", uuid=turn_id, runtime=self._took_s(turn_id), **named, **about)
 
-    @contextmanager
-    def _task(self, uuid: str, **about: Any) -> Iterator[None]:
-        began = time.monotonic()
-        self._dispatcher.send("task-received", uuid=uuid, kwargs="{}", retries=0, **about)
-        self._dispatcher.send("task-started", uuid=uuid)
-        try:
-            yield
-        finally:
-            self._dispatcher.send(
-                "task-succeeded", uuid=uuid, result="None", runtime=time.monotonic() - began
-            )
+    def left(self, turn_id: TurnId, *, again: bool) -> None:
+        """Show that an attempt is over and another follows, unless another worker has already started it."""
+        if self._took_s(turn_id) is not None and again:
+            self._dispatcher.send("task-retried", uuid=turn_id, exception=HIDDEN)
 
-    def show_answered(self, task_id: str, runtime_s: float) -> None:
-        """Show a task as done whose answer was given after it had ended."""
-        self._dispatcher.send("task-succeeded", uuid=task_id, result=HIDDEN, runtime=runtime_s)
+    def _took_s(self, turn_id: TurnId) -> float | None:
+        """Return the seconds since an attempt started here, or None."""
+        began = self._began.pop(turn_id, None)
+        return None if began is None else time.monotonic() - began
+
+    def show_ended(self, task_id: str, ending: str, runtime_s: float) -> None:
+        """Show that a task has ended with its turn. `ending`: ``succeeded``, ``failed`` or ``revoked``."""
+        result = {"result": HIDDEN, "runtime": runtime_s}
+        about = {"succeeded": result, "failed": {"exception": HIDDEN}}.get(ending, {})
+        self._dispatcher.send(f"task-{ending}", uuid=task_id, **about)
 
     async def flush_in_thread(self) -> None:
-        """Send what was collected, beside the loop."""
+        """Send collected events in a thread."""
         await run_in_thread(self.flush)
 
     def flush(self) -> None:
-        """Send what was collected; what cannot be sent is dropped, since it is only for looking at."""
+        """Send collected events, dropping those that cannot be sent: they are only for display."""
         try:
             self._dispatcher.flush()
         except (OSError, *self._connection.connection_errors):

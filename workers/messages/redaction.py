@@ -1,12 +1,11 @@
-"""Keep contents of tasks that outsiders send out of Flower and the log: identifiers only (RT-22).
+"""Keep contents of external tasks out of Flower and logs: IDs only (RT-22).
 
-Senders put a text of their arguments into a message's header, and Celery passes it on, as it does the
-text of the result. Both are replaced here, whoever sent the message. What is no task of ours is dropped, and
-logged without its body.
+Senders put a text of their arguments into a header, which Celery forwards, like the text of the result. Both
+are replaced here, for any sender. Unknown tasks are dropped, and logged without their body.
 """
 
 import re
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from celery import signals
 from celery.exceptions import NotRegistered
@@ -16,25 +15,29 @@ from kombu.exceptions import ContentDisallowed, DecodeError
 
 from orchestrator.telemetry import get_logger
 from workers.messages.envelopes import MALFORMED
-from workers.messages.refused import note_refused
+from workers.messages.refusal import FOR_NOW, TaskRefused
+from workers.messages.refused import keep_dead_letter, note_refused
 
 _log = get_logger(__name__)
 
 HIDDEN: Final = "<not shown>"
-IDENTIFIERS: Final = ("session_id", "flow", "trigger", "sequence")
+IDENTIFIERS: Final = ("session_id", "turn_id", "approval_id", "flow", "trigger", "sequence")
 MAX_LENGTH: Final = 128
+DELIVERIES: Final = "x-delivery-count"
+MOST_DELIVERIES: Final = 20
+"""RabbitMQ's own limit, whose last delivery is the one after so many that came back."""
 _IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
 def redact_arguments(arguments: dict[str, Any]) -> str:
-    """Write the identifiers among the arguments as people read them in Flower."""
+    """Return the IDs among the arguments, as shown in Flower."""
     kept = {name: arguments[name] for name in IDENTIFIERS if arguments.get(name) is not None}
     return "{" + ", ".join(f"{name}: {str(value)[:MAX_LENGTH]}" for name, value in kept.items()) + "}"
 
 
 class RedactedRequest(Request):
-    """Celery's record of a received task, with nothing of what the user said in it."""
+    """Celery's record of a received task, without the user's text."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -43,79 +46,116 @@ class RedactedRequest(Request):
         self._kwargsrepr = redact_arguments(kwargs) if isinstance(kwargs, dict) else HIDDEN
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002  # the name that Celery gives it
-        """Send a task event, its result hidden."""
+        """Send a task event with the result hidden."""
         if "result" in fields:
             fields["result"] = HIDDEN
+        if "traceback" in fields:  # a rejection's exception only has its code; others may quote the request
+            fields["traceback"] = HIDDEN
         super().send_event(type, **fields)
+
+    def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
+        """Keep the message of a permanent rejection."""
+        error = exc_info.exception
+        error = getattr(error, "exc", error)  # the pool's wrapper
+        if isinstance(error, TaskRefused) and error.code not in FOR_NOW:
+            kwargs = self.kwargs if isinstance(self.kwargs, dict) else {}
+            about = {name: name_or_none(kwargs.get(name)) for name in ("session_id", "tenant_id")}
+            keep_dead_letter(self.message, error.code, task=self.task_name, **about)
+        return super().on_failure(exc_info, send_failed_event, return_ok)
 
 
 REDACTED: Final = {"Request": "workers.messages.redaction:RedactedRequest", "resultrepr_maxsize": 0}
-"""Options of a task whose arguments or result carry contents."""
+"""Options of a task whose arguments or result have contents."""
 
 
 class RedactingConsumer(Consumer):
-    """Celery's consumer, which drops what it cannot read, without logging what is in it."""
+    """Celery's consumer, which drops unreadable messages without logging contents."""
+
+    class Blueprint(Consumer.Blueprint):
+        """Celery's steps except delayed delivery, whose thirty queues serve none of our exchanges."""
+
+        default_steps: ClassVar = [
+            step for step in Consumer.Blueprint.default_steps if not step.endswith(":DelayedDelivery")
+        ]
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Any:
-        """Celery ends the worker, and then the next one, over a message whose parts are not what they should be."""
+        """Return a handler that survives malformed messages, which would otherwise kill one worker after
+        another.
+        """
         receive = super().create_task_handler(*arguments, **options)
 
         def on_task_received(message: Any) -> None:
             try:
                 _require_identifier(message)
+                if _is_delivered_too_often(message):
+                    _log_dropped("A message that was delivered too often was dropped.", message)
+                    keep_dead_letter(
+                        message, "delivered_too_often", task=name_or_none(message.headers.get("task"))
+                    )
+                    message.ack()
+                    return
                 receive(message)
             except MALFORMED as error:
-                if message.acknowledged:  # it will not come again; to end over it would help nobody
-                    _log_dropped("A message that was taken was dropped.", message, error)
+                if message.acknowledged:  # it will not be redelivered, so exiting would help no one
+                    _log_dropped("Dropped a message after it was received.", message, error)
                 else:
                     self.on_invalid_task(None, message, error)
 
         return on_task_received
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:
-        """The body is not what its type says."""
-        _log_dropped("A message that cannot be read was dropped.", message, exc)
+        """Handle a body that does not match its type."""
+        _log_dropped("Dropped an unreadable message.", message, exc)
         message.ack()
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
-        """It names no task at all."""
+        """Handle a message without a task name."""
         del body
-        _log_dropped("A message that is no task was dropped.", message)
-        self._reject(message, None)
+        _log_dropped("Dropped a message that is not a task.", message)
+        self._drop(message, None)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Whoever waits for its result gets this error."""
+        """Handle an unknown task; a caller that waits for its result receives this error."""
         del body
-        _log_dropped("A message for a task that does not exist was dropped.", message)
-        self._reject(message, exc)
-        headers = message.headers or {}  # an old form of message has none, and nobody is told
+        _log_dropped("Dropped a message for an unknown task.", message)
+        task = name_or_none((message.headers or {}).get("task"))
+        keep_dead_letter(message, "unknown_task", task=task)
+        self._drop(message, exc)
+        headers = message.headers or {}  # old messages have none, so there is no caller to notify
         identifier, name = headers.get("id"), str(headers.get("task"))[:MAX_LENGTH]
         if isinstance(identifier, str):
             app: Any = self.app
             app.backend.mark_as_failure(identifier, NotRegistered(name))
 
     def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """It has a disallowed content type (pickle), or its parts are not those of a task."""
+        """Handle a disallowed content type (pickle), or parts that are not a task's."""
         del body
         _log_dropped("A message with a disallowed content type was dropped.", message, exc)
-        self._reject(message, exc)
+        self._drop(message, exc)
 
-    def _reject(self, message: Any, error: Exception | None) -> None:
-        message.reject_log_error(_log, self.connection_errors)
+    def _drop(self, message: Any, error: Exception | None) -> None:
+        """Acknowledge a message: RabbitMQ would send a rejected one to its dead-letter exchange."""
+        message.ack_log_error(_log, self.connection_errors)
         signals.task_rejected.send(sender=self, message=message, exc=error)
 
 
 def _require_identifier(message: Any) -> None:
-    """Celery writes a task's identifier into the log as it is. Raises ValueError for what is none."""
+    """Raise ValueError for an invalid task ID, which Celery would log verbatim."""
     facts = message.headers or {}
-    if "task" not in facts:  # an old form of message has them in its body
+    if "task" not in facts:  # an old message has them in its body
         try:
             facts = message.payload
         except (DecodeError, ContentDisallowed):
-            return  # Celery finds out as well, and drops it
+            return  # Celery detects and drops it
     identifier = facts.get("id") if isinstance(facts, dict) else None
     if identifier is not None and not (isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier)):
         raise ValueError("no identifier")
+
+
+def _is_delivered_too_often(message: Any) -> bool:
+    """Return whether RabbitMQ's quorum queue counted too many deliveries that ended with their worker."""
+    count = message.headers.get(DELIVERIES) if isinstance(message.headers, dict) else None
+    return isinstance(count, int) and count >= MOST_DELIVERIES
 
 
 def _log_dropped(event: str, message: Any, error: Exception | None = None) -> None:
@@ -123,14 +163,14 @@ def _log_dropped(event: str, message: Any, error: Exception | None = None) -> No
     info = message.delivery_info or {}
     note_refused(
         event,
-        _name(info.get("routing_key")),
+        name_or_none(info.get("routing_key")),
         "task" if error is None else type(error).__name__,
-        task=_name(headers.get("task")),
-        content_type=_name(message.content_type),
+        task=name_or_none(headers.get("task")),
+        content_type=name_or_none(message.content_type),
         bytes=len(message.body or b""),
     )
 
 
-def _name(given: Any) -> str | None:
-    """A name as senders give it, if it is one."""
+def name_or_none(given: Any) -> str | None:
+    """Return a sender's name, if it is valid."""
     return given if isinstance(given, str) and _NAME.fullmatch(given) else None

@@ -1,4 +1,4 @@
-"""Counts, logs and keeps for a look what was dropped from a queue: where and why, never its contents (RT-22)."""
+"""Count, log and store messages dropped from a queue: location and reason, never contents (RT-22)."""
 
 import time
 from typing import Any
@@ -7,6 +7,7 @@ import orjson
 from celery import current_app
 from redis.exceptions import RedisError
 
+from orchestrator.adapters.dead_letters import DeadLetters
 from orchestrator.adapters.redis.worker_registry import MOST_REFUSED, REFUSED
 from orchestrator.ports.tasks import QUEUES
 from orchestrator.telemetry import get_logger
@@ -15,14 +16,29 @@ from orchestrator.telemetry.metrics import MESSAGES_REFUSED
 _log = get_logger(__name__)
 
 
+def keep_dead_letter(message: Any, code: str, **about: Any) -> bool:
+    """Store a permanently rejected message, so that an operator can replay it; return whether the store answered."""
+    info = message.delivery_info or {}
+    facts = {"queue": info.get("routing_key"), "code": code, **about}
+    try:
+        DeadLetters(_client()).keep(facts, message)
+    except (RedisError, OSError, TypeError, ValueError) as error:  # for a message that JSON cannot represent
+        _log.warning("Could not store a refused message for replay.", code=code, error=type(error).__name__)
+        return isinstance(error, (TypeError, ValueError))
+    return True
+
+
 def note_refused(event: str, queue: str | None, wrong: str, **about: Any) -> None:
-    """Say that a message was dropped. `wrong`: which part of it; `about`: further facts, of names and numbers."""
-    # The sender chose that name: one that is not ours would make a series of its own in every scrape.
+    """Record a dropped message. `wrong`: the invalid part; `about`: further facts, only names and numbers."""
+    # The sender chose that name: an unknown one would create a new series in every scrape.
     MESSAGES_REFUSED.labels(queue if queue in QUEUES else "unknown").inc()
     _log.error(event, queue=queue, wrong=wrong, **about)
     kept = orjson.dumps({"at": time.time(), "queue": queue, "wrong": wrong, **about})
     try:
-        client: Any = current_app.backend.client  # pyright: ignore[reportAttributeAccessIssue]  # the backend is Redis
-        client.pipeline().lpush(REFUSED, kept).ltrim(REFUSED, 0, MOST_REFUSED - 1).execute()
+        _client().pipeline().lpush(REFUSED, kept).ltrim(REFUSED, 0, MOST_REFUSED - 1).execute()
     except RedisError as error:
-        _log.warning("A message that was dropped is not kept for a look.", error=error)
+        _log.warning("Could not store a dropped message for inspection.", error=error)
+
+
+def _client() -> Any:
+    return current_app.backend.client  # pyright: ignore[reportAttributeAccessIssue]  # the backend is Redis

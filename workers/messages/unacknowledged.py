@@ -1,9 +1,9 @@
-"""Give back at once what a consumer that died had taken from a Redis broker and not acknowledged (RT-27).
+"""Restore a dead consumer's unacknowledged messages on a Redis broker quickly (RT-27).
 
-Celery would do so after the visibility time-out, and keeps one book for all consumers. Here each has a book of its own,
-and says several times a second that it is alive; when one falls silent, the others put its messages back. A consumer
-that was only slow finds some of them done twice, which every receiver of ours recognises by the message's identifier.
-RabbitMQ does all this by itself.
+Celery would wait for the visibility timeout, and shares one record among consumers. Here each consumer has
+its own record and a frequent heartbeat; when one falls silent, the others restore its messages. A consumer
+that was only slow causes duplicates, which our receivers detect by message ID. RabbitMQ does all this
+natively.
 """
 
 import os
@@ -24,18 +24,18 @@ KEEP_EVERY_S: Final = 0.3
 SILENT_FOR_MS: Final = 1200
 FORGOTTEN_AFTER_MS: Final = 600_000
 WITH_PRIORITY: Final = tuple(f"{SUBMISSIONS}\x06\x16{step}" for step in (3, 6, 9))
-"""Lists of submissions that were sent with a priority; only the plain list is taken from in one step."""
+"""Lists of submissions with a priority; only the plain list is consumed atomically."""
 
 _log = get_logger(__name__)
 
 
 def name_consumer() -> str:
-    """A name that no other process has, nor had."""
+    """Return a unique consumer name."""
     return new_id(f"{socket.gethostname()}-{os.getpid()}")
 
 
 def book_options(consumer: str) -> JsonObject:
-    """Celery's options for a consumer with a book of its own."""
+    """Return Celery's options for a consumer with a separate record."""
     return {
         "unacked_key": BOOK + consumer,
         "unacked_index_key": f"{BOOK}{consumer}:index",
@@ -44,12 +44,17 @@ def book_options(consumer: str) -> JsonObject:
 
 
 def taken_by(book: str) -> str:
-    """Where Redis keeps the submission that it has given to a consumer, until that has put it into its book."""
+    """Return where Redis keeps a delivered submission until the consumer has recorded it."""
     return f"{book}:taken"
 
 
 class UnacknowledgedMessages:
-    """Args: `redis`: the broker's server; `consumer`: this process."""
+    """Restores messages.
+
+    Args:
+        redis: the broker's server.
+        consumer: this process.
+    """
 
     def __init__(self, redis: Redis, consumer: str) -> None:
         self._redis: Any = redis
@@ -57,7 +62,7 @@ class UnacknowledgedMessages:
         self._keep = redis.register_script(read_script("keep_consumer"))
 
     async def keep(self) -> None:
-        """Be known as alive, and put back what those had who are not. Raises Unavailable."""
+        """Send a heartbeat, and restore the messages of dead consumers. Raises Unavailable."""
         with translated():
             silent = await self._keep(
                 keys=[CONSUMERS, SUBMISSIONS, *WITH_PRIORITY],
@@ -67,7 +72,7 @@ class UnacknowledgedMessages:
                 await self._give_back(name.decode())
 
     async def _give_back(self, consumer: str) -> None:
-        """Two may do so at once: then a message comes twice."""
+        """Restore messages. Concurrent restores can duplicate a message."""
         book = BOOK + consumer
         while await self._redis.lmove(taken_by(book), SUBMISSIONS, "RIGHT", "RIGHT"):
             pass

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -86,6 +87,67 @@ def test_a_job_is_due_when_its_cron_expression_says(now: str, due: str, followin
 
     assert job.due(seconds(now)) == seconds(due)
     assert job.following(seconds(due)) == seconds(following)
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("night", "fired"),
+    [
+        ("2026-03-29", ["03-28 02:30+0100", "03-29 03:00+0200", "03-30 02:30+0200"]),
+        ("2026-10-25", ["10-24 02:30+0200", "10-25 02:30+0200", "10-26 02:30+0100"]),
+    ],
+    ids=["the hour that is skipped", "the hour that comes twice"],
+)
+def test_a_job_in_a_zone_runs_once_on_the_nights_of_a_clock_change(night: str, fired: list[str]) -> None:
+    """IF-15, RT-29: looked at every minute, as beats do, it is due at the same instants, one after another."""
+    [job] = read_jobs({"nightly": {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}}, defaults=()).jobs
+    middle = datetime.fromisoformat(f"{night}T12:00:00+00:00").timestamp()
+
+    seen = [job.due(middle + 60.0 * minute) for minute in range(-36 * 60, 24 * 60)]
+
+    due = list(dict.fromkeys(seen))[-3:]
+    assert [f"{datetime.fromtimestamp(one, BERLIN):%m-%d %H:%M%z}" for one in due] == fired
+    assert [job.following(one) for one in due[:-1]] == due[1:]
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "America/St_Johns"]
+)
+@pytest.mark.parametrize("cron", ["*/30 * * * *", "15 0-3 * * *", "0 */2 * * *", "30 2 * * sun", "0 0 * * *"])
+def test_what_is_due_is_what_follows_whenever_it_is_looked_at(zone: str, cron: str) -> None:
+    """IF-15: the days around each clock change of a year, and each due time looked at just after it until the next."""
+    [job] = read_jobs({"nightly": {"cron": cron, "timezone": zone}}, defaults=()).jobs
+    changes = clock_changes(zone)
+    assert len(changes) == 2
+
+    for change in changes:
+        due = job.due(change - 3 * DAY_S)
+        while due < change + 3 * DAY_S:
+            following = job.following(due)
+            assert following > due
+            assert {job.due(at) for at in (due, due + 1, (due + following) / 2, following - 1)} == {due}
+            due = following
+
+
+DAY_S = 86_400
+
+
+def clock_changes(zone: str) -> list[float]:
+    """The noons in UTC after which a zone has another offset, in 2026."""
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
+    offsets = [datetime.fromtimestamp(noon + day * DAY_S, ZoneInfo(zone)).utcoffset() for day in range(366)]
+    return [noon + day * DAY_S for day in range(365) if offsets[day] != offsets[day + 1]]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Atlantis", "", "../etc/passwd", 5, None])
+def test_a_zone_that_does_not_exist_switches_its_job_off(zone: object) -> None:
+    jobs, off = read_jobs({"nightly": {"cron": "30 2 * * *", "timezone": zone}}, defaults=())
+
+    assert jobs == []
+    assert "timezone" in str(off[0])
 
 
 @pytest.mark.parametrize("body", [{"cron": "31 4 * *"}, {"cron": 5}, {"cron": "* * * * *", "every_s": 5}])

@@ -7,7 +7,6 @@ from unittest.mock import MagicMock
 
 import psycopg
 import pytest
-from celery import Celery
 from kombu.exceptions import OperationalError
 
 from internal_flows.catalogue import Catalogue
@@ -15,33 +14,28 @@ from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
 from internal_flows.stages import InternalFlow
 from orchestrator.adapters.postgres.runs.starting import ATTEMPTS
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
-from orchestrator.adapters.task_sender import RunCanvas
+from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.records import Hint, NewRun, Started
-from orchestrator.ports.runs.status import Phase, RunStatus, Urgency
-from orchestrator.ports.runs.work import RunEnd
+from orchestrator.ports.runs.status import RunStatus, Urgency
+from orchestrator.ports.runs.work import RunEnd, Swept
 from orchestrator.types import SessionId
 from workers.internal.executor import RunExecutor
 
 
 async def test_a_message_that_cannot_be_sent_holds_no_other_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    canvas = RunCanvas(Celery(set_as_current=False), joins=False)
+    sender = TaskSender("redis://127.0.0.1:1/0")
     tried: list[str] = []
 
-    def signature(_: str, hint: Hint) -> Any:
-        class Message:
-            def apply_async(self, retry: bool) -> None:
-                tried.append(hint.run_id)
-                if hint.run_id == "first":
-                    raise OperationalError("gone")
+    def send_task(_name: str, *, task_id: str, **_options: Any) -> None:
+        tried.append(task_id)
+        if task_id == "first":
+            raise OperationalError("gone")
 
-        return Message()
-
-    monkeypatch.setattr(canvas, "_signature", signature)
-    hints = tuple(Hint(name, "flow", Phase.BEFORE, Urgency.URGENT) for name in ("first", "second"))
-
-    with pytest.raises(Unavailable):
-        await canvas.send(Started({}, hints))
+    monkeypatch.setattr(sender._app, "send_task", send_task)
+    await sender.send_runs(
+        Started({}, tuple(Hint(name, "flow", Urgency.URGENT) for name in ("first", "second")))
+    )
 
     assert tried == ["first", "second"]
 
@@ -78,14 +72,13 @@ class StoreThatComesBack:
             raise Unavailable("The store does not answer.")
         return Started({})
 
-    async def sweep(self, *, waited_s: float) -> tuple[Hint, ...]:
-        return ()
+    async def sweep(self, *, waited_s: float) -> Swept:
+        return Swept()
 
 
 def sweeper(store: StoreThatComesBack, *flows: type[InternalFlow]) -> RunExecutor:
-    canvas = RunCanvas(Celery(set_as_current=False), joins=False)
     ports = cast("Any", store)
-    return RunExecutor(Catalogue(flows), ports, ports, canvas, MagicMock(), local=False)
+    return RunExecutor(Catalogue(flows), ports, ports, MagicMock(), MagicMock(), local=False)
 
 
 async def test_sessions_of_a_dead_worker_are_looked_through_once_the_store_answers() -> None:

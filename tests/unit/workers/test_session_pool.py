@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner
@@ -34,10 +35,10 @@ class FarWakeup(MemoryWakeup):
         await self.taken.wait()
         return found
 
-    async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
+    async def offer(self, *session_ids: SessionId, **options: Any) -> bool:
         self.is_offering.set()
         await self.offered.wait()
-        return await super().offer(*session_ids, nobody_came=nobody_came)
+        return await super().offer(*session_ids, **options)
 
 
 class PatientAgent:

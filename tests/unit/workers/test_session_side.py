@@ -15,7 +15,6 @@ from orchestrator.ports.runs.status import Phase
 from orchestrator.ports.runs.work import ClaimedItem, ItemsClaim, Recorded, RunClaim, RunEnd, RunFacts
 from orchestrator.types import DEFAULT_TENANT, Epoch, Json, JsonObject, SessionId, TenantId
 from workers.internal.executor import RunExecutor
-from workers.internal.links import Link
 from workers.internal.session_side import NotedProposals, SessionSide
 
 OPEN, CLOSED = SessionId("open"), SessionId("closed")
@@ -127,7 +126,7 @@ class OneRun:
         phase = Phase.AFTER if self.told_before else Phase.BEFORE
         return RunClaim(facts_of(OPEN), next(self._tokens), phase, 1, ("input",))
 
-    async def claim_items(self, run_id: str, *, waited_s: float) -> ItemsClaim:
+    async def claim_items(self, run_id: str, *, task_id: str | None, waited_s: float) -> ItemsClaim:
         return ItemsClaim(facts_of(OPEN), next(self._tokens), (ClaimedItem(0, "input", 1),))
 
     async def begin_items(self, *_: Any) -> bool:
@@ -158,7 +157,7 @@ async def test_no_stage_is_recorded_before_its_session_was_told_what_it_proposes
     session = Session()
     work = OneRun(session)
 
-    await run_by_worker(session, work).advance(Link("run", "curious"))
+    await run_by_worker(session, work).run("run", "curious")
 
     assert work.told_before == [["abandon"], ["abandon", "summary"], ["abandon", "summary", "repair"]]
 
@@ -169,7 +168,7 @@ async def test_an_item_whose_session_could_not_be_told_is_not_recorded() -> None
     session.answers = False
 
     with pytest.raises(Unavailable):
-        await run_by_worker(session, work).items("run", "curious", in_chord=True)
+        await run_by_worker(session, work).items("run", "curious", task_id="share", in_chord=True)
 
     assert work.told_before == []
 

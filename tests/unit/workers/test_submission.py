@@ -52,7 +52,7 @@ def test_a_session_that_a_message_makes_has_its_domains_rule(tmp_path: Path) -> 
         request = parse_request({"session_id": "s", "text": "hi", "domain": domain})
         return request.for_inbox(domains).session_if_busy.value
 
-    assert (rule("strict"), rule(None), rule("travel")) == ("reject", "reject", "enqueue")
+    assert (rule("strict"), rule(None), rule("travel")) == ("reject", "reject", "understand")
 
 
 def test_a_text_is_bounded() -> None:

@@ -1,0 +1,51 @@
+"""Work under claims on runs: losing a claim stops the work (IF-9)."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from orchestrator.adapters.postgres.runs.work import PostgresRunWork
+
+
+class Fenced(Exception):
+    """The claim was lost; the current work is dropped."""
+
+
+class HeldWork:
+    """Claims in use. Belongs to one event loop."""
+
+    def __init__(self, work: PostgresRunWork) -> None:
+        self._work = work
+        self._tasks: dict[int, asyncio.Task[object]] = {}
+        self._fenced: set[int] = set()
+
+    @contextmanager
+    def holding(self, token: int) -> Generator[None]:
+        """Stop the task if the claim is lost; always release the claim at the end. Raises Fenced."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks[token] = task
+        try:
+            yield
+        except asyncio.CancelledError as error:
+            if token not in self._fenced:
+                raise
+            task.uncancel()
+            raise Fenced from error
+        finally:
+            del self._tasks[token]
+            self._fenced.discard(token)
+            self._work.give_up(token)
+
+    async def renew(self) -> None:
+        """Renew claims, and stop work that was taken over or canceled."""
+        for token in await self._work.renew():
+            task = self._tasks.get(token)
+            if task is not None and token not in self._fenced:
+                self._fenced.add(token)
+                task.cancel()
+
+    async def drain(self, grace_s: float) -> None:
+        """Wait for running work."""
+        if self._tasks:
+            await asyncio.wait({*self._tasks.values()}, timeout=grace_s)

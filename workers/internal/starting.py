@@ -1,0 +1,25 @@
+"""Start background flows from the arguments of a message or of a turn's outbox entry."""
+
+from dataclasses import replace
+
+from internal_flows.start_request import read_start
+from orchestrator.types import JsonObject, TurnId
+from workers.internal.executor import RunExecutor
+
+
+async def start_runs(
+    executor: RunExecutor, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None
+) -> JsonObject:
+    """Start a flow, or all flows of a trigger, once per `key`; return the runs' IDs, in order and by flow.
+
+    Raises InvalidInput, InputTooLarge, ConfigurationError, Unavailable.
+    """
+    runs = read_start(arguments, executor.catalogue)
+    started = await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
+    run_ids = [*started.runs.values()]
+    receipt: JsonObject = {
+        "status": "joined" if started.joined else "started",
+        "run_ids": run_ids,
+        "runs": started.runs,
+    }
+    return {**receipt, "run_id": run_ids[0]} if len(run_ids) == 1 else receipt

@@ -1,0 +1,142 @@
+"""Prevent one tenant's burst from delaying others: their submissions are moved ahead in a long queue
+(RT-30).
+
+A Redis queue is first in, first out. While it is long, one worker at a time reads its new messages, and moves
+those of tenants that have none waiting to the front. At intervals it reads the whole queue, and also moves the
+oldest messages of all tenants but the largest. Order within a tenant is kept. RabbitMQ queues stay unchanged.
+"""
+
+import base64
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from redis.asyncio import Redis
+
+from orchestrator.adapters.redis.client import read_script, translated
+from orchestrator.ports.tasks import SUBMISSIONS
+from orchestrator.types import DEFAULT_TENANT
+
+LOOK_EVERY_S: Final = 0.05
+READ_ALL_EVERY_S: Final = 0.5
+READ_ALL_SHARE: Final = 10
+"""Reading the whole queue takes at most this fraction of the time: a tenth."""
+LONG: Final = 64
+"""Shorter queues are consumed in order of arrival."""
+MOST_SEEN: Final = 20_000
+"""Oldest messages examined when reading the whole queue."""
+MOST_NEW: Final = 2000
+"""Newest messages examined per look."""
+SHARE: Final = 64
+"""Messages moved per tenant and reading of the whole queue."""
+LOOKING: Final = "parley:fair_order"
+LOOKING_FOR_MS: Final = 1000
+
+
+class FairOrder:
+    """Arranges a queue.
+
+    Args:
+        redis: the broker's server.
+        consumer: this process.
+    """
+
+    def __init__(self, redis: Redis, consumer: str) -> None:
+        self._redis: Any = redis
+        self._consumer = consumer.encode()
+        self._promote = redis.register_script(read_script("promote"))
+        self._newer = redis.register_script(read_script("newer"))
+        self._read_all_at = 0.0
+        self._newest: bytes | None = None
+        """The newest message seen that was not moved, or None if the whole queue must be read."""
+        self._last_moved = b""
+        self._tenants: dict[bytes, str] = {}
+        """Tenants of the messages seen."""
+        self._behind = Counter[str]()
+        """Messages seen and not moved, by tenant."""
+
+    async def arrange(self) -> int:
+        """Move messages to the front; return how many. Raises Unavailable."""
+        with translated():
+            if await self._redis.llen(SUBMISSIONS) < LONG or not await self._is_ours():
+                self._newest, self._tenants = None, {}
+                return 0
+            if self._newest is None or time.monotonic() >= self._read_all_at:
+                return await self._arrange_all()
+            return await self._arrange_new(self._newest)
+
+    async def _arrange_all(self) -> int:
+        began = time.monotonic()
+        waiting: list[bytes] = await self._redis.lrange(SUBMISSIONS, -MOST_SEEN, -1)
+        waiting.reverse()
+        known = self._tenants
+        self._tenants = {message: known.get(message) or read_tenant(message) for message in waiting}
+        first = choose_first(waiting, self._tenants)
+        moved = 0
+        if waiting[: len(first)] != first:
+            moved = await self._promote(keys=[SUBMISSIONS], args=[b"", *first])
+        self._last_moved = first[-1] if first else b""
+        ahead = set(first)
+        behind = [message for message in waiting if message not in ahead]
+        self._newest = behind[-1] if behind else None
+        self._behind = Counter(self._tenants[message] for message in behind)
+        now = time.monotonic()
+        self._read_all_at = now + max(READ_ALL_EVERY_S, READ_ALL_SHARE * (now - began))
+        return moved
+
+    async def _arrange_new(self, newest: bytes) -> int:
+        newer: list[bytes] | None = await self._newer(keys=[SUBMISSIONS], args=[newest, MOST_NEW])
+        if newer is None:
+            self._newest = None
+            return 0
+        first: list[bytes] = []
+        for message in reversed(newer):
+            self._tenants[message] = tenant = read_tenant(message)
+            if self._behind[tenant]:
+                self._behind[tenant] += 1
+                self._newest = message
+            else:
+                first.append(message)
+        if not first:
+            return 0
+        moved = await self._promote(keys=[SUBMISSIONS], args=[self._last_moved, *first])
+        self._last_moved = first[-1]
+        return moved
+
+    async def _is_ours(self) -> bool:
+        """Return whether this process looks, until it has not for a second."""
+        taken = await self._redis.set(LOOKING, self._consumer, nx=True, px=LOOKING_FOR_MS)
+        if not taken and await self._redis.get(LOOKING) == self._consumer:
+            taken = await self._redis.pexpire(LOOKING, LOOKING_FOR_MS)
+        return bool(taken)
+
+
+def choose_first(waiting: Sequence[bytes], tenants: Mapping[bytes, str]) -> list[bytes]:
+    """Return the messages to consume first, in order.
+
+    `waiting`: messages in their current order. The tenant with the most messages keeps its place; from every
+    other tenant some move ahead, round robin.
+    """
+    of_tenants: defaultdict[str, list[bytes]] = defaultdict(list)
+    for message in waiting:
+        of_tenants[tenants[message]].append(message)
+    if len(of_tenants) < 2:
+        return []
+    largest = max(of_tenants, key=lambda tenant: len(of_tenants[tenant]))
+    others = [messages[:SHARE] for tenant, messages in of_tenants.items() if tenant != largest]
+    return [messages[turn] for turn in range(SHARE) for messages in others if turn < len(messages)]
+
+
+def read_tenant(message: bytes) -> str:
+    """Return a message's tenant, or the default tenant if it is unreadable."""
+    try:
+        envelope = orjson.loads(message)
+        body = envelope["body"]
+        if envelope.get("properties", {}).get("body_encoding") == "base64":
+            body = base64.b64decode(body)
+        tenant = orjson.loads(body)[1].get("tenant_id")
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return DEFAULT_TENANT
+    return tenant if isinstance(tenant, str) else DEFAULT_TENANT

@@ -1,0 +1,37 @@
+"""Task rejections: a failure with a code and a reason, without the user's text."""
+
+from typing import Final
+
+from orchestrator.errors import InvalidInput, ParleyError
+from orchestrator.telemetry import get_logger
+
+_log = get_logger(__name__)
+
+INTERNAL_ERROR: Final = "internal_error"
+FOR_NOW: Final = frozenset({"inbox_full", "session_busy", "not_found"})
+"""Codes of rejections that the sender can retry; other messages are stored for replay by an operator."""
+
+
+class TaskRefused(Exception):  # senders see this name
+    """A task's failure. `args`: stable code, reason, and for invalid input the field.
+
+    Celery rebuilds it from name and `args` for senders, who do not have this class.
+    """
+
+    def __init__(self, code: str, message: str, *field: str) -> None:
+        super().__init__(code, message, *field)
+        self.code = code
+
+    def __repr__(self) -> str:
+        """Return only the code: Celery writes this to logs and events, and a reason may quote the request."""
+        return f"TaskRefused({self.code!r})"
+
+    @classmethod
+    def because_of(cls, error: Exception) -> "TaskRefused":
+        """Return the rejection for an error; an unexpected one is logged, not described."""
+        if isinstance(error, InvalidInput):
+            return cls(error.code, str(error), error.field)
+        if isinstance(error, ParleyError):
+            return cls(error.code, str(error))
+        _log.error("A task failed unexpectedly.", exc_info=error)
+        return cls(INTERNAL_ERROR, "The message could not be processed because of an internal error.")
