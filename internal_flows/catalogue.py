@@ -1,4 +1,4 @@
-"""The flows that a process knows, the graphs that they form by `depends_on` (IF-9), and their configuration."""
+"""A process's background flows, their graphs by `depends_on` (IF-9), and their configuration."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -18,7 +18,7 @@ Predecessors: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 def in_order(predecessors: Predecessors) -> Predecessors:
-    """The same graph, each node after what it depends on."""
+    """Return the graph in topological order."""
     return {
         name: tuple(dict.fromkeys(predecessors[name]))
         for name in TopologicalSorter(predecessors).static_order()
@@ -26,7 +26,7 @@ def in_order(predecessors: Predecessors) -> Predecessors:
 
 
 def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, Problem]]:
-    """Flows that keep a graph from being one, each with what is wrong."""
+    """Return flows that make a graph invalid, each with its problem."""
     unknown = [
         (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: there is no flow {needed!r} here"))
         for name, all_needed in predecessors.items()
@@ -47,9 +47,9 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
 def sort_out(
     flows: Iterable[type[InternalFlow]], tools: Collection[str] | None
 ) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
-    """The flows that can be used, and by name what is wrong with the others (IF-15).
+    """Return the usable flows, and the problems of the others by name (IF-15).
 
-    What depends on a flow that is off is off as well; all others stay.
+    Dependents of a disabled flow are disabled too; all others stay.
     """
     off: dict[str, list[Problem]] = {}
     good: dict[str, type[InternalFlow]] = {}
@@ -77,7 +77,7 @@ def sort_out(
 
 
 Configure = Callable[[str], JsonObject]
-"""The present configuration of a flow; asked anew for every run."""
+"""Returns a flow's current configuration, for every run."""
 
 
 def no_configuration(_: str) -> JsonObject:
@@ -88,9 +88,9 @@ class Catalogue:
     """Flows by name.
 
     Args:
-        tools: the ports that flows may declare, by name; None where flows are started and not carried out.
+        tools: the ports that flows can declare, by name; None where flows are only started.
 
-    `off`: by name, what is wrong with flows that cannot be used; all others can.
+    `off`: problems of disabled flows, by name.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Catalogue:
         self.configure = configure
 
     def flow(self, name: str) -> type[InternalFlow]:
-        """Raises NotFound, and ConfigurationError for one that is off."""
+        """Return a flow. Raises NotFound, and ConfigurationError for a disabled one."""
         found = self.flows.get(name)
         if found is None and name in self.off:
             raise ConfigurationError(self.off[name])
@@ -130,11 +130,11 @@ class Catalogue:
         flight: str | None = None,
         depends_on: tuple[str, ...] = (),
     ) -> NewRun:
-        """A node to be started. `flight` names what only one run of this flow may be at work on.
+        """Return a node to start. `flight`: what only one run of this flow can process at a time.
 
         Raises:
-            NotFound: no such flow.
-            ConfigurationError: options that do not fit.
+            NotFound: the flow doesn't exist.
+            ConfigurationError: the options are invalid.
         """
         flow = self.flow(name)
         try:
@@ -163,7 +163,7 @@ class Catalogue:
         session_id: SessionId | None = None,
         flight: str | None = None,
     ) -> tuple[NewRun, ...]:
-        """All nodes of a trigger, in order. Raises NotFound."""
+        """Return all nodes of a trigger, in order. Raises NotFound."""
         graph = self.graphs.get(trigger)
         if graph is None:
             raise NotFound("trigger of Internal flows", trigger)
@@ -180,7 +180,7 @@ class Catalogue:
         )
 
     def context(self, facts: RunFacts) -> RunContext:
-        """Make the context of a run's stages, with the tools that the flow declared only."""
+        """Create the context of a run's stages, with only the flow's declared tools."""
         flow = self.flow(facts.flow)
         configured = facts.config.get("options", {})
         return RunContext(
@@ -199,7 +199,7 @@ class Catalogue:
 
 
 def flows_among(names: Mapping[str, Any]) -> list[type[InternalFlow]]:
-    """The flows that a file defines; a class without a name is only a base of others."""
+    """Return the flows that a file defines; a class without a name is only a base class."""
     return [
         value
         for value in names.values()

@@ -1,7 +1,7 @@
-"""Directives: what a stage may return to change the course of its run (IF-3 … IF-7).
+"""Directives: what a stage can return to change its run (IF-3 … IF-7).
 
-They are values, never exceptions, and are recognised in the plain JSON form in which they travel:
-``{"_aipack_": {"kind": "Skip", "reason": "…"}}``.
+They are values, never exceptions, recognized in their plain JSON form: ``{"_aipack_": {"kind": "Skip",
+"reason": "…"}}``.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ class Stage(StrEnum):
 
 
 class NotGiven(StrEnum):
-    """Distinguish an override that is absent from one that is null."""
+    """Distinguishes a missing override from a null one."""
 
     NOT_GIVEN = "not given"
 
@@ -36,19 +36,19 @@ NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Skip the run (from `before_all`) or the item (from `data`, `output`), and go on with the next."""
+    """Skip the run (from `before_all`) or the item (from `data`, `output`)."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RedoRun:
-    """Run the flow again, once this run has ended; only from `before_all` or `after_all`."""
+    """Run the flow again after this run; only from `before_all` or `after_all`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeAllResponse:
-    """Overrides of the whole run; `data` is what later stages find in `run.data`."""
+    """Overrides of the whole run; `data` becomes `run.data` in later stages."""
 
     inputs: list[Json] | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -57,7 +57,7 @@ class BeforeAllResponse:
 
 @dataclass(frozen=True, slots=True)
 class DataResponse:
-    """Overrides of one item; `data` is what `work` gets, without it the input."""
+    """Overrides of one item; `data` is passed to `work`, by default the input."""
 
     input: Json | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -67,19 +67,19 @@ class DataResponse:
 Directive: TypeAlias = Skip | RedoRun | BeforeAllResponse | DataResponse
 
 
-# As a flow returns them: by the words of the directives' own language.
+# As flows return them: in the directives' own naming.
 skip, redo_run = Skip, RedoRun
 before_all_response, data_response = BeforeAllResponse, DataResponse
 
 
 STAGES: Final[tuple[tuple[Stage, tuple[type[Directive], ...]], ...]] = (
     (Stage.BEFORE_ALL, (Skip, RedoRun, BeforeAllResponse)),  # once
-    (Stage.DATA, (Skip, DataResponse)),  # per input, as the two that follow
+    (Stage.DATA, (Skip, DataResponse)),  # per input, like the next two
     (Stage.WORK, ()),
     (Stage.OUTPUT, (Skip,)),
     (Stage.AFTER_ALL, (RedoRun,)),  # once
 )
-"""The stages of a run, in their order, with the directives that each may return (IF-1)."""
+"""A run's stages in order, with their permitted directives (IF-1)."""
 
 
 def _is_object(value: Json) -> TypeGuard[JsonObject]:
@@ -95,7 +95,7 @@ _ANYTHING: _Check = (lambda _: True, "anything")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a directive is written: its kind in a table, its function, its keys and what each may hold."""
+    """A directive's format: its kind, function, keys and value types."""
 
     tag: str
     make: type[Directive]
@@ -124,10 +124,10 @@ _BY_TYPE: Final = {kind.make: kind for kind in _KINDS}
 
 
 def recognise(value: Any, stage: Stage) -> Directive | None:
-    """The directive that a stage returned, or None for an ordinary value.
+    """Return the directive of a stage's result, or None for an ordinary value.
 
     Raises:
-        DirectiveError: the stage may not return this directive, or its table cannot be read.
+        DirectiveError: the stage may not return this directive, or it is malformed.
     """
     if _is_object(value) and TAG in value:
         directive = _read_table(value, stage)
@@ -179,7 +179,7 @@ def _read_table(value: JsonObject, stage: Stage) -> Directive:
 
 
 def _check_keys(kind: _Kind, members: JsonObject, stage: Stage) -> None:
-    """Raises DirectiveError naming the first key that is unknown or holds what it may not."""
+    """Raise DirectiveError naming the first unknown or invalid key."""
     problem = None
     unknown = sorted(set(members) - set(kind.keys))
     wrong = [key for key, value in members.items() if key in kind.keys and not kind.keys[key][0](value)]

@@ -1,7 +1,7 @@
-"""Runs the stages of a flow and says how they, and with them an item or a run, ended (IF-5).
+"""Execute a flow's stages, and return the outcome of an item or run (IF-5).
 
-Both runners, in process and on workers, go through here: what a directive means is written once. Scheduling, storing
-and redoing happen elsewhere.
+The in-process runner and the workers share this code, so that a directive's semantics are defined once.
+Scheduling, storage and reruns are elsewhere.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """`before_all` has ended: the run with its options and data, and the inputs of its items."""
+    """The result of `before_all`: the run with its options and data, and its items' inputs."""
 
     run: RunContext
     inputs: tuple[Json, ...]
@@ -59,12 +59,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class RedoAsked:
-    """The run has ended well and wants to be run again."""
+    """The run succeeded and requests a rerun."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageFailed:
-    """`error` begins with the stage."""
+    """A failed stage. `error` starts with its name."""
 
     error: str
 
@@ -80,7 +80,7 @@ class _Failure(Exception):
 
 
 async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeAllResult:
-    """The first stage; its overrides are applied."""
+    """Execute the first stage and apply its overrides."""
     stage = Stage.BEFORE_ALL
     try:
         returned = await _call(stage, run, lambda: flow.before_all(run))
@@ -100,7 +100,7 @@ async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json
 
 
 async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResult:
-    """The three stages of one input."""
+    """Execute the three stages of one input."""
     try:
         item = _typed(flow, given)
         returned = await _call(Stage.DATA, run, lambda: flow.data(run, item))
@@ -127,7 +127,7 @@ async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResu
 
 
 async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]) -> AfterAllResult:
-    """The last stage."""
+    """Execute the last stage."""
     stage = Stage.AFTER_ALL
     try:
         returned = await _call(stage, run, lambda: flow.after_all(run, outputs))
@@ -141,7 +141,7 @@ async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]
 
 
 async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any]]) -> Any:
-    """Enter a stage under its time-out; whatever it raises becomes a failure of this stage."""
+    """Execute a stage with its timeout; any exception becomes a failure of this stage."""
     deadline = asyncio.timeout(run.options.timeout_s)
     try:
         async with deadline:
@@ -152,7 +152,7 @@ async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any
         if isinstance(error, TimeoutError) and deadline.expired():
             raise _Failure(stage, f"timed out after {run.options.timeout_s:g} s") from error
         _log.warning(
-            "A stage of an Internal flow failed.", flow=run.flow, run=run.run_id, stage=stage, exc_info=error
+            "A stage of a background flow failed.", flow=run.flow, run=run.run_id, stage=stage, exc_info=error
         )
         raise _Failure(stage, f"{type(error).__name__}: {error}") from error
 
@@ -191,7 +191,7 @@ def _typed(flow: InternalFlow, given: Json) -> Any:
 
 
 def _plain(value: Any, stage: Stage) -> Json:
-    """The value as JSON gives it back: what is recorded is the same however it travels."""
+    """Return the value after a JSON round trip, so that every transport records the same."""
     try:
         return orjson.loads(orjson.dumps(value))
     except TypeError as error:
@@ -203,11 +203,11 @@ def _plain_all(values: tuple[Any, ...], stage: Stage) -> tuple[Json, ...]:
 
 
 REDO_AFTER_S: Final = 0.5
-"""Seconds between the end of a run and the start of its rerun."""
+"""Delay before a rerun."""
 
 
 def end_run(flow: InternalFlow, facts: RunFacts, result: AfterAllResult | Skipped) -> RunEnd:
-    """The end to which the last stage that was entered has led."""
+    """Return the run's end after its last stage."""
     match result:
         case Done(value):
             return RunEnd(RunStatus.DONE, closing=value)
@@ -220,14 +220,14 @@ def end_run(flow: InternalFlow, facts: RunFacts, result: AfterAllResult | Skippe
 
 
 def fail_items(items: Progress) -> RunEnd | None:
-    """The end of a run whose items failed, and whose `after_all` is not entered; None when none did."""
+    """Return the end of a run with failed items, which skips `after_all`; None if none failed."""
     if not items.failed:
         return None
     return RunEnd(RunStatus.FAILED, error=f"{items.failed} of {items.total} items failed")
 
 
 def end_item(position: int, result: ItemResult) -> ItemEnd:
-    """Make the record of an item."""
+    """Return the record of an item."""
     match result:
         case Done(value):
             return ItemEnd(position, ItemStatus.DONE, output=value)
@@ -238,16 +238,16 @@ def end_item(position: int, result: ItemResult) -> ItemEnd:
 
 
 def _ceiling(facts: RunFacts, flow: InternalFlow) -> int | None:
-    """The ceiling that holds for a flow: its configuration may lift (null) or move it.
+    """Return a flow's rerun limit: its configuration can remove (null) or change it.
 
-    What is neither null nor a whole number changes nothing: a slip must not lift the ceiling.
+    Other values are ignored: a mistake must not remove the limit.
     """
     ceiling = facts.config.get("redo_ceiling", flow.redo_ceiling)
     return ceiling if ceiling is None or type(ceiling) is int else flow.redo_ceiling
 
 
 def _redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
-    """The end of a run that succeeded and asked for another: the next one, or the ceiling."""
+    """Return the end of a successful run that requests a rerun: the next one, or the limit."""
     following = (redo_count or 0) + 1
     if ceiling is not None and following > ceiling:
         return RunEnd(

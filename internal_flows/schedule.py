@@ -1,12 +1,18 @@
-"""When scheduled jobs are due. A due time is the same wherever it is worked out, so that it can be claimed (IF-15)."""
+"""Due times of scheduled jobs, which are deterministic so that they can be claimed (IF-15).
+
+A due time is an instant, whatever the time zone of its cron expression. At clock changes, a job with a fixed
+hour runs once: at the first of two equal hours, or right after a skipped one.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from orchestrator.domain.locales import check_timezone
 from orchestrator.errors import Problem
 
 _HOUR_S = 3600.0
@@ -14,26 +20,38 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The flows of a trigger, started each `every_s` seconds, `offset_s` after the full period, or by `cron` (UTC)."""
+    """The flows of a trigger, started every `every_s` seconds with `offset_s`, or by `cron`.
+
+    `timezone`: the time zone of `cron`.
+    """
 
     name: str
     trigger: str
     every_s: float = 0.0
     offset_s: float = 0.0
     cron: str | None = None
+    timezone: str = "UTC"
 
     def due(self, now: float) -> float:
-        """The latest due time that is not after `now`; unix seconds."""
+        """Return the latest due time up to `now`, in Unix seconds."""
         if self.cron is None:
             return (now - self.offset_s) // self.every_s * self.every_s + self.offset_s
-        after = datetime.fromtimestamp(int(now) + 1, UTC)
-        return next(CronSim(self.cron, after, reverse=True)).timestamp()
+        zone = ZoneInfo(self.timezone)
+        due = next(CronSim(self.cron, datetime.fromtimestamp(int(now) + 1, zone), reverse=True)).timestamp()
+        # Searching backward across a clock change finds other times than forward, so start well before it.
+        before = datetime.fromtimestamp(due, zone).replace(hour=12, minute=0, fold=0) - timedelta(days=1)
+        if before.utcoffset() == datetime.fromtimestamp(now, zone).utcoffset():
+            return due
+        due = before.timestamp()
+        while (later := self.following(due)) <= now:
+            due = later
+        return due
 
     def following(self, due: float) -> float:
-        """The due time after one."""
+        """Return the next due time."""
         if self.cron is None:
             return due + self.every_s
-        return next(CronSim(self.cron, datetime.fromtimestamp(due, UTC))).timestamp()
+        return next(CronSim(self.cron, datetime.fromtimestamp(due, ZoneInfo(self.timezone)))).timestamp()
 
 
 DEFAULT_JOBS: tuple[Job, ...] = (
@@ -49,16 +67,17 @@ DEFAULT_JOBS: tuple[Job, ...] = (
 
 
 class Schedule(NamedTuple):
-    """`off`: jobs that cannot be read, with what is wrong; the others are fired all the same."""
+    """A schedule. `off`: problems of invalid jobs; the others are fired."""
 
     jobs: list[Job]
     off: list[Problem]
 
 
 def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> Schedule:
-    """The jobs after configuration: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to leave one out.
+    """Return the configured jobs: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove one.
 
-    ``cron``, five fields of time in UTC, stands instead of `every_s` and `offset_s`.
+    ``cron`` with five fields replaces `every_s` and `offset_s`; ``timezone`` is its time zone, by default
+    UTC.
     """
     jobs = {job.name: job for job in defaults}
     off: list[Problem] = []
@@ -77,13 +96,20 @@ def _read(name: str, known: Job | None, body: dict[str, Any]) -> Job:
     trigger = str(body.pop("trigger", known.trigger if known else name))
     cron = body.pop("cron", None)
     if cron is not None:
+        zone = body.pop("timezone", "UTC")
         if body:
             raise ValueError(f"has cron, and beside it the key {min(body)!r}")
         try:
+            check_timezone(zone)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"timezone {zone!r} {error}") from error
+        try:
             next(CronSim(cron, datetime.now(UTC), reverse=True))
         except (CronSimError, StopIteration, TypeError, AttributeError) as error:
-            raise ValueError(f"cron {cron!r} names no time, such as '30 4 * * mon-fri'") from error
-        return Job(name, trigger, cron=cron)
+            raise ValueError(
+                f"cron {cron!r} is not a valid cron expression; use five fields, for example '30 4 * * mon-fri'"
+            ) from error
+        return Job(name, trigger, cron=cron, timezone=zone)
     every_s = body.pop("every_s", known.every_s if known else None)
     offset_s = body.pop("offset_s", known.offset_s if known else 0.0)
     if body:

@@ -1,6 +1,6 @@
-"""Define an Internal flow: a class with a trigger, its dependencies and five stages (IF-1, IF-2).
+"""Background flow definitions: a class with a trigger, dependencies and five stages (IF-1, IF-2).
 
-Public to domains. Nothing here knows how or where the stages are run.
+Public API for domains. Independent of how or where stages run.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ DEFAULT_REDO_CEILING: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run is carried out.
+    """Execution options.
 
     Args:
-        model: name of the model that `work` may call; None: none.
-        concurrency: items at work at once.
-        timeout_s: seconds for one call of a stage.
+        model: the model that `work` can call, or None.
+        concurrency: concurrent items.
+        timeout_s: timeout of a stage, in seconds.
     """
 
     model: str | None = None
@@ -45,7 +45,7 @@ class Options:
     timeout_s: float = 60.0
 
     def with_overrides(self, given: Mapping[str, Json]) -> Options:
-        """Some of them changed. Raises ValueError naming an option that is unknown or out of range."""
+        """Return a copy with overrides. Raises ValueError naming an unknown or out-of-range option."""
         known = {known.name for known in fields(self)}
         unknown = sorted(set(given) - known)
         if unknown:
@@ -64,22 +64,23 @@ class Options:
 
 
 def _whole(value: Json) -> Any:
-    """A number without a fraction as the integer that JSON takes it for."""
+    """Return a number without fraction as an integer, like JSON."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """The facts of one run for its stages, and all that they may use.
+    """A run's facts for its stages, and its dependencies.
 
     Args:
-        redo_count: None in a first run; 1, 2, … in reruns of its chain.
-        parameters: what the trigger said.
-        config: the flow's configuration, as it was when this run began.
-        data: what `before_all` left for the later stages.
-        material: what the flow declared, by name, in `before_all`; None elsewhere, and without a session.
-        tools: the ports that the flow declared, by name.
-        now: when this stage, or this share of the items, began, in unix seconds: the same in a replay.
+        redo_count: None in a first run; 1, 2, … in its reruns.
+        parameters: the trigger's parameters.
+        config: the flow's configuration at the run's start.
+        data: the result of `before_all`.
+        material: the declared session content, by name, in `before_all`; None otherwise, and without a
+            session.
+        tools: the declared ports, by name.
+        now: start of this stage or share of items in Unix seconds, stable in a replay.
     """
 
     run_id: str
@@ -97,45 +98,43 @@ class RunContext:
 
 
 class InternalFlow:
-    """Housekeeping in five optional stages; a subclass overrides those it needs.
+    """A background flow with five optional stages; subclasses override those they need.
 
-    Each stage may return a directive where `directives` allows it. Values that are recorded
-    (outputs, closing values, what `before_all` leaves) must be JSON.
+    Each stage can return the directives that `directives` permits. Recorded values (outputs, closing values,
+    the result of `before_all`) must be JSON.
     """
 
     name: ClassVar[str] = ""
     trigger: ClassVar[str] = ""
-    """Flows of one trigger start together and form one graph."""
+    """Flows with the same trigger start together and form one graph."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[str, ...]] = ()
     material: ClassVar[tuple[str, ...]] = ()
-    """What its runs are given of their session: ``conversation``, ``habits``, ``history`` (`ports.material`)."""
+    """Session content for its runs: ``conversation``, ``habits``, ``history`` (`ports.material`)."""
     input_type: ClassVar[Any] = Any
-    """Inputs are validated as this type, and passed on in it."""
+    """Inputs are validated as, and converted to, this type."""
     options: ClassVar[Options] = Options()
     on_failure: ClassVar[OnFailure] = OnFailure.BLOCK
     urgency: ClassVar[Urgency] = Urgency.HOUSEKEEPING
     redo_ceiling: ClassVar[int | None] = DEFAULT_REDO_CEILING
-    """Reruns of one chain; None: no ceiling. Configuration may change it."""
-    recorded: ClassVar[bool | None] = None
-    """Whether calls and results are kept for replays; None: where the run has a session, with which they go."""
+    """Maximum reruns per chain; None: unlimited. Configurable."""
 
     async def before_all(self, run: RunContext) -> Json | Directive:
-        """Once, first: data for the later stages."""
+        """Run once, first. Returns data for the later stages."""
         return None
 
     async def data(self, run: RunContext, item: Any) -> Json | Directive:
-        """Per input: what `work` gets."""
+        """Run per input. Returns the argument `data` of `work`."""
         return item
 
     async def work(self, run: RunContext, item: Any, data: Any) -> Json:
-        """Per input: the work itself."""
+        """Do the work of one input."""
         return data
 
     async def output(self, run: RunContext, item: Any, data: Any, result: Any) -> Json | Directive:
-        """Per input: what is recorded."""
+        """Run per input. Returns the recorded output."""
         return result
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json | Directive:
-        """Once, last: the closing value. `outputs` by input, None for those that were skipped."""
+        """Run once, last. Returns the closing value. `outputs`: by input, None for skipped ones."""
         return outputs

@@ -1,4 +1,4 @@
-"""Read what is to be started, by a message, over HTTP or by a turn, as nodes of a graph."""
+"""Parse start requests, from a message, HTTP or a turn, to nodes of a graph."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 
 MAX_INPUTS = 100_000
 MAX_START_BYTES = 16 * 1024 * 1024
-"""Of all arguments together, encoded."""
+"""Maximum encoded size of all arguments."""
 
 
 class StartRequest(Model):
-    """A flow, or a trigger for all flows that have it; never both.
+    """A flow, or a trigger for all its flows; not both.
 
-    `slot` names what only one run may be at work on; without it that is the session. `after` names a
-    run that must have ended.
+    `slot`: what only one run can process at a time, by default the session. `after`: a run that must end
+    first.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,14 +44,14 @@ class StartRequest(Model):
         if (self.flow is None) == (self.trigger is None):
             raise ValueError("give either flow or trigger")
         if self.trigger is not None and (self.inputs or self.options):
-            raise ValueError("inputs and options belong to one flow; name it")
+            raise ValueError("inputs and options require flow")
         if self.trigger is not None and self.after is not None:
-            raise ValueError("after belongs to one flow; name it")
+            raise ValueError("after requires flow")
         return self
 
 
 def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun, ...]:
-    """The nodes to start. Raises InvalidInput, InputTooLarge, ConfigurationError."""
+    """Return the nodes to start. Raises InvalidInput, InputTooLarge, ConfigurationError."""
     _require_bounded(arguments)
     try:
         request = StartRequest.model_validate(arguments)
@@ -79,7 +79,7 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
 
 
 def _require_bounded(arguments: dict[str, Any]) -> None:
-    """The encoder itself refuses what is nested hundreds deep."""
+    """Check the size; the encoder itself rejects input nested hundreds deep."""
     try:
         size = len(orjson.dumps(arguments))
     except orjson.JSONEncodeError as error:

@@ -1,4 +1,4 @@
-"""The flows that come with the system."""
+"""The system's own flows."""
 
 from internal_flows.housekeeping import maintenance, session
 

@@ -1,4 +1,4 @@
-"""`embed_documents`: cut and embed what assistants may look things up in (CO-4)."""
+"""`embed_documents`: split and embed documents (CO-4)."""
 
 from typing import Any, ClassVar
 
@@ -12,15 +12,15 @@ BATCH = 100
 
 
 class ToEmbed(BaseModel):
-    """A document; without a tenant it is the run's."""
+    """A document; by default the run's tenant's."""
 
     document_id: str
     tenant_id: TenantId | None = None
 
 
 class EmbedDocuments(InternalFlow):
-    """Cuts and embeds documents: those it is given after an upload, or, on schedule, all whose chunks are not
-    in the present space. A full batch asks for another run.
+    """Splits and embeds documents: given ones after an upload, or on schedule all that are not in the
+    current embedding space. A full batch requests a rerun.
     """
 
     name: ClassVar[str] = "embed_documents"
@@ -28,7 +28,6 @@ class EmbedDocuments(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("context",)
     input_type: ClassVar[Any] = ToEmbed
     options: ClassVar[Options] = Options(concurrency=2, timeout_s=120)
-    recorded: ClassVar[bool | None] = True
 
     async def before_all(self, run: RunContext) -> Any:
         if "job" not in run.parameters:
@@ -51,7 +50,7 @@ class EmbedDocuments(InternalFlow):
 
     async def output(self, run: RunContext, item: ToEmbed, data: Json, result: Json) -> Any:
         if result is None:
-            return skip("The document changed or was removed meanwhile.")
+            return skip("The document was changed or deleted in the meantime.")
         return {"document_id": item.document_id, "chunks": result}
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:

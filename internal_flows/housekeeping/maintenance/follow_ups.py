@@ -1,4 +1,4 @@
-"""`summarize_idle` and `hand_over_context`: have more done for a session, in runs and in its lane."""
+"""`summarize_idle` and `hand_over_context`: follow-up work for a session, in runs and in its lane."""
 
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ LEAST_TURNS = 3
 
 
 class SummarizeIdle(InternalFlow):
-    """Starts the summary of sessions that came to rest with turns that no summary covers.
+    """Starts summaries of idle sessions with unsummarized turns.
 
     Configuration: `idle_s` (half an hour), `least_turns` (3).
     """
@@ -20,7 +20,6 @@ class SummarizeIdle(InternalFlow):
     name: ClassVar[str] = "summarize_idle"
     trigger: ClassVar[str] = "summarize_idle"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "triggers")
-    recorded: ClassVar[bool | None] = True
 
     async def before_all(self, run: RunContext) -> Any:
         found = await run.tools["housekeeping"].unsummarised(
@@ -40,7 +39,7 @@ class SummarizeIdle(InternalFlow):
 
 
 class HandOverContext(InternalFlow):
-    """Leaves the system turn with which the flow goes on; a flow that no longer waits ignores it."""
+    """Submits the system turn that resumes the flow; a flow that no longer waits ignores it."""
 
     name: ClassVar[str] = HAND_OVER_CONTEXT
     trigger: ClassVar[str] = HAND_OVER_CONTEXT

@@ -1,4 +1,4 @@
-"""`forget` and `erase_forgotten`: what is to be forgotten goes from all that is stored (CO-4, RT-28)."""
+"""`forget` and `erase_forgotten`: remove forgotten content from everything stored (CO-4, RT-28)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, SessionId, TenantId, UserId
 
 AFTER_S = 30.0
-"""So long an answer stays whole that names what is forgotten: who asked for it is to read it."""
+"""How long an answer that names forgotten content stays readable for the user who asked."""
 
 
 class Forgotten(BaseModel):
-    """A session, or a user with all of its sessions; never both."""
+    """A session, or a user with all sessions; not both."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,20 +32,19 @@ class Forgotten(BaseModel):
 
 
 class Forget(InternalFlow):
-    """Erases sessions and users at once, whatever their age: of all that they said nothing is kept."""
+    """Erases sessions and users immediately, whatever their age, with everything that they said."""
 
     name: ClassVar[str] = "forget"
     trigger: ClassVar[str] = "forget"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "scratchpad")
     input_type: ClassVar[Any] = Forgotten
     options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
-    recorded: ClassVar[bool | None] = False
 
     async def work(self, run: RunContext, item: Forgotten, data: Json) -> int:
         store, tenant_id = run.tools["housekeeping"], run.tenant_id
         if item.session_id is None:
             names = await store.sessions_of(tenant_id, item.user_id)
-        else:  # what was said in it is in its branches too; it goes last, and leads to them until then
+        else:  # its forks contain its content too; it is deleted last, because it leads to them
             names = [*await store.branches_of(tenant_id, item.session_id), item.session_id]
         for session_id in names:
             await delete_session(run, tenant_id, session_id)
@@ -58,17 +57,17 @@ class Forget(InternalFlow):
 
 
 class Erasing(BaseModel):
-    """Who had something forgotten."""
+    """A user with forgotten content."""
 
     tenant_id: TenantId
     owner: UserId
 
 
 class EraseForgotten(InternalFlow):
-    """Takes what users had forgotten out of their sessions, notes and documents.
+    """Removes forgotten content from users' sessions, scratchpad entries and documents.
 
-    A session that somebody is at work on is left to the next run, and what was forgotten with it. The run itself
-    names nothing of it. Configuration: `after_s` (30).
+    A busy session is left to the next run. The run itself does not name any of the content. Configuration:
+    `after_s` (30).
     """
 
     name: ClassVar[str] = "erase_forgotten"
@@ -76,7 +75,6 @@ class EraseForgotten(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("forgetting", "housekeeping", "scratchpad")
     input_type: ClassVar[Any] = Erasing
     options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
-    recorded: ClassVar[bool | None] = False
 
     async def before_all(self, run: RunContext) -> Any:
         until = run.now - run.config.get("after_s", AFTER_S)
@@ -87,7 +85,7 @@ class EraseForgotten(InternalFlow):
         return before_all_response(inputs=inputs, data={"until": until})
 
     async def work(self, run: RunContext, item: Erasing, data: Json) -> bool:
-        """Erase what one user had forgotten; False when some of it still stands somewhere."""
+        """Erase one user's forgotten content; return False if some of it remains."""
         store, tenant_id, until = run.tools["forgetting"], item.tenant_id, run.data["until"]
         forgotten = await store.forgotten(tenant_id, item.owner, until)
         unwanted = collect_unwanted(forgotten)
@@ -101,7 +99,9 @@ class EraseForgotten(InternalFlow):
     async def _erase(
         self, run: RunContext, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted
     ) -> bool:
-        """Take it out of a session and its notes; False, and nothing done, while somebody is at work there."""
+        """Remove it from a session and its scratchpad. Returns False, without changes, while a turn is
+        running.
+        """
         if not await run.tools["forgetting"].take_out(tenant_id, session_id, unwanted):
             return False
         pad, until = run.tools["scratchpad"], unwanted.everything_until

@@ -1,4 +1,4 @@
-"""`expire_sessions`, `prune_archive`, `prune_runtime`: what is old goes."""
+"""`expire_sessions`, `prune_archive`, `prune_runtime`: delete old data."""
 
 from typing import Any, ClassVar
 
@@ -10,20 +10,20 @@ from orchestrator.types import Json, SessionId, TenantId
 _DAY_S = 86_400.0
 BATCH = 500
 PRUNE_WITHIN_S = 600.0
-"""What is left after so long is left to another run."""
+"""Time limit, after which another run continues."""
 
 
 async def delete_session(run: RunContext, tenant_id: TenantId, session_id: SessionId) -> None:
-    """Delete a session and its notes. Needs the tools `housekeeping` and `scratchpad`."""
+    """Delete a session and its scratchpad. Requires the tools `housekeeping` and `scratchpad`."""
     pad = run.tools["scratchpad"]
     await pad.forget(tenant_id, session_id)
     await run.tools["housekeeping"].delete_session(tenant_id, session_id)
-    # Notes may have arrived in between; for a session that is gone, none are saved.
+    # Entries may have arrived in between; none are saved for a deleted session.
     await pad.forget(tenant_id, session_id)
 
 
 class Expiring(BaseModel):
-    """A session, and what happens to it: ``close`` or ``delete``."""
+    """A session and its action: ``close`` or ``delete``."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -31,10 +31,10 @@ class Expiring(BaseModel):
 
 
 class ExpireSessions(InternalFlow):
-    """Closes sessions without activity, deletes those that were closed long ago.
+    """Closes inactive sessions and deletes those closed long ago.
 
-    The state of a closed session stays readable until then. Configuration: `idle_s` (7 days),
-    `retention_s` (90 days). A full batch asks for another run.
+    A closed session's state stays readable until then. Configuration: `idle_s` (7 days), `retention_s` (90
+    days). A full batch requests a rerun.
     """
 
     name: ClassVar[str] = "expire_sessions"
@@ -42,7 +42,6 @@ class ExpireSessions(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "sessions", "scratchpad")
     input_type: ClassVar[Any] = Expiring
     options: ClassVar[Options] = Options(concurrency=2)
-    recorded: ClassVar[bool | None] = True
 
     async def before_all(self, run: RunContext) -> Any:
         store = run.tools["housekeeping"]
@@ -70,13 +69,12 @@ class ExpireSessions(InternalFlow):
 
 
 class PruneArchive(InternalFlow):
-    """Configuration, per session: `keep_flows` (1000), `keep_epochs` (1000)."""
+    """Deletes old archive entries. Configuration, per session: `keep_flows` (1000), `keep_epochs` (1000)."""
 
     name: ClassVar[str] = "prune_archive"
     trigger: ClassVar[str] = "prune_archive"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
     options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
-    recorded: ClassVar[bool | None] = True
     redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
@@ -89,13 +87,12 @@ class PruneArchive(InternalFlow):
 
 
 class PruneRuntime(InternalFlow):
-    """Configuration: `older_than_s` (30 days)."""
+    """Deletes old runtime data. Configuration: `older_than_s` (30 days)."""
 
     name: ClassVar[str] = "prune_runtime"
     trigger: ClassVar[str] = "prune_runtime"
     tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
     options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
-    recorded: ClassVar[bool | None] = True
     redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:

@@ -1,4 +1,4 @@
-"""`abandon_flows` and `repair_state`: look through sessions at rest and propose what is to be put right."""
+"""`abandon_flows` and `repair_state`: check idle sessions and propose corrections."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Final
@@ -13,13 +13,13 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId
 
 REPAIR_STATE: Final = "repair_state"
-"""The trigger of the repair, which a worker's death starts as well."""
+"""The repair's trigger, also started by a worker's death."""
 ABANDON_AFTER_S = 86_400.0
 PAGE = 500
 
 
 class Found(BaseModel):
-    """A session and what is to be proposed to its lane."""
+    """A session and a proposal for its lane."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -29,20 +29,19 @@ class Found(BaseModel):
 
 
 class _Proposing(InternalFlow, ABC):
-    """Looks at every session with open tasks; what `find` says of one is proposed."""
+    """Examines every session with open tasks and proposes what `find` returns."""
 
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals")
     input_type: ClassVar[Any] = Found
-    recorded: ClassVar[bool | None] = True
     proposes: ClassVar[str]
 
     def quiet_for_s(self, run: RunContext) -> float:
-        """Sessions that were at work since are left alone."""
+        """Return the idle time below which sessions are skipped."""
         return run.config.get("quiet_for_s", 60.0)
 
     @abstractmethod
     def find(self, run: RunContext, session: SessionState) -> tuple[JsonObject, list[str]] | None:
-        """Find a change to propose, and why; None: nothing."""
+        """Return a change to propose and the reasons, or None."""
 
     async def before_all(self, run: RunContext) -> Any:
         found: list[Json] = []
@@ -68,7 +67,7 @@ class _Proposing(InternalFlow, ABC):
         )
 
     async def data(self, run: RunContext, item: Found) -> Any:
-        """A dry run only records what would be proposed."""
+        """Propose the repair, or only record it in a dry run."""
         return skip("dry run: " + " ".join(item.why)) if run.config.get("dry_run") else item
 
     async def output(self, run: RunContext, item: Found, data: Json, result: Json) -> Json:
@@ -88,7 +87,7 @@ class _Proposing(InternalFlow, ABC):
 
 
 class AbandonFlows(_Proposing):
-    """Configuration: `abandon_after_s` (a day), `dry_run`."""
+    """Abandons old flows. Configuration: `abandon_after_s` (a day), `dry_run`."""
 
     name: ClassVar[str] = "abandon_flows"
     trigger: ClassVar[str] = "abandon_flows"
@@ -101,12 +100,12 @@ class AbandonFlows(_Proposing):
         waiting = [flow["dact"] for flow in session.state["stack"] if flow.get("reason") == "interrupted"]
         if not waiting:
             return None
-        why = [f"{dact} was interrupted and not taken up again." for dact in waiting]
+        why = [f"{dact} was interrupted and not resumed." for dact in waiting]
         return {"older_than_s": self.quiet_for_s(run)}, why
 
 
 class BrokenRows(BaseModel):
-    """A session of which rows besides the state are to be put right."""
+    """A session with inconsistent rows besides its state."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -114,11 +113,11 @@ class BrokenRows(BaseModel):
 
 
 class RepairState(_Proposing):
-    """Looks for what must not be, on schedule, and in the sessions of a worker that died (parameter `sessions`).
+    """Looks for inconsistencies on schedule, and in a dead worker's sessions (parameter `sessions`).
 
-    What is found first is a dry run: it is noted, with the diff, in the session's scratchpad, and the run asks to be
-    run again. What is found again, unchanged, is proposed to the lane; rows of other tables are put right then.
-    Configuration: `quiet_for_s` (a minute), `dry_run` (nothing but dry runs).
+    The first finding is a dry run: the scratchpad records the diff, and the run requests a rerun. An
+    unchanged second finding is proposed to the lane; rows of other tables are repaired then. Configuration:
+    `quiet_for_s` (a minute), `dry_run` (only dry runs).
     """
 
     name: ClassVar[str] = "repair_state"
@@ -131,8 +130,8 @@ class RepairState(_Proposing):
         return 0.0 if "sessions" in run.parameters else super().quiet_for_s(run)
 
     def find(self, run: RunContext, session: SessionState) -> tuple[JsonObject, list[str]] | None:
-        mended, wrong = repair(session.state)
-        return ({"diff": diff(session.state, mended)}, wrong) if wrong else None
+        repaired, wrong = repair(session.state)
+        return ({"diff": diff(session.state, repaired)}, wrong) if wrong else None
 
     async def before_all(self, run: RunContext) -> Any:
         found = list((await super().before_all(run)).inputs)
@@ -148,7 +147,7 @@ class RepairState(_Proposing):
         return before_all_response(inputs=found)
 
     async def data(self, run: RunContext, item: Found | BrokenRows) -> Any:
-        """What was not found just so by the run before is only noted."""
+        """Record findings, and keep only those that the previous run had too."""
         pad, kind = run.tools["scratchpad"], type(item).__name__
         entry_id, told = f"{self.name}:{kind}", item.model_dump(mode="json")
         noted = await pad.read(
@@ -167,8 +166,8 @@ class RepairState(_Proposing):
     async def output(self, run: RunContext, item: Found | BrokenRows, data: Json, result: Json) -> Json:
         if isinstance(item, Found):
             return await super().output(run, item, data, result)
-        mended = await run.tools["housekeeping"].mend(item.session_id)
-        return {"session_id": item.session_id, "mended": mended, "why": item.why}
+        repaired = await run.tools["housekeeping"].repair(item.session_id)
+        return {"session_id": item.session_id, "repaired": repaired, "why": item.why}
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
         if None in outputs and not run.config.get("dry_run") and run.redo_count is None:
@@ -177,10 +176,10 @@ class RepairState(_Proposing):
 
 
 def describe_rows(rows: SessionRows) -> list[str]:
-    """Sentences about what is wrong; none when nothing is."""
+    """Return sentences about the inconsistencies, if any."""
     counts = {
         "turns were left running": rows.turns,
-        "frames belong to flows that are gone": rows.frames,
+        "frames belong to flows that no longer exist": rows.frames,
         "plans are open and not on the stack": rows.plans,
     }
     return [f"{count} {what}." for what, count in counts.items() if count]

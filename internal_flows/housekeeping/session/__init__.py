@@ -1,4 +1,4 @@
-"""Flows that work on one session, with what they are given of it and its scratchpad (IF-17)."""
+"""Flows for one session, with its content and scratchpad (IF-17)."""
 
 from internal_flows.housekeeping.session.distil_preferences import DistilPreferences
 from internal_flows.housekeeping.session.gather_context import GatherContext

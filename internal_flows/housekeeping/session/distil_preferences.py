@@ -1,4 +1,4 @@
-"""`distil_preferences`: what is remembered of a user after a conversation: habits, playbooks, and notes (CO-4)."""
+"""`distil_preferences`: memories of a user after a conversation: habits, playbooks and notes (CO-4)."""
 
 from itertools import groupby
 from typing import Any, ClassVar
@@ -26,11 +26,11 @@ UNTRUSTED = "untrusted"
 
 
 class DistilPreferences(InternalFlow):
-    """A value that a user gives for a slot most of the time becomes a rule, a task done several times a
-    playbook, and a note about the user that is worth it a preference.
+    """Turns a slot value that the user usually gives into a rule, a repeated task into a playbook, and a
+    valuable note about the user into a preference.
 
-    Notes made from untrusted text are never promoted. Configuration: `seen_at_least` (3), `share_at_least`
-    (0.6), `frequent` (3), `salient` (0.6), `surprising` (0.4).
+    Notes from untrusted text are never promoted. Configuration: `seen_at_least` (3), `share_at_least` (0.6),
+    `frequent` (3), `salient` (0.6), `surprising` (0.4).
     """
 
     name: ClassVar[str] = "distil_preferences"
@@ -64,7 +64,7 @@ class DistilPreferences(InternalFlow):
     async def _notes(
         self, run: RunContext, known: list[Preference]
     ) -> tuple[tuple[Entry, ...], tuple[Preference, ...]]:
-        """Entries that say what became of them, and the preferences that were made of them."""
+        """Return entries marked as promoted, and the resulting preferences."""
         pad, bars = run.tools["scratchpad"], Bars.of(run.config)
         promoted: list[Entry] = []
         notes: list[Preference] = []
@@ -88,7 +88,7 @@ class DistilPreferences(InternalFlow):
 
 
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
-    """Rules by ``dact.slot``, from uses that stand together by slot, the most frequent first."""
+    """Return rules by ``dact.slot``, from uses grouped by slot, most frequent first."""
     habits: list[Preference] = []
     for (dact, slot), group in groupby(uses, key=lambda use: (use.dact, use.slot)):
         values = list(group)
@@ -108,7 +108,9 @@ def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject
 
 
 def find_playbooks(uses: list[SlotUse], seen: int, origin: JsonObject) -> list[Preference]:
-    """How the user's finished tasks usually went: what they gave each time, and the value they gave most."""
+    """Return how the user's completed tasks usually proceed: the slots always given, and their most frequent
+    values.
+    """
     playbooks: list[Preference] = []
     for dact, group in groupby(uses, key=lambda use: use.dact):
         slots: dict[str, list[SlotUse]] = {}

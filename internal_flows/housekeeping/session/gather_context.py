@@ -1,6 +1,6 @@
-"""`gather_context`: find elsewhere what a flow needs that cannot go on (PX-16).
+"""`gather_context`: find what a blocked flow needs (PX-16).
 
-Each source is one item, so that they are looked through side by side; what none of them knows is not made up.
+Each source is one item, so that they are searched in parallel; nothing is invented.
 """
 
 import re
@@ -27,7 +27,7 @@ from orchestrator.types import Json, JsonObject, SessionId, is_object
 MOST_FINDINGS = 8
 LONGEST_TEXT = 500
 NEWEST: Final = 200
-"""Rows of one collection; turns and tasks of a session are no more."""
+"""Maximum rows of a collection, and turns and tasks of a session."""
 PRIVATE = "private"
 
 _WORD = re.compile(r"\w{3,}")
@@ -38,12 +38,12 @@ _COMMON = frozenset(
 Search = Callable[[RunContext, ContextQuestion], Awaitable[list[Finding]]]
 _QUESTION = TypeAdapter(ContextQuestion)
 _UNASKED = {"user_id": None, **dict.fromkeys(("turn_id", "flow_id", "domain", "dact", "question"), "")}
-"""What a run that no turn has asked for does not say."""
+"""Defaults for a run without a requesting turn."""
 
 
 class GatherContext(InternalFlow):
-    """Configuration: `collections`, of the domain's services, that may be looked through, by name, each
-    with the capability labels of what is in it, e.g. ``{printers: []}``; none unless named.
+    """Gathers context. Configuration: `collections`, the searchable collections of the domain's services by
+    name, each with the capability labels of its content, e.g. ``{printers: []}``. Default: none.
     """
 
     name: ClassVar[str] = GATHER_CONTEXT
@@ -68,7 +68,7 @@ class GatherContext(InternalFlow):
         return before_all_response(inputs=list(_SOURCES), data=known)
 
     async def work(self, run: RunContext, item: str, data: Json) -> JsonObject:
-        """A source that does not answer is named, and the others count."""
+        """Search every source. A failing source is reported, and the others are used."""
         question = _read_question(run)
         try:
             found = await _SOURCES[item](run, question)
@@ -91,7 +91,7 @@ class GatherContext(InternalFlow):
 
 
 def best(found: Iterable[Finding]) -> list[Finding]:
-    """The findings that fit best, each text once; those with values stand before those without."""
+    """Return the best findings, each text once; those with values precede those without."""
     texts: dict[str, Finding] = {}
     for finding in sorted(found, key=lambda one: (not one.values, -one.score)):
         texts.setdefault(finding.text.casefold(), finding)
@@ -106,7 +106,7 @@ def _read_question(run: RunContext) -> ContextQuestion:
 
 
 def _words_of(question: ContextQuestion) -> frozenset[str]:
-    """The words that a text has to be about."""
+    """Return the words that a text must be about."""
     texts = [question.question, *question.slots, *question.slots.values()]
     texts += [value for value in question.known.values() if isinstance(value, str)]
     return find_words(" ".join(texts).replace("_", " "))
@@ -129,7 +129,7 @@ def _note(run: RunContext, place: int, finding: Finding) -> Entry:
     )
 
 
-# Where else it looks.
+# Sources.
 
 
 async def _search_notes(run: RunContext, question: ContextQuestion) -> list[Finding]:
@@ -143,7 +143,7 @@ async def _search_notes(run: RunContext, question: ContextQuestion) -> list[Find
 
 
 def _search_tasks(tasks: list[JsonObject], question: ContextQuestion) -> list[Finding]:
-    """A value that the same slot had in a task before; the newest one counts most."""
+    """Return values of the same slot in earlier tasks; the newest counts most."""
     found: list[Finding] = []
     for age, task in enumerate(tasks):
         values = _pick({**task["slots"], **task["outputs"]}, question)
@@ -162,7 +162,7 @@ def _search_turns(lines: list[str], question: ContextQuestion) -> list[Finding]:
 
 
 async def _search_collections(run: RunContext, question: ContextQuestion) -> list[Finding]:
-    """Rows of the collections that the domain has opened for this."""
+    """Return rows of the domain's searchable collections."""
     found: list[Finding] = []
     collections: Mapping[str, Any] = run.config.get("collections", {})
     for name, labels in collections.items():
@@ -184,7 +184,7 @@ _SOURCES: Final[Mapping[str, Search]] = {
 
 
 def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[str, ...]) -> list[Finding]:
-    """Find rows that fit. A value is taken when all that fit best agree on it."""
+    """Return matching rows. A value is taken if all best matches agree on it."""
     fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
     top = [row for row, score in fitting if score == fitting[0][1]]
@@ -204,14 +204,14 @@ def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[
 
 
 def _pick(body: Json, question: ContextQuestion) -> JsonObject:
-    """The values of asked slots."""
+    """Return the values of requested slots."""
     if not is_object(body):
         return {}
     return {name: body[name] for name in question.slots if body.get(name) is not None}
 
 
 def _fit(text: str, question: ContextQuestion) -> float:
-    """How many of the question's words a text has."""
+    """Return the number of the question's words in a text."""
     return float(len(_words_of(question) & find_words(text.replace("_", " "))))
 
 

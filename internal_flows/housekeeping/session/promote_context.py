@@ -1,4 +1,4 @@
-"""`promote_context`: what a session found out and is worth keeping becomes business context (CO-4)."""
+"""`promote_context`: turn a session's valuable findings into business context (CO-4)."""
 
 from typing import Any, ClassVar
 
@@ -23,10 +23,10 @@ LONGEST_TITLE = 80
 
 
 class PromoteContext(InternalFlow):
-    """Findings of a session that are salient, surprising, frequent or asked for become documents, embedded.
+    """Turns salient, surprising, frequent or requested findings into embedded documents.
 
-    They are the user's own, unless the configuration says `share` and they carry no label. A session without
-    a user leaves nothing otherwise. Configuration: `share` (false), `frequent` (3), `salient` (0.6),
+    They belong to the user, unless the configuration has `share` and they have no label. Otherwise a session
+    without a user leaves nothing. Configuration: `share` (false), `frequent` (3), `salient` (0.6),
     `surprising` (0.4).
     """
 
@@ -48,7 +48,7 @@ class PromoteContext(InternalFlow):
         return before_all_response(inputs=inputs, data=data)
 
     async def data(self, run: RunContext, item: JsonObject) -> Any:
-        """Decide if it is worth keeping, and for whom."""
+        """Decide whether it is worth keeping, and for whom."""
         entry = Entry.from_json(item)
         owner = run.data["user_id"]
         shared = bool(run.config.get("share")) and not entry.labels

@@ -1,4 +1,6 @@
-"""Which notes of a session are worth keeping beyond it, and why (CO-4). Pure rules; the flows act on them."""
+"""Which scratchpad entries are worth keeping beyond a session, and why (CO-4). Pure rules; the flows apply
+them.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ FREQUENT = 3
 SALIENT = 0.6
 SURPRISING = 0.4
 PROMOTED = "promoted"
-"""Where an entry's data say what became of it."""
+"""Key of an entry's outcome."""
 TIMES = "times"
-"""Where an entry's data say how often it was noted."""
+"""Key of an entry's count."""
 
 
 _LASTING = re.compile(
@@ -31,7 +33,7 @@ _LASTING = re.compile(
 
 
 def is_lasting(sentence: str) -> bool:
-    """Say whether a user tells something of themselves that will be so in another conversation, too."""
+    """Return whether a user states a lasting fact about themselves."""
     return bool(_LASTING.search(sentence)) and not sentence.rstrip().endswith("?")
 
 
@@ -48,7 +50,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """The bars that a note has to reach; from a flow's configuration."""
+    """Thresholds for promoting an entry, from a flow's configuration."""
 
     frequent: int = FREQUENT
     salient: float = SALIENT
@@ -64,14 +66,14 @@ class Bars:
 
 
 def data_of(entry: Entry) -> JsonObject:
-    """The data of an entry, besides its text."""
+    """Return an entry's data."""
     return entry.data if is_object(entry.data) else {}
 
 
 def select(entries: Sequence[Entry], about: About) -> list[Entry]:
-    """Findings about this that were not promoted yet, each once, with how often it was noted.
+    """Return unpromoted findings, each once, with counts.
 
-    What was looked up for a task is known where it was found, and no statement of anybody.
+    Excludes lookups for a task, which are known at their source and are not statements.
     """
     found: dict[str, Entry] = {}
     times: dict[str, int] = {}
@@ -89,17 +91,17 @@ def select(entries: Sequence[Entry], about: About) -> list[Entry]:
 
 
 def with_data(entry: Entry, more: JsonObject) -> Entry:
-    """The entry with something added to what is known of it."""
+    """Return the entry with additional data."""
     return Entry.from_json({**entry.to_json(), "data": {**data_of(entry), **more}})
 
 
 def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
-    """Why an entry is worth keeping; None: it is not. What nobody has judged is not salient.
+    """Return why an entry is worth keeping, or None. Ungraded entries are not salient.
 
     Args:
         entry: from `select`.
-        known: how much of it is known already, from 0 to 1: the rest is its surprise.
-        bars: what it has to reach.
+        known: how much of it is known, from 0 to 1: the rest is its surprise.
+        bars: the thresholds.
     """
     data = data_of(entry)
     if data.get("explicit") is True:
@@ -112,13 +114,13 @@ def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
 
 
 def overlap(text: str, other: str) -> float:
-    """The share of the terms of a text that another one has."""
+    """Return the share of a text's terms that occur in another."""
     terms = set(find_terms(text))
     return len(terms & set(find_terms(other))) / len(terms) if terms else 1.0
 
 
 def describe_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:
-    """Where something that was promoted came from."""
+    """Return the origin of promoted content."""
     origin: dict[str, Json] = {
         "session_id": session_id,
         "entry_id": entry.entry_id,

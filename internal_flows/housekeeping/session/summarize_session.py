@@ -1,7 +1,7 @@
-"""`summarize_session`: a rolling summary of a session's turns, as a proposal to its lane (IF-12).
+"""`summarize_session`: a rolling summary of a session, as a proposal to its lane (IF-12).
 
-A model writes it, and names findings that are worth keeping; without one it is made of the sentences that
-carry most of what the conversation is about.
+A model writes it, with findings worth keeping; without a model it consists of the most representative
+sentences.
 """
 
 import re
@@ -12,19 +12,20 @@ from typing import Any, ClassVar
 from internal_flows.housekeeping.session.promotion import SALIENT, About, is_lasting
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
+from orchestrator.models.schemas import bounded_text, closed, list_of, one_of
 from orchestrator.ports.material import CONVERSATION, Conversation
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject
 
 PROMPT = "memory_summarize"
 SUMMARY_NOTE = "summary"
-"""The one entry of the scratchpad that holds the session's latest summary."""
+"""The scratchpad entry with the session's latest summary."""
 MOST_FINDINGS = 5
 LONGEST_FINDING = 300
 STATED = SALIENT
-"""The salience of what a user told of themselves, without a model to judge it."""
+"""The salience of a user's statement about themselves, without a model."""
 
-SCHEMA: JsonObject = {
+JUDGED_BY: JsonObject = {
     "type": "object",
     "required": ["summary"],
     "properties": {
@@ -46,8 +47,19 @@ SCHEMA: JsonObject = {
 }
 
 
+def summary_schema(longest: int) -> JsonObject:
+    """Return the schema of a summary with findings. `longest`: characters of the summary."""
+    finding = closed(
+        text=bounded_text(LONGEST_FINDING),
+        about=one_of(about.value for about in About),
+        salience={"type": "number"},
+        explicit={"type": "boolean"},
+    )
+    return closed(summary=bounded_text(longest), findings=list_of(finding, MOST_FINDINGS))
+
+
 class SummarizeSession(InternalFlow):
-    """Configuration: `sentences` kept without a model (12), `length` of the summary in characters (2000),
+    """Summarizes sessions. Configuration: `sentences` without a model (12), `length` in characters (2000),
     `max_words` for a model (250), `use_model` (true).
     """
 
@@ -67,7 +79,7 @@ class SummarizeSession(InternalFlow):
 
     async def work(self, run: RunContext, item: JsonObject, data: JsonObject) -> JsonObject:
         length = run.config.get("length", 2000)
-        written, problem = await self._ask(run, item)
+        written, problem = await self._ask(run, item, length)
         if written is not None:
             findings = written.get("findings", [])[:MOST_FINDINGS]
             return {"text": written["summary"][:length], "by": "model", "findings": findings}
@@ -75,8 +87,10 @@ class SummarizeSession(InternalFlow):
         findings = find_statements(item["lines"])[:MOST_FINDINGS]
         return {"text": text, "by": "extract", "findings": findings, "problem": problem}
 
-    async def _ask(self, run: RunContext, item: JsonObject) -> tuple[JsonObject | None, str | None]:
-        """Have a model write it; nothing, and why, when there is none."""
+    async def _ask(
+        self, run: RunContext, item: JsonObject, length: int
+    ) -> tuple[JsonObject | None, str | None]:
+        """Return a model's summary, or None and the reason."""
         if not run.config.get("use_model", True):
             return None, None
         variables: JsonObject = {
@@ -90,7 +104,8 @@ class SummarizeSession(InternalFlow):
             written = await run.tools["writer"].write(
                 PROMPT,
                 variables,
-                SCHEMA,
+                summary_schema(length),
+                judged_by=JUDGED_BY,
                 domain=item["domain"],
                 session_id=run.session_id,
                 run_id=run.run_id,
@@ -120,7 +135,7 @@ class SummarizeSession(InternalFlow):
 
 
 def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> tuple[Entry, ...]:
-    """The summary and the findings as entries; they carry the labels of the session they were made from."""
+    """Return summary and findings as entries, with the labels of their session."""
     more: JsonObject = {
         "flow": SummarizeSession.name,
         "origin": f"turns up to {item['through_turn']}",
@@ -154,11 +169,10 @@ _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 
 
 def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
-    """The earlier summary and the most relevant new sentences, in order; the oldest go when it is long, but what
-    users told of themselves goes last.
+    """Return the earlier summary and the most relevant new sentences, in order; the oldest are dropped
+    first, but users' statements about themselves last.
 
-    A sentence counts as much as its words occur in the conversation, for each of its words; the users' own
-    count double.
+    A sentence scores the mean frequency of its words in the conversation; the user's sentences count double.
     """
     sentences = _split(lines)
     counts = Counter(word for _, sentence in sentences for word in _words(sentence))
@@ -176,7 +190,7 @@ def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> 
 
 
 def find_statements(lines: list[JsonObject]) -> list[JsonObject]:
-    """List what users told of themselves that will be so in another conversation, too, as findings."""
+    """Return users' lasting statements about themselves, as findings."""
     told = [sentence for role, sentence in _split(lines) if _is_statement(role, sentence)]
     return [
         {"text": sentence, "about": About.USER.value, "salience": STATED} for sentence in dict.fromkeys(told)

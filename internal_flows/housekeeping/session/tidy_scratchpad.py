@@ -1,4 +1,4 @@
-"""`tidy_scratchpad`: order in a session's notes, after what is worth keeping has been promoted."""
+"""`tidy_scratchpad`: clean up a session's entries after the valuable ones are promoted."""
 
 from typing import Any, ClassVar
 
@@ -9,8 +9,8 @@ from orchestrator.types import Json
 
 
 class TidyScratchpad(InternalFlow):
-    """Merges notes that say the same, and drops what was promoted, and proposals, which the lane has by now; at
-    most 64 stay.
+    """Merges duplicate entries, and drops promoted ones and proposals, which the lane has by now; at most 64
+    stay.
     """
 
     name: ClassVar[str] = "tidy_scratchpad"
@@ -32,10 +32,10 @@ class TidyScratchpad(InternalFlow):
 
 
 def tidy(entries: list[Entry]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
-    """Entries to be written anew, with what those merged into them add, and ids to be removed.
+    """Return merged entries to rewrite, and IDs to delete.
 
-    `entries`: the least recently used first. A merged note has the labels of all (what was made from private
-    text stays private) and knows how often it was noted.
+    `entries`: least recently used first. A merged entry has all labels (content from private text stays
+    private) and a total count.
     """
     newest: dict[tuple[Json, ...], Entry] = {}
     superfluous = [entry.entry_id for entry in entries if _is_done_with(entry)]
