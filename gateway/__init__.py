@@ -1,1 +1,1 @@
-"""The HTTP interface: FastAPI over the ports. It never imports worker code."""
+"""The HTTP API: FastAPI on top of the ports. Never imports worker code."""

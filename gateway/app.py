@@ -20,13 +20,16 @@ from gateway.middleware.metrics import RequestMetrics
 from gateway.middleware.security_headers import SecurityHeaders
 from gateway.routes import (
     access,
+    agui,
     approvals,
+    calls,
     documentation,
     documents,
     events,
     feedback,
     health,
     metrics,
+    outside_events,
     preferences,
     read_models,
     runs,
@@ -38,15 +41,18 @@ from gateway.routes import (
 from orchestrator.settings import load_settings
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 
-# In the order in which the documentation shows them.
+# In documentation order.
 ROUTES = (
     sessions,
     turns,
     read_models,
     feedback,
     events,
+    outside_events,
     socket,
+    agui,
     approvals,
+    calls,
     runs,
     documents,
     preferences,
@@ -61,7 +67,7 @@ OpenDependencies = Callable[[], AbstractAsyncContextManager[Dependencies]]
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """How the gateway shows itself to browsers. `hosts`: the only names the gateway answers to; None: any."""
+    """The gateway's exposure to browsers. `hosts`: the accepted host names, or None for any."""
 
     cors_origins: tuple[str, ...] = ()
     docs: bool = True
@@ -69,7 +75,7 @@ class Exposure:
 
 
 def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = None) -> FastAPI:
-    """The application; `open_dependencies` is entered when it starts and left when it stops."""
+    """Create the application; `open_dependencies` is entered at startup and exited at shutdown."""
     exposure = exposure or Exposure()
 
     @asynccontextmanager
@@ -87,6 +93,8 @@ def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = 
         redoc_url=None,
         docs_url=None,
         openapi_url="/openapi.json" if exposure.docs else None,
+        # A redirect would repeat the caller's Host header, with the query and its ticket.
+        redirect_slashes=False,
         dependencies=[Depends(guard)],
         generate_unique_id_function=openapi.operation_id,
     )
@@ -101,7 +109,7 @@ def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = 
 
 
 def _trace(app: FastAPI) -> None:
-    """Requests become spans, continuing the caller's trace, where traces are sent anywhere."""
+    """Export requests as spans in the caller's trace, if tracing is on."""
     if set_up_tracing("gateway", os.environ):
         from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor  # noqa: PLC0415  # seldom needed
 
@@ -109,7 +117,7 @@ def _trace(app: FastAPI) -> None:
 
 
 def _add_middleware(app: FastAPI, exposure: Exposure) -> None:
-    """Add what surrounds the routes; what is added last sees a request first."""
+    """Add the middleware; the last added sees a request first."""
     app.add_middleware(BodyLimit)
     if exposure.hosts is not None:
         app.add_middleware(AllowedHosts, hosts=exposure.hosts, origins=exposure.cors_origins)
@@ -120,13 +128,16 @@ def _add_middleware(app: FastAPI, exposure: Exposure) -> None:
             CORSMiddleware,
             allow_origins=exposure.cors_origins,
             allow_methods=["GET", "POST", "PUT", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
+            allow_headers=[
+                *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
+                *("traceparent", "tracestate", "baggage"),  # of traced pages (W3C)
+            ],
             expose_headers=["Retry-After"],
         )
 
 
 def production_app(host: str = "127.0.0.1") -> FastAPI:
-    """The application over the stores that the environment names. Raises ConfigurationError."""
+    """Create the application on the configured stores. Raises ConfigurationError."""
     settings = load_settings()
     tokens = read_tokens(settings)
     open_hosts = None if requires_callers(settings) else LOOPBACK_HOSTS | {host}

@@ -1,4 +1,4 @@
-"""The dependencies of the routes: the ports in groups, bound once per process, and the caller of a request."""
+"""Route dependencies: ports in groups, bound once per process, and a request's caller."""
 
 import math
 import time
@@ -24,44 +24,53 @@ from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.runs.records import NewRun, Started
+from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, FeedbackStore, Inbox
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
+from orchestrator.turns.scheduled import ScheduledEvent
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
-# Wait up to so many seconds for a turn to finish; the record as it then is.
+# Wait for a turn to finish, up to a timeout; return its record.
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnServices:
-    """The inbox, and the workers that empty it. `longest_s`: of a wait, whatever was asked for."""
+    """Accepts turns and waits for answers. `longest_s`: upper limit on any wait."""
 
     inbox: Inbox
     wakeup: Wakeup
     waiter: Waiter
+    scheduled: ScheduledEvents
     longest_s: float = math.inf
 
     async def wait(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, wait_s: float
     ) -> TurnRecord:
-        """The turn once it has finished, or as it is when the time is over."""
+        """Return the turn once it has finished, or at the timeout."""
         return await self.waiter(tenant_id, session_id, turn_id, min(wait_s, self.longest_s))
 
     async def submit(self, submission: Submission) -> Receipt:
-        """Accept a turn, and wake a worker unless it is the repetition of one that has finished."""
+        """Accept a turn and wake a worker, unless it repeats a finished one."""
         receipt = await self.inbox.submit(submission)
         if receipt.status not in FINISHED:
-            await self.wakeup.offer(submission.session_id)
+            await self.wakeup.offer(submission.session_id, tenant_id=submission.tenant_id)
         return receipt
+
+    async def wake_for(self, event: ScheduledEvent) -> ScheduledEvent:
+        """Wake a worker if the event has become a turn."""
+        if event.turn_id is not None:
+            await self.wakeup.offer(event.session_id, tenant_id=event.tenant_id)
+        return event
 
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
-    """Sessions, and what their turns have left behind."""
+    """Sessions, and data of past turns."""
 
     store: Sessions
     domains: DomainRegistry
@@ -74,7 +83,7 @@ class SessionServices:
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """Runs of Internal flows. `notify_workers` never raises: workers look for started runs anyway."""
+    """Background runs. `notify_workers` never raises: workers look for started runs anyway."""
 
     store: PostgresRuns
     flows: KnownFlows
@@ -82,7 +91,7 @@ class RunServices:
     notify_workers: Callable[[Started], Awaitable[None]]
 
     async def start(self, runs: tuple[NewRun, ...]) -> Started:
-        """Store runs and wake a worker for those that may begin."""
+        """Store runs and wake a worker for those that can start."""
         started = await self.store.start(runs)
         await self.notify_workers(started)
         return started
@@ -98,11 +107,11 @@ class MemoryServices:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The health and the figures of the system.
+    """System health and metrics.
 
-    `probe` names what is not ready, and why; empty when all is well. `circuits` lists models that workers
-    do not ask at present, `off` says why Internal flows or jobs are off. `flower_url` is where people find
-    Flower, for a link. `evaluations` is the folder in which `parley eval` and `parley replay` keep their runs.
+    `probe`: what is not ready and why, or empty. `circuits`: models that workers currently don't call.
+    `off`: why background flows or jobs are disabled. `flower_url`: Flower's URL, for a link. `evaluations`:
+    the folder with the runs of `parley eval` and `parley replay`.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
@@ -116,7 +125,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """All of them; a route takes the groups that it uses by `TheTurns`, `TheSessions` …"""
+    """All dependencies; routes use groups such as `TheTurns` and `TheSessions`."""
 
     turns: TurnServices
     sessions: SessionServices
@@ -137,12 +146,27 @@ def dependencies_of(connection: HTTPConnection) -> Dependencies:
     return connection.app.state.dependencies
 
 
-def leave_of(access: Access, caller: Caller, longest_s: float = math.inf) -> Leave:
-    """Permission to listen for as long as the caller's credentials hold, and no longer than `longest_s`."""
+async def _nothing() -> None:
+    """Do nothing, for connections without anything to renew."""
+
+
+def leave_of(
+    access: Access,
+    caller: Caller,
+    longest_s: float = math.inf,
+    renew: Callable[[], Awaitable[None]] = _nothing,
+) -> Leave:
+    """Return permission to listen while the caller's credentials are valid, for at most `longest_s`.
+
+    `renew` is called periodically meanwhile.
+    """
     until = time.monotonic() + longest_s
 
     async def holds() -> bool:
-        return time.monotonic() < until and await access.holds(caller)
+        if time.monotonic() >= until or not await access.holds(caller):
+            return False
+        await renew()
+        return True
 
     return Leave(holds, min(access.recheck_every_s, longest_s))
 
@@ -157,12 +181,12 @@ def _part(name: str) -> Any:
 def _webhooks(connection: HTTPConnection) -> PostgresWebhooks:
     webhooks = dependencies_of(connection).webhooks
     if webhooks is None:
-        raise Unavailable("This gateway keeps no webhooks.")
+        raise Unavailable("This gateway has no webhooks.")
     return webhooks
 
 
 def _caller(connection: HTTPConnection) -> Caller:
-    """The caller, identified by `gateway.guard` before any route runs."""
+    """Return the caller identified by `gateway.guard`."""
     return connection.state.caller
 
 

@@ -1,4 +1,4 @@
-"""Which Internal flows may be started over HTTP: known here by name, run by workers."""
+"""Background flows that can be started over HTTP: known by name here, run by workers."""
 
 from functools import cached_property
 
@@ -10,10 +10,10 @@ from orchestrator.domain.compile.problems import Problems
 
 
 class KnownFlows:
-    """The flows of the system and of the domains; their files are read when they are first asked for.
+    """Flows of the system and of the domains, loaded on first use.
 
     Args:
-        catalogue: what is known, instead of the domains'.
+        catalogue: replaces the domains' flows.
     """
 
     def __init__(self, domain: str, catalogue: Catalogue | None = None) -> None:
@@ -22,7 +22,7 @@ class KnownFlows:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What is wrong with a file is said by the workers; its flows are unknown here."""
+        """Return the flows; those of invalid files are unknown here, and workers report why."""
         if self._given is not None:
             return self._given
         own = [import_internal_flows(folder, Problems()) for folder in served_folders(self._domain)]

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with every error as the problem document that it is."""
+"""The OpenAPI document: FastAPI's, with every error as a problem document."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from any number on.
 Every error is `application/problem+json` with a stable `code`.
 """
 
-# What stands wherever any JSON may: a request with a NUL character in it is refused.
+# For any JSON value: a request with a NUL character is rejected.
 ANY_JSON: JsonObject = {
     "title": "JsonValue",
     "description": "Any JSON without NUL characters.",
@@ -36,51 +36,62 @@ ANY_JSON: JsonObject = {
     ],
 }
 
-_EVERYWHERE = {503: "A store does not answer; try again later."}
+_EVERYWHERE = {503: "A store is unavailable; try again later."}
 _GUARDED = {
-    401: "The gateway asks who you are, and you did not say, or it cannot be believed.",
+    401: "Missing or invalid credentials.",
     403: "Your key or token does not allow this.",
     429: "Too many requests; `Retry-After` says when to try again.",
 }
 _WITH_INPUT = {422: "The input is malformed; `field` says where."}
 _WITH_BODY = {413: "The body is over 64 KiB."}
-_WITH_NAME = {404: "There is none with this identifier, or it belongs to another tenant."}
-# By operation: what the others cannot answer.
+_WITH_NAME = {404: "No object with this ID exists, or it belongs to another tenant."}
+# By operation: statuses that others don't have.
 _FURTHER: dict[str, dict[int, str]] = {
-    "create_session": {409: "The identifier is in use elsewhere."},
+    "create_session": {409: "The ID is already in use."},
     "read_plan": {404: "There is no such session, or nothing was planned in it."},
     "submit_turn": {
         409: "The session is busy under `reject`, or closed; the sequence was used; or two keys were given.",
-        429: "The inbox is full, or you asked too often; `Retry-After` says when to try again.",
+        429: "The inbox is full, or the rate limit is reached; `Retry-After` says when to try again.",
     },
-    "cancel_turn": {409: "The turn was merged into another."},
+    "retry_turn": {409: "The turn is not quarantined, or its session has changed in the meantime."},
     "roll_back": {
         404: "There is no such session, or it had no state at this epoch.",
         409: "The session has unfinished turns.",
     },
-    "list_repairs": {409: "The stored state cannot be read."},
-    "preview_repairs": {409: "The stored state cannot be read."},
+    "send_event": {
+        409: "No flow of the domain lists the event, the session is closed, or two keys were given.",
+        429: "The session's inbox is full, or the rate limit is reached.",
+    },
+    "move_event": {404: "There is no such session or event.", 409: "It was delivered or canceled already."},
+    "cancel_event": {404: "There is no such session or event."},
+    "answer_call": {
+        404: "There is no such call, or the signature is wrong.",
+        409: "The call has been answered differently, or the session is closed.",
+        429: "The session's inbox is full, or too many signatures were wrong.",
+    },
+    "list_repairs": {409: "The stored state is unreadable."},
+    "preview_repairs": {409: "The stored state is unreadable."},
     "make_repairs": {
         409: "The session has gone on, is closed, or would be broken.",
-        429: "The session's inbox is full, or you asked too often.",
+        429: "The session's inbox is full, or the rate limit is reached.",
     },
     "create_webhook": {404: "There is no such session."},
-    "start_run": {404: "There is no such session.", 409: "Another run of this flow is at work."},
-    "redo_run": {409: "Another run of this flow is at work."},
+    "start_run": {404: "There is no such session.", 409: "Another run of this flow is active."},
+    "redo_run": {409: "Another run of this flow is active."},
     "decide_approval": {
-        409: "It was decided otherwise, has expired or is void; or the session is closed.",
-        429: "The session's inbox is full, or you asked too often.",
+        409: "It was already decided, has expired or is void, or the session is closed.",
+        429: "The session's inbox is full, or the rate limit is reached.",
     },
 }
 
 
 def operation_id(route: APIRoute) -> str:
-    """The name of the function: stable, and what generated clients call their methods."""
+    """Return the function's name: stable, and the method name in generated clients."""
     return route.name
 
 
 def describe(app: FastAPI) -> JsonObject:
-    """The document; made once."""
+    """Return the document, created once."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title,
@@ -106,7 +117,7 @@ def describe(app: FastAPI) -> JsonObject:
 
 
 def _name_what_is_there(document: JsonObject, dependencies: Dependencies | None) -> None:
-    """Name the domains and Internal flows of this gateway wherever a request has to name one of them."""
+    """Add the names of this gateway's domains and background flows to the document."""
     if dependencies is None:
         return
     domains = dependencies.sessions.domains.names()
@@ -142,7 +153,7 @@ def _add_problems(path: str, operation: dict[str, Any]) -> None:
 
 
 def _remove_null(parameter: JsonObject) -> None:
-    """An optional parameter may be left out; there is no null in an address or a header."""
+    """Remove null from an optional parameter: URLs and headers have none."""
     kinds = parameter["schema"].get("anyOf")
     if kinds is not None:
         (only,) = [kind for kind in kinds if kind != {"type": "null"}]

@@ -1,4 +1,4 @@
-"""Query and path parameters that several routes have."""
+"""Query and path parameters of several routes."""
 
 from typing import Annotated
 
@@ -10,4 +10,6 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 Number = Annotated[int, Query(ge=0, le=2**53)]
 Before = Annotated[int | None, Query(ge=1, le=2**53, description="Only turns with a lower `seq`.")]
 Wait = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S)]
-AtEpoch = Annotated[int | None, Query(ge=0, le=2**53, description="An epoch of the past; none: now.")]
+AtEpoch = Annotated[
+    int | None, Query(ge=0, le=2**53, description="An earlier version. Default: the current one.")
+]

@@ -1,4 +1,4 @@
-"""Errors over HTTP: problem details (RFC 9457) with the stable `code` of the error family (RT-23)."""
+"""HTTP errors: problem details (RFC 9457) with the error's stable `code` (RT-23)."""
 
 from http import HTTPStatus
 
@@ -29,10 +29,10 @@ from orchestrator.types import JsonObject
 _log = get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-LONGEST_LOGGED = 200  # characters of what a caller has sent
+LONGEST_LOGGED = 200  # characters of a caller's input
 CHALLENGE = 'Bearer realm="parley"'
 
-# The first class that fits decides; narrower classes stand before wider ones.
+# The first matching class decides; narrower classes precede wider ones.
 STATUS_OF: tuple[tuple[type[ParleyError], HTTPStatus], ...] = (
     (InputTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
@@ -51,7 +51,7 @@ STATUS_OF: tuple[tuple[type[ParleyError], HTTPStatus], ...] = (
 def problem(
     status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **members: object
 ) -> Response:
-    """One problem document; `members` are added to it."""
+    """Return a problem document with additional `members`."""
     PROBLEMS.labels(code).inc()
     body: JsonObject = {
         "type": "about:blank",
@@ -85,7 +85,7 @@ def problem_of_request(error: RequestValidationError) -> Response:
 
 
 def problem_of_framework(request: Request, error: HTTPException) -> Response:
-    """The framework's own refusals: no such address, no such method, a body that it cannot decode."""
+    """Translate the framework's errors: unknown URL, wrong method, undecodable body."""
     if error.status_code == HTTPStatus.BAD_REQUEST:
         return problem_of(InvalidInput("The body is not JSON in UTF-8.", field="body"))
     headers = dict(error.headers or {})
@@ -96,7 +96,7 @@ def problem_of_framework(request: Request, error: HTTPException) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """The methods that an address answers to; each of its routes knows its own only."""
+    """Return the methods of a URL, across its routes."""
     found: set[str] = set()
     for route in request.app.routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
@@ -105,14 +105,14 @@ def _methods(request: Request) -> set[str]:
 
 
 def problem_of_fault(path: str, error: Exception) -> Response:
-    """Log what went wrong; the caller learns nothing of the inside."""
+    """Log an unexpected error; the caller learns no details."""
     _log.error("A request failed unexpectedly.", path=path[:LONGEST_LOGGED], exc_info=error)
     detail = "Something went wrong on our side. The request was logged; try again later."
     return problem(500, ParleyError.code, detail)
 
 
 def install(app: FastAPI) -> None:
-    """Make every error of the application a problem document."""
+    """Convert every error of the application to a problem document."""
     app.exception_handler(ParleyError)(lambda _, error: problem_of(error))
     app.exception_handler(RequestValidationError)(lambda _, error: problem_of_request(error))
     app.exception_handler(HTTPException)(problem_of_framework)

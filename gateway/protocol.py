@@ -1,4 +1,4 @@
-"""The server's side of a connection: a bound on the time for a request's headers, and who may connect at all."""
+"""Server connections: a timeout for request headers, and which peers can connect."""
 
 import asyncio
 
@@ -12,13 +12,13 @@ from orchestrator.errors import Forbidden
 
 HEADERS_WITHIN_S = 20.0
 STRANGER = (
-    "This gateway answers only the account that started it. Set PARLEY_AUTH=required and give others keys, or let "
-    "everybody of this machine in with PARLEY_OWNER_ONLY=false."
+    "This gateway only serves the account that started it. Set PARLEY_AUTH=required and give others keys, or let "
+    "all accounts of this machine in with PARLEY_OWNER_ONLY=false."
 )
 
 
 class BoundedProtocol(H11Protocol):
-    """Close a connection whose client has begun none, or only a part, of a request for too long."""
+    """Closes a connection without a complete request header after a timeout."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -35,7 +35,7 @@ class BoundedProtocol(H11Protocol):
         self._forget()
 
     def _follow(self) -> None:
-        """Start the clock where headers are awaited, and stop it once they are there."""
+        """Start the timer while headers are awaited, and stop it afterwards."""
         if self.conn.their_state is not h11.IDLE:
             self._forget()
         elif self._deadline is None:
@@ -53,7 +53,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class OwnersProtocol(BoundedProtocol):
-    """Answer only programs of the account that runs the gateway, and root's."""
+    """Serves only programs of the gateway's account and root."""
 
     _is_refused = False
 

@@ -1,4 +1,4 @@
-"""Bodies of requests that only HTTP knows; a turn's is `orchestrator.turns.submission`."""
+"""Request bodies used only over HTTP; a turn's is `orchestrator.turns.submission`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pydantic.config import JsonDict
 
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.validation import is_bounded_json
+from orchestrator.errors import FailureCategory
 from orchestrator.ports.memory.preferences import LONGEST_TEXT, MOST_PREFERENCES, PreferenceKind, Source
 from orchestrator.turns.feedback import Rating
 from orchestrator.turns.submission import (
@@ -24,11 +25,14 @@ from orchestrator.turns.submission import (
     AnyJson,
     IdempotencyKey,
     Identifier,
+    LocaleTag,
     PlainText,
     RequestBody,
+    Timezone,
     TurnRequest,
 )
 from orchestrator.turns.turn import IfBusy
+from orchestrator.types import JsonObject
 
 _PORT = r"6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4}"
 _SIX = r"[0-9A-Fa-f]{1,4}"
@@ -48,9 +52,34 @@ PreferenceText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, patte
 DomainName = Annotated[str, StringConstraints(max_length=128, pattern=NO_NUL)]
 Title = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
 
-# A schema's words for what the types cannot say.
+# JSON Schema for what the types cannot express.
 GIVEN: JsonDict = {"not": {"type": "null"}}
 ABSENT: JsonDict = {"type": "null"}
+
+
+class CallResult(RequestBody):
+    """The result of a tool that answers later. `data`: its output. `message`: why it was not done, for the user."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"status": "done", "data": {"receipt": "R-17"}},
+                {"status": "failed", "message": "The card was declined."},
+            ]
+        }
+    )
+
+    status: Literal["done", "failed"]
+    data: Annotated[dict[str, AnyJson], Field(max_length=256)] = Field(default_factory=dict[str, Any])
+    message: Annotated[str, StringConstraints(max_length=500, pattern=NO_NUL)] | None = None
+    category: FailureCategory | None = None
+
+    def outcome(self) -> JsonObject:
+        """Return the result as it is stored."""
+        if self.status == "done":
+            return {"status": self.status, "data": dict(self.data)}
+        category = self.category or FailureCategory.VALIDATION_ERROR
+        return {"status": self.status, "message": self.message, "category": category.value}
 
 
 class NewSession(RequestBody):
@@ -61,12 +90,16 @@ class NewSession(RequestBody):
     user_id: Identifier | None = None
     tenant_id: Identifier | None = None
     if_busy: IfBusy | None = None
-    """None: as the domain says."""
+    """Default: the domain's rule."""
     webhook: WebAddress | None = None
+    timezone: Timezone | None = None
+    """The user's IANA time zone. Default: that of the user's last session, or the domain's."""
+    locale: LocaleTag | None = None
+    """The user's locale, for example ``de-DE``. Default: that of the user's last session, or the domain's."""
 
 
 class NewWebhook(RequestBody):
-    """`events`: types of durable events; all of them when left out."""
+    """A webhook. `events`: types of durable events. Default: all."""
 
     url: WebAddress
     session_id: Identifier | None = None
@@ -93,7 +126,7 @@ class Branch(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
 
     epoch: Annotated[int, Field(ge=0, le=2**53)] | None = None
-    """None: the present one."""
+    """Default: the current epoch."""
     session_id: Identifier | None = None
 
 
@@ -109,7 +142,7 @@ _OPTIONS: JsonDict = {
 
 
 class NewRunBody(RequestBody):
-    """A flow, or a trigger for all flows that have it; without a session where they need none."""
+    """A flow, or a trigger for all its flows; without a session if none is needed."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -140,7 +173,7 @@ class NewRunBody(RequestBody):
 
 
 class Correction(RequestBody):
-    """The right answer; any part of it."""
+    """The correct result; any part of it."""
 
     reply: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=NO_NUL)] | None = None
     dact: Identifier | None = None
@@ -148,7 +181,7 @@ class Correction(RequestBody):
 
 
 class NewFeedback(RequestBody):
-    """A thumb, words, or what would have been right; at least one of them."""
+    """A rating, a comment or a correction; at least one."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -180,7 +213,7 @@ class NewFeedback(RequestBody):
 
 
 class DocumentBody(RequestBody):
-    """A document. Without `domain` it is for all domains, without `user_id` for everybody of the tenant."""
+    """A document. Without `domain` it is for all domains, without `user_id` for the whole tenant."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -204,10 +237,11 @@ class DocumentBody(RequestBody):
 
 
 class PreferenceBody(RequestBody):
-    """`key`: ``*.slot`` or ``flow.slot`` for a rule with its value; anything else for a note in words.
+    """A preference. `key`: ``*.slot`` or ``flow.slot`` for a rule with its value; anything else for a note
+    in words.
 
-    The other members of an answer (source, origin, labels, time) may come back with it, and are kept as far
-    as they are about its provenance.
+    Other members of a response (source, origin, labels, time) can be sent back; those about provenance are
+    kept.
     """
 
     model_config = ConfigDict(
@@ -238,7 +272,7 @@ class PreferenceBody(RequestBody):
 
 
 class PreferencesBody(RequestBody):
-    """Everything that shall be remembered: what is left out is forgotten."""
+    """All preferences to remember: others are forgotten."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -261,9 +295,9 @@ def _name_alone(action: Any) -> Any:
 
 
 class SocketMessage(RequestBody):
-    """A message that a client sends over a WebSocket; one of the first three at least.
+    """A client's WebSocket message; at least one of the first three members.
 
-    `dialogueAct`: the dact of a flow to start; `lastAction`: what the user did instead of writing.
+    `dialogueAct`: the dact of a flow to start. `lastAction`: the user's action.
     """
 
     currentMessage: PlainText | None = None  # noqa: N815  # the name is a contract
@@ -271,6 +305,9 @@ class SocketMessage(RequestBody):
     lastAction: Annotated[Action, BeforeValidator(_name_alone)] | None = None  # noqa: N815
     conversation_id: str | None = None
     idempotency_key: IdempotencyKey | None = None
+    if_busy: IfBusy | None = None
+    timezone: Timezone | None = None
+    locale: LocaleTag | None = None
 
     @model_validator(mode="after")
     def _something_to_do(self) -> SocketMessage:
@@ -279,15 +316,22 @@ class SocketMessage(RequestBody):
         return self
 
     def turn_request(self) -> TurnRequest:
-        """The turn: what was written comes first; else what was done; else the dialogue act that is wanted."""
-        if self.currentMessage is not None:
-            return TurnRequest(text=self.currentMessage, idempotency_key=self.idempotency_key)
-        action = self.lastAction or Action(name="start_flow", payload={"dact": self.dialogueAct})
-        return TurnRequest(action=action, idempotency_key=self.idempotency_key)
+        """Return the turn: the text if given, or else the action, or else the dialogue act."""
+        text, action = self.currentMessage, None
+        if text is None:
+            action = self.lastAction or Action(name="start_flow", payload={"dact": self.dialogueAct})
+        return TurnRequest(
+            text=text,
+            action=action,
+            idempotency_key=self.idempotency_key,
+            if_busy=self.if_busy,
+            timezone=self.timezone,
+            locale=self.locale,
+        )
 
 
 def schema_of(body: type[RequestBody]) -> dict[str, Any]:
-    """The schema of a body that a route reads by itself; its parts are those of the whole document."""
+    """Return the schema of a body parsed by a route itself; its parts belong to the whole document."""
     schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     return schema

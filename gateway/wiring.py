@@ -1,4 +1,4 @@
-"""The routes' dependencies over the real stores."""
+"""Route dependencies on the real stores."""
 
 import math
 from collections.abc import AsyncGenerator
@@ -28,13 +28,14 @@ from orchestrator.telemetry import log_signal
 async def open_dependencies(
     settings: Settings, tokens: TokenReader | None = None, flows: KnownFlows | None = None
 ) -> AsyncGenerator[Dependencies]:
-    """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
+    """Open the ports on the real stores, which need not respond yet. `flows`: replaces the domains' flows."""
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(
             turns=TurnServices(
                 ports.stores.inbox,
                 ports.shared.wakeup,
                 ports.waiter.finished,
+                ports.stores.scheduled,
                 settings.longest_response_s or math.inf,
             ),
             sessions=SessionServices(

@@ -1,1 +1,1 @@
-"""Who a caller is and what they may do: credentials, rules by route, rates, and where the gateway may listen."""
+"""Callers and their permissions: credentials, rules per route, rate limits and listening addresses."""

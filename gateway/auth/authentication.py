@@ -2,12 +2,16 @@
 
 A key or token comes in the `Authorization` header. Where no header can be sent, by a browser's EventSource and
 WebSocket, a ticket comes in the query: it opens nothing else, and lives for a minute at most and no longer than
-the key or token that it was given for. So no lasting secret stands in an address.
+the key or token that it was given for. An EventSource that is cut off comes back to the same URL by itself, so a
+ticket that has opened a session's stream goes on opening that stream: while it is open and for ten minutes after it,
+for half a day at most. So no lasting secret stands in a URL.
 """
 
 import hashlib
+import math
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from starlette.requests import HTTPConnection
@@ -15,24 +19,28 @@ from starlette.requests import HTTPConnection
 from orchestrator.errors import Unauthenticated, Unavailable
 from orchestrator.ports.access import ApiKeys, RequestLimits, Tickets
 from orchestrator.turns.access import ANYBODY, KEY, PREFIX, Caller
+from orchestrator.types import SessionId
 
-UNKNOWN = "These credentials are not valid, or no longer: use another key or token."
+UNKNOWN = "These credentials are invalid or expired: use another key or token."
 MISSING = "Say who you are: send a key or token as `Authorization: Bearer …`."
-TICKET = "access_token"  # the query's name for a ticket
-KEY_KEPT_S = 1.0  # a key that was found is believed for so long, without asking the store again
+TICKET = "access_token"  # the ticket's query parameter
+KEY_KEPT_S = 1.0  # how long a found key is trusted without asking the store
 KEYS_KEPT = 10_000
-RECHECK_EVERY_S = 30.0  # how often the credentials of an open stream are checked again
+STREAM_AWAY_S = 600
+LONGEST_STREAM_S = 12 * 3600
+"""Maximum time during which a ticket can reopen its stream."""
+RECHECK_EVERY_S = 30.0  # how often the credentials of an open stream are re-checked
 
 
 class TokenReader(Protocol):
     def caller(self, token: str) -> Caller:
-        """The caller that a token names. Raises Unauthenticated."""
+        """Return a token's caller. Raises Unauthenticated, or Forbidden for a scope without rights."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Requests per minute; 0: not limited."""
+    """Requests per minute; 0: unlimited."""
 
     caller: int = 0
     tenant: int = 0
@@ -41,7 +49,7 @@ class Rates:
 
 @dataclass(slots=True)
 class Access:
-    """How callers are identified, and how often they may ask. Without `required`, everybody is an operator."""
+    """Authentication and rate limits. Without `required`, every caller is an operator."""
 
     required: bool = False
     keys: ApiKeys | None = None
@@ -54,18 +62,22 @@ class Access:
     recheck_every_s: float = RECHECK_EVERY_S
     _kept: dict[bytes, tuple[Caller, float]] = field(default_factory=dict[bytes, tuple[Caller, float]])
 
-    async def identify(self, connection: HTTPConnection, *, by_ticket: bool = False) -> Caller:
-        """Authenticate the caller. Raises Unauthenticated; Unavailable when no store can answer.
+    async def identify(
+        self, connection: HTTPConnection, *, by_ticket: bool = False, stream: SessionId | None = None
+    ) -> Caller:
+        """Authenticate the caller. Raises Unauthenticated; Unavailable if no store responds.
 
         Args:
-            connection: what was sent.
-            by_ticket: this route takes a ticket.
+            connection: the request.
+            by_ticket: whether this route accepts a ticket.
+            stream: the session of this route's events.
         """
         if not self.required:
             return ANYBODY
         header = connection.headers.get("authorization")
         if header is None:
-            return await self._of_ticket(connection.query_params.get(TICKET) if by_ticket else None)
+            ticket = connection.query_params.get(TICKET) if by_ticket else None
+            return await self._of_ticket(ticket, stream)
         scheme, _, credential = header.partition(" ")
         credential = credential.strip()
         if scheme.lower() != "bearer" or not credential:
@@ -77,7 +89,7 @@ class Access:
         return self.tokens.caller(credential)
 
     async def holds(self, caller: Caller) -> bool:
-        """Check the credentials of a connection that stays open long; they hold while no store can answer."""
+        """Re-check a long-lived connection's credentials; they stay valid while no store responds."""
         if has_ended(caller):
             return False
         kind, _, key_id = caller.credential.partition(":")
@@ -88,10 +100,21 @@ class Access:
         except Unavailable:
             return True
 
-    async def _of_ticket(self, ticket: str | None) -> Caller:
+    async def keep_ticket(self, connection: HTTPConnection, stream: SessionId, caller: Caller) -> None:
+        """Let an open stream's ticket reopen it. Fails without a store: the page then requests another."""
+        ticket = connection.query_params.get(TICKET)
+        if self.tickets is None or ticket is None or "authorization" in connection.headers:
+            return
+        ends_at = min(caller.expires_at or math.inf, time.time() + LONGEST_STREAM_S)
+        lives_s = min(STREAM_AWAY_S, math.floor(ends_at - time.time()))
+        if lives_s > 0:
+            with suppress(Unavailable):
+                await self.tickets.keep(ticket, stream, replace(caller, expires_at=ends_at), lives_s=lives_s)
+
+    async def _of_ticket(self, ticket: str | None, stream: SessionId | None) -> Caller:
         if ticket is None or self.tickets is None:
             raise Unauthenticated(MISSING)
-        caller = await self.tickets.redeem(ticket)
+        caller = await self.tickets.redeem(ticket, stream=stream)
         if caller is None or has_ended(caller):
             raise Unauthenticated(UNKNOWN)
         kind, _, key_id = caller.credential.partition(":")
@@ -118,5 +141,5 @@ class Access:
 
 
 def has_ended(caller: Caller) -> bool:
-    """Say whether the token that a caller came with has expired."""
+    """Return whether the caller's token has expired."""
     return caller.expires_at is not None and caller.expires_at <= time.time()

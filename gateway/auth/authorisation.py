@@ -1,6 +1,6 @@
-"""Authorisation: rules by route, and the owner of what a path names (RT-22).
+"""Authorization: rules per route, and owners of path resources (RT-22).
 
-A caller that is one user gets nothing that is not named here: a new route is closed to users until it is.
+A user's calls are allowlisted: a new route is closed to users until it is listed here.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,12 @@ from orchestrator.types import SessionId, TurnId
 OPERATORS_ONLY: Final = frozenset(
     {
         ("GET", "/v1/turns/{turn_id}/journal"),
+        ("POST", "/v1/turns/{turn_id}/retry"),
         ("GET", "/v1/sessions/{session_id}/repairs"),
         ("POST", "/v1/sessions/{session_id}/repairs"),
         ("POST", "/v1/sessions/{session_id}/repairs/preview"),
+        ("POST", "/v1/sessions/{session_id}/events"),
+        ("PUT", "/v1/sessions/{session_id}/events/{event_id}"),
         ("POST", "/v1/runs"),
         ("POST", "/v1/runs/{run_id}/cancel"),
         ("POST", "/v1/runs/{run_id}/redo"),
@@ -45,15 +48,16 @@ FOR_EVERYBODY: Final = frozenset(
         ("GET", "/v1/whoami"),
         ("GET", "/v1/inspector"),
         ("POST", "/v1/tickets"),
+        ("POST", "/v1/agui"),  # the route checks whose session the thread is
     }
 )
 
-# A user lists those of one session of their own, which the query has to name.
+# A user can only list those of one of their sessions, given in the query.
 LISTS: Final = frozenset(
     {("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs"), ("GET", "/v1/feedback")}
 )
 
-# A user reads their own and those for everybody; what everybody reads is written by backends.
+# A user can read their own and shared documents; only backends write shared ones.
 DOCUMENTS: Final = frozenset(
     {("GET", "/v1/documents"), ("GET", "/v1/documents/search"), ("GET", "/v1/documents/{document_id}")}
 )
@@ -61,7 +65,7 @@ DOCUMENTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Where the owner of a session, turn, approval or run is looked up."""
+    """Looks up the owner of a session, turn, approval or run."""
 
     sessions: Sessions
     inbox: Inbox
@@ -72,7 +76,7 @@ class Owners:
 async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
     """Check that the caller may make this request.
 
-    Raises Forbidden, or NotFound where even the existence of a thing is none of the caller's business.
+    Raises Forbidden, or NotFound to hide a resource's existence.
     """
     route = route_of(connection)
     if route in OPERATORS_ONLY:
@@ -93,13 +97,13 @@ async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) 
 
 
 def route_of(connection: HTTPConnection) -> tuple[str, str]:
-    """The method and the path's template; a WebSocket counts as GET."""
+    """Return method and path template; a WebSocket counts as GET."""
     route = connection.scope.get("route")
     return connection.scope.get("method", "GET"), getattr(route, "path", connection.url.path)
 
 
 async def _require_named(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
-    """Check that what the path names is the caller's own."""
+    """Check that the caller owns the path's resource."""
     match connection.path_params:
         case {"session_id": str(session_id)}:
             await _require_session(owners, caller, SessionId(session_id))
@@ -112,7 +116,7 @@ async def _require_named(connection: HTTPConnection, owners: Owners, caller: Cal
         case {"run_id": str(run_id)}:
             run = await owners.runs.get(caller.tenant_id, run_id)
             if run.session_id is None:
-                raise Forbidden("This run belongs to no session; only operators may look at it.")
+                raise Forbidden("This run has no session; only operators can read it.")
             await _require_session(owners, caller, SessionId(run.session_id))
         case {"user_id": str(user_id)} if user_id == caller.only_user:
             return

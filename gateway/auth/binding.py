@@ -1,4 +1,4 @@
-"""Where the gateway may listen: other machines may reach it only when it authenticates callers (RT-22)."""
+"""Where the gateway can listen: reachable from other machines only with authentication (RT-22)."""
 
 import ipaddress
 
@@ -7,12 +7,12 @@ from orchestrator.settings import Settings
 
 
 def requires_callers(settings: Settings) -> bool:
-    """Decide if every caller has to authenticate; settings for tokens ask for that as well."""
+    """Return whether every caller must authenticate; token settings imply it."""
     return settings.auth == "required" or settings.jwt_key is not None or settings.jwt_jwks is not None
 
 
 def require_safe_host(host: str, *, authenticated: bool) -> None:
-    """Raises ConfigurationError for an address that other machines reach, when nobody authenticates."""
+    """Raise ConfigurationError for an address reachable from other machines without authentication."""
     if authenticated or is_loopback(host):
         return
     raise ConfigurationError(
@@ -27,7 +27,7 @@ def require_safe_host(host: str, *, authenticated: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Decide if only this machine reaches what listens there."""
+    """Return whether only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

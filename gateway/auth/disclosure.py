@@ -1,4 +1,4 @@
-"""What operators write for each other, and users are not told: who repaired something, and why (RT-29)."""
+"""Hides operators' notes from users: who made a repair, and why (RT-35)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How often a caller may ask: requests are counted per caller, per tenant and, for turns, per session (RT-22)."""
+"""Rate limits per caller, per tenant and, for turns, per session (RT-22)."""
 
 import math
 import time
@@ -11,16 +11,16 @@ from orchestrator.turns.access import Caller
 from orchestrator.types import TenantId
 
 WARN_EVERY_S = 30.0
-FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # with wrong credentials, from one address
+FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # with wrong credentials, per IP address
 NO_TENANT = TenantId("")
-BURST_SHARE = 6  # a sixth of a minute's requests may come at once
+BURST_SHARE = 6  # a sixth of a minute's requests can arrive at once
 
 _log = get_logger(__name__)
 _warned_at = -WARN_EVERY_S
 
 
 async def count_request(access: Access, caller: Caller, session_id: str | None = None) -> None:
-    """Count one request; `session_id`: of the session that it submits a turn to. Raises TooManyRequests."""
+    """Count a request; `session_id`: the session of a submitted turn. Raises TooManyRequests."""
     if access.limits is None or not caller.known:
         return
     rates = access.rates
@@ -32,7 +32,7 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
 
 
 async def count_failure(access: Access, address: str) -> None:
-    """Count a request with wrong credentials. Raises TooManyRequests, which stands for the refusal."""
+    """Count a request with wrong credentials. Raises TooManyRequests in place of the rejection."""
     if access.limits is not None:
         limit = Limit(f"failed:{address}", FAILURES_A_MINUTE, FAILURES_AT_ONCE)
         message = "Too many requests with wrong credentials; wait a moment."
@@ -45,7 +45,7 @@ async def _take(limits: RequestLimits, tenant_id: TenantId, wanted: list[Limit],
     try:
         wait_s = await limits.take(tenant_id, wanted)
     except Unavailable as error:
-        _warn(error)  # without Redis nobody is counted: to answer is worth more
+        _warn(error)  # without Redis nothing is counted: availability matters more
         return
     if wait_s > 0:
         raise TooManyRequests(message, retry_after_s=math.ceil(wait_s))

@@ -1,4 +1,6 @@
-"""JSON Web Tokens: from a signed token to a caller. The algorithm is the settings', never the token's (RT-22)."""
+"""JSON Web Tokens: from a signed token to a caller. The settings determine the algorithm, never the token
+(RT-22).
+"""
 
 import math
 from typing import Any
@@ -7,7 +9,7 @@ import jwt
 import orjson
 
 from gateway.auth.authentication import UNKNOWN
-from orchestrator.errors import ConfigurationError, Problem, Unauthenticated
+from orchestrator.errors import ConfigurationError, Forbidden, Problem, Unauthenticated
 from orchestrator.settings import Settings
 from orchestrator.turns.access import Caller, Scope
 from orchestrator.turns.submission import IDENTIFIER_PATTERN
@@ -20,7 +22,7 @@ REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 
 
 class Tokens:
-    """Verifies tokens with one shared secret, or with the public keys of a set by their ``kid``."""
+    """Verifies tokens with one shared secret, or with a key set's public keys by ``kid``."""
 
     def __init__(self, keys: dict[str | None, tuple[Any, str]], audience: str, issuer: str) -> None:
         self._keys = keys
@@ -28,7 +30,7 @@ class Tokens:
         self._issuer = issuer
 
     def caller(self, token: str) -> Caller:
-        """The caller that a token names. Raises Unauthenticated."""
+        """Return a token's caller. Raises Unauthenticated, or Forbidden for a scope without rights."""
         try:
             key, algorithm = self._keys[self._key_id(token)]
             claims = jwt.decode(
@@ -45,7 +47,7 @@ class Tokens:
             KeyError,
             TypeError,
             ValueError,
-        ) as error:  # whatever a stranger has put into it
+        ) as error:  # caused by whatever a stranger sent
             raise Unauthenticated(UNKNOWN) from error
         return _caller(claims)
 
@@ -54,7 +56,7 @@ class Tokens:
 
 
 def read_tokens(settings: Settings) -> Tokens | None:
-    """Make the verifier that the settings ask for; None: no tokens are accepted. Raises ConfigurationError."""
+    """Return the configured verifier, or None to accept no tokens. Raises ConfigurationError."""
     if settings.jwt_key is None and settings.jwt_jwks is None:
         return None
     missing = [
@@ -82,12 +84,14 @@ def _secret_key(secret: str) -> dict[str | None, tuple[Any, str]]:
 
 
 def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
-    """The public keys of a set, each for its own algorithm."""
+    """Return a set's public keys, each for its own algorithm."""
     try:
         described = orjson.loads(text or "")["keys"]
         keys = [jwt.PyJWK(one) for one in described]
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, jwt.PyJWTError) as error:
-        raise ConfigurationError([Problem("PARLEY_JWT_JWKS", f"is no key set: {error}")]) from error
+        raise ConfigurationError(
+            [Problem("PARLEY_JWT_JWKS", f"is not a JSON Web Key Set: {error}")]
+        ) from error
     usable: dict[str | None, tuple[Any, str]] = {
         key.key_id: (key.key, key.algorithm_name)
         for key in keys
@@ -100,7 +104,7 @@ def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
 
 def _caller(claims: dict[str, Any]) -> Caller:
     tenant, user, ends_at = claims["tenant"], claims["sub"], claims["exp"]
-    scope = claims.get("scope", "")
+    scope = claims.get("scope", Scope.USER.value)
     named = scope.split() if isinstance(scope, str) else scope
     sound = (
         isinstance(tenant, str)
@@ -113,7 +117,9 @@ def _caller(claims: dict[str, Any]) -> Caller:
     )
     if not sound:
         raise Unauthenticated(UNKNOWN)
-    scopes = frozenset(known for known in Scope if known.value in named) or frozenset({Scope.USER})
+    scopes = frozenset(known for known in Scope if known.value in named)
+    if not scopes:
+        raise Forbidden("The token's scope gives no rights here: it must contain 'user' or 'operator'.")
     return Caller(
         TenantId(tenant), scopes, user, UserId(user), f"token:{user}", expires_at=ends_at + LEEWAY_S
     )

@@ -1,4 +1,4 @@
-"""The inspector: a page at `/` in which people talk to the system and watch it work.
+"""The inspector: a page at `/` to talk to the system and watch it work.
 
-The page is plain HTML, CSS and ES modules in `static/`; it reaches the system over the public API alone.
+Plain HTML, CSS and ES modules in `static/`, using only the public API.
 """

@@ -1,6 +1,6 @@
-"""The Vega-Lite libraries as one script, taken from an installed package; nothing is downloaded.
+"""The Vega-Lite libraries as one script, from an installed package; nothing is downloaded.
 
-Making it takes a JavaScript engine and two seconds, so it is done once, in a process of its own.
+Building it takes a JavaScript engine and two seconds, so it happens once, in a separate process.
 """
 
 import asyncio
@@ -17,21 +17,21 @@ _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_b
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script for browsers, compressed; `tag` names this version of it."""
+    """A compressed script for browsers; `tag` identifies its version."""
 
     compressed: bytes
     tag: str
 
 
 class ChartScript:
-    """Makes the script that sets `vegaEmbed` on the window when it is first asked for. Of one event loop."""
+    """Builds the script that sets `vegaEmbed` on the window, on first use. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._made: Script | None = None
         self._making = asyncio.Lock()
 
     async def get(self) -> Script:
-        """Raises Unavailable when the package cannot make it."""
+        """Return the script. Raises Unavailable if the package cannot build it."""
         async with self._making:
             if self._made is None:
                 source = await _make()

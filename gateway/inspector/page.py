@@ -1,4 +1,4 @@
-"""Serves the inspector: its page, its files, the chart script, and the few facts it needs to begin."""
+"""Serve the inspector: its page, files, chart script and initial facts."""
 
 import gzip
 import re
@@ -30,7 +30,7 @@ CONTENT_SECURITY_POLICY: Final[str] = "; ".join(  # noqa: FLY002  # one directiv
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        # No script may turn text into markup, except one that empties an element (scripts/trusted.js).
+        # No script can turn text into markup, except one that empties an element (scripts/trusted.js).
         "require-trusted-types-for 'script'",
         "trusted-types default",
     )
@@ -43,7 +43,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    # Asked for again each time, and answered with 304 while nothing changed: an upgrade shows at once.
+    # Revalidated each time, with 304 if unchanged: an upgrade is visible immediately.
     "Cache-Control": "no-cache",
 }
 
@@ -54,10 +54,10 @@ _VERSION = re.compile(r"[0-9a-f]{32}")
 
 
 class GuardedFiles(StaticFiles):
-    """Files with the headers of the inspector, also below a folder named by the `version` of them all.
+    """Files with the inspector's headers, also under a folder named after their common `version`.
 
-    A browser asks for those once. What the page of another version asks for, while gateways are being replaced,
-    is the file as it is here, to be asked for again.
+    Browsers cache those. If another version's page requests a file during a rolling update, it gets this
+    version's file, uncached.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -84,7 +84,7 @@ async def show_page(request: Request) -> HTMLResponse:
 
 @router.get("/inspector/charts.js", include_in_schema=False)
 async def read_chart_script(request: Request) -> Response:
-    """The script that draws charts; made once per process."""
+    """Return the chart script, built once per process."""
     scripts: ChartScript = request.app.state.chart_script
     script = await scripts.get()
     headers = {**HEADERS, "ETag": script.tag, "Vary": "Accept-Encoding"}
@@ -102,7 +102,7 @@ async def read_chart_script(request: Request) -> Response:
 async def read_inspector_facts(
     sessions: TheSessions, operations: TheOperations, caller: TheCaller
 ) -> InspectorFacts:
-    """List what the inspector offers: domains for new sessions, and to operators where Flower answers."""
+    """Return the inspector's options: domains for new sessions, and for operators Flower's URL."""
     return InspectorFacts(
         tenant_id=caller.tenant_id,
         domains=sessions.domains.names(),
@@ -112,7 +112,7 @@ async def read_inspector_facts(
 
 
 def install(app: FastAPI) -> None:
-    """Add the page at `/` and its files below `/inspector/`."""
+    """Add the page at `/` and its files under `/inspector/`."""
     app.state.chart_script = ChartScript()
     app.include_router(router)
     app.include_router(evaluations.router)

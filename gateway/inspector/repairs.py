@@ -1,7 +1,7 @@
-"""The repair console: what is wrong with a session, what repairs would change, and making them. For operators.
+"""The repair console for operators: diagnose a session, preview repairs, apply them.
 
-A repair is a turn of the session, in the order of its lane. What is made of the lane itself, which may be stuck, and of
-turns that were set aside, is not: it is made at once.
+A repair is a turn in the session's lane. Repairs of the lane itself, which may be stuck, and of quarantined
+turns are applied immediately.
 """
 
 import time
@@ -52,7 +52,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TurnId, hash_json
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/repairs", tags=["operate"])
 
-_ALONE = "A lane or a turn is repaired by itself: leave the other repairs out."
+_ALONE = "Repairs of a lane or a turn can't be combined with others."
 
 
 @cache
@@ -61,7 +61,7 @@ def _domain(place: str) -> Domain:
 
 
 async def _look(sessions: SessionServices, caller: Caller, session_id: SessionId) -> Place:
-    """Read all that a repair depends on. Raises NotFound."""
+    """Read everything that a repair depends on. Raises NotFound."""
     record = await sessions.store.get(caller.tenant_id, session_id)
     ledger = await sessions.effects.list(caller.tenant_id, session_id, limit=1000)
     domain = await run_in_thread(_domain, sessions.domains.place(record.domain))
@@ -81,7 +81,7 @@ async def _unfinished(turns: TurnServices, caller: Caller, session_id: SessionId
 async def list_repairs(
     session_id: SessionId, sessions: TheSessions, turns: TheTurns, approvals: TheApprovals, caller: TheCaller
 ) -> Trouble:
-    """Show operators what is wrong with a session, what is open in it, and the repairs that fit."""
+    """Return a session's problems, its open items, and applicable repairs, for operators."""
     place = await _look(sessions, caller, session_id)
     waiting = await approvals.list(caller.tenant_id, session_id=session_id, status=ApprovalStatus.PENDING)
     unfinished = await _unfinished(turns, caller, session_id)
@@ -113,7 +113,7 @@ async def list_repairs(
 async def preview_repairs(
     session_id: SessionId, body: WantedRepairs, sessions: TheSessions, turns: TheTurns, caller: TheCaller
 ) -> Preview:
-    """Say what repairs would change, what the user would be told, and what would keep them from being made."""
+    """Return what repairs would change, what the user would be told, and what prevents them."""
     place = await _look(sessions, caller, session_id)
     about: JsonObject = {"session_id": session_id, "epoch": place.epoch}
     if (urgent := _find_urgent(body)) is not None:
@@ -142,7 +142,7 @@ def _find_urgent(body: WantedRepairs) -> Urgent | None:
 async def _find_obstacle(
     turns: TurnServices, caller: Caller, session_id: SessionId, urgent: Urgent
 ) -> list[str]:
-    """Say what keeps a repair from being made at once."""
+    """Return what prevents an immediate repair."""
     unfinished = await _unfinished(turns, caller, session_id)
     if isinstance(urgent, Release):
         running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)
@@ -157,7 +157,7 @@ async def _find_obstacle(
     return []
 
 
-@router.post("", responses={202: {"model": Repaired, "description": "Not made yet; the turn says when."}})
+@router.post("", responses={202: {"model": Repaired, "description": "Not applied yet; follow the turn."}})
 async def make_repairs(
     session_id: SessionId,
     body: RepairOrder,
@@ -167,10 +167,10 @@ async def make_repairs(
     response: Response,
     wait: Wait = None,
 ) -> Repaired:
-    """Make repairs as a turn of the session, signed with who makes them and why; undone by rolling back.
+    """Apply repairs as a turn of the session, signed with operator and reason; a rollback undoes them.
 
-    Nothing is changed when the session has gone on since `epoch`, or when something would be broken. An order that is
-    repeated, for its answer was lost, is answered as it was the first time.
+    Nothing changes if the session has moved on since `epoch`, or if something would break. A repeated order
+    returns the first result.
     """
     signed = body.model_dump(mode="json") | {"by": caller.name}
     answer: JsonObject = {"session_id": session_id, "by": caller.name, "why": body.why}
@@ -179,7 +179,7 @@ async def make_repairs(
             raise Refused(_ALONE)
         if body.idempotency_key is None or not await _find_earlier(sessions, caller, session_id, signed):
             await _make_at_once(sessions, turns, caller, session_id, urgent, signed)
-        await turns.wakeup.offer(session_id)
+        await turns.wakeup.offer(session_id, tenant_id=caller.tenant_id)
         told = {"turn_id": None, "status": TurnStatus.DONE, "done": [urgent.done], "reply": None}
         return Repaired.model_validate(answer | told | {"epoch": body.epoch})
     place = await _look(sessions, caller, session_id)
@@ -228,7 +228,7 @@ async def _make_at_once(
 async def _find_earlier(
     sessions: SessionServices, caller: Caller, session_id: SessionId, signed: JsonObject
 ) -> Event | None:
-    """Find what the session's log has of an order that was carried out, or refused in its turn."""
+    """Return the logged event of an executed or rejected order."""
     async for event in sessions.events.read(caller.tenant_id, session_id):
         if event.type == REPAIRED and signed.items() <= event.payload.items():
             return event
@@ -236,7 +236,7 @@ async def _find_earlier(
 
 
 def _read(turn: TurnRecord) -> JsonObject:
-    """What a repairing turn came to. Raises Refused for one that has changed nothing."""
+    """Return a repair turn's result. Raises Refused if it changed nothing."""
     result = turn.result or {}
     made = result.get("repair", {})
     if turn.status in FINISHED and made.get("decision") != "applied":

@@ -1,10 +1,10 @@
-"""Shows operators what `parley replay` has kept: the replays of each domain, the turns that came out otherwise."""
+"""Show operators the replays of `parley replay`: a list per domain, and the turns that differ."""
 
 import asyncio
 
 from fastapi import APIRouter
 
-from gateway.dependencies import TheOperations
+from gateway.dependencies import TheOperations, TheTenant
 from gateway.inspector.evaluations import Name, list_kept, read_kept
 from gateway.responses.common import documented
 from gateway.responses.operations import Replay, WholeReplay
@@ -15,15 +15,17 @@ router = APIRouter(prefix="/v1/replays", tags=["operate"])
 
 
 @router.get("", responses=documented(list[Replay]))
-async def list_replays(operations: TheOperations, domain: Name | None = None) -> list[JsonObject]:
-    """List the latest replays, of one domain or of all, the newest first; none where this gateway knows no folder."""
-    return await asyncio.to_thread(list_kept, operations.evaluations, f"{domain or '*'}/replays")
+async def list_replays(
+    operations: TheOperations, tenant: TheTenant, domain: Name | None = None
+) -> list[JsonObject]:
+    """Return the latest replays, of one domain or all, newest first; empty without a folder."""
+    return await asyncio.to_thread(list_kept, operations.evaluations, f"{domain or '*'}/replays", tenant)
 
 
 @router.get("/{domain}/{replay}", responses=documented(WholeReplay))
-async def show_replay(domain: Name, replay: Name, operations: TheOperations) -> JsonObject:
-    """Show a replay with the turns that came out otherwise: what was said, and what each aspect was and is now."""
-    found = await asyncio.to_thread(read_kept, operations.evaluations, f"{domain}/replays", replay)
+async def show_replay(domain: Name, replay: Name, operations: TheOperations, tenant: TheTenant) -> JsonObject:
+    """Return a replay with the turns that differ: the message, and each aspect before and now."""
+    found = await asyncio.to_thread(read_kept, operations.evaluations, f"{domain}/replays", replay, tenant)
     if found is None:
         raise NotFound("replay", f"{domain}/{replay}")
     return found

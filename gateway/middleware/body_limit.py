@@ -1,4 +1,4 @@
-"""The bounds on a request's body: its type, its size while it is read, its depth, and how long it takes to come."""
+"""Limits on a request's body: its type, size, depth and duration."""
 
 import asyncio
 
@@ -12,13 +12,14 @@ from orchestrator.turns.submission import MAX_INPUT_BYTES, require_bounded, too_
 BODY_WITHIN_S = 20.0
 JSON = "application/json"
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown"})
+LARGER = {"/v1/agui": 1024 * 1024}  # bytes by path: its clients send the whole conversation each time
 TAKEN = {"/v1/documents": PLAIN_TYPES | {JSON}}  # by path; JSON everywhere else
 
 
 class BodyLimit:
-    """Answer a body of too many bytes with 413, one of another type with 415, and one too deeply nested with 422.
+    """Reject a body that is too large with 413, has a wrong type with 415, or is too deep with 422.
 
-    A body that does not come within `BODY_WITHIN_S` is answered with 408, so that slow senders hold no place.
+    A body that takes longer than `BODY_WITHIN_S` gets 408, so that slow senders occupy no connection.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -31,7 +32,7 @@ class BodyLimit:
         try:
             async with asyncio.timeout(BODY_WITHIN_S):
                 body = await self._read(scope, receive)
-            require_bounded(body)
+            require_bounded(body, _most(scope))
         except InvalidInput as error:
             await problem_of(error)(scope, receive, send)
             return
@@ -42,7 +43,7 @@ class BodyLimit:
             return
         kind = Headers(scope=scope).get("content-type", JSON).partition(";")[0].strip().lower()
         if body and kind not in TAKEN.get(scope["path"], {JSON}):
-            detail = f"A body of the type {kind[:60]} is not taken here; send {JSON}."
+            detail = f"Content type {kind[:60]} is not supported; send {JSON}."
             await problem(415, "unsupported_media_type", detail, field="content-type")(scope, receive, send)
             return
         await self.app(scope, _replay(body, receive), send)
@@ -54,18 +55,23 @@ class BodyLimit:
                 "A request has one length: leave Content-Length or Transfer-Encoding out.", field="headers"
             )
         declared = headers.get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > MAX_INPUT_BYTES:
-            raise too_large()
+        most = _most(scope)
+        if declared.isdigit() and int(declared) > most:
+            raise too_large(most)
         body = b""
         while True:
             message = await receive()
             if message["type"] != "http.request":
                 return body
             body += message.get("body", b"")
-            if len(body) > MAX_INPUT_BYTES:
-                raise too_large()
+            if len(body) > most:
+                raise too_large(most)
             if not message.get("more_body", False):
                 return body
+
+
+def _most(scope: Scope) -> int:
+    return LARGER.get(scope["path"], MAX_INPUT_BYTES)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -1,28 +1,26 @@
-"""Which hosts a request may name and which pages may send one, where callers do not authenticate.
+"""Permitted hosts and origins of requests without authentication.
 
-Such a gateway listens on loopback, where any web page can reach it: there the `Host` header has to be this
-machine's own name, and a page's `Origin` (scheme, host and port) the gateway's own or one that is allowed.
+Such a gateway listens on loopback, where any web page can reach it: `Host` must be this machine's own name,
+and `Origin` (scheme, host and port) the gateway's own or an allowed one.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.problems import problem_of
+from orchestrator.adapters.local_names import host_of
 from orchestrator.errors import Forbidden
 
-REFUSAL = (
-    "This gateway does not authenticate callers, so it answers to this machine's own names and pages only."
-)
+REFUSAL = "This gateway does not authenticate callers, so it only serves requests addressed to localhost."
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Let in only requests to these hosts, from the gateway's own pages or those of allowed origins."""
+    """Permits only requests to these hosts, from the gateway's own or allowed origins."""
 
     app: ASGIApp
     hosts: Collection[str]
@@ -39,18 +37,11 @@ class AllowedHosts:
     def _allows(self, scope: Scope) -> bool:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
-        if _host(f"//{host}") not in self.hosts:
+        if host_of(host) not in self.hosts:
             return False
         if origin is not None:
             scheme = "https" if scope["scheme"] in {"https", "wss"} else "http"
             return origin in self.origins or origin == f"{scheme}://{host}"
-        # A browser that sends no origin still says where a request came from.
+        # A browser that sends no Origin still reports a request's source.
         changes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD", "OPTIONS"}
         return not changes or headers.get("sec-fetch-site", "none") in {"same-origin", "none"}
-
-
-def _host(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or ""
-    except ValueError:
-        return ""

@@ -1,4 +1,4 @@
-"""Measures requests by their route's template and status; never by their path, which names sessions."""
+"""Measure requests by route template and status; never by path, which contains session IDs."""
 
 import time
 from typing import Final
@@ -8,11 +8,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orchestrator.telemetry.metrics import HTTP_SECONDS
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
-OTHER: Final = "other"  # addresses that no route answers, and unknown methods
+OTHER: Final = "other"  # unknown URLs and methods
 
 
 class RequestMetrics:
-    """Observe the time until an answer began; the end of a stream is the client's doing."""
+    """Observes the time to the start of a response; clients determine the end of a stream."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

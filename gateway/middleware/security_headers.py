@@ -1,4 +1,4 @@
-"""Security headers of every answer, also of one to a fault, and the bound on the headers of a request."""
+"""Security headers of every response, including errors, and the limit on request headers."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,10 +20,12 @@ OF_DATA = {
 
 
 class SecurityHeaders:
-    """Add security headers to every answer; a route's own go before them."""
+    """Adds security headers to every response; a route's own take precedence."""
 
     def __init__(self, app: ASGIApp, *, shared: bool = False) -> None:
-        """Args: `shared`: pages of other origins are allowed to read."""
+        """Args:
+        shared: paths that pages of other origins can read.
+        """
         self.app = app
         self._always = {**ALWAYS, **({"Cross-Origin-Resource-Policy": "cross-origin"} if shared else {})}
 

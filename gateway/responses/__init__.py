@@ -1,1 +1,1 @@
-"""Response models: what each call answers, as FastAPI serialises and documents it."""
+"""Response models, as FastAPI serializes and documents them."""

@@ -1,4 +1,4 @@
-"""Answers about approvals."""
+"""Approval responses."""
 
 from pydantic import Field
 
@@ -26,4 +26,4 @@ class Approval(ResponseModel):
 
 
 class DecidedApproval(Approval):
-    resumed_by: str = Field(description="The turn in which the flow goes on.")
+    resumed_by: str = Field(description="The turn in which the flow continues.")

@@ -1,4 +1,4 @@
-"""The base of all response models, and types that they share."""
+"""The base class of response models, and shared types."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -9,29 +9,29 @@ JsonMap = dict[str, Any]
 
 
 def format_time(at: object) -> object:
-    """ISO 8601 of a datetime or of unix seconds; anything else as it is."""
+    """Format a datetime or Unix seconds as ISO 8601; other values stay unchanged."""
     if isinstance(at, datetime):
         return at.isoformat()
     return datetime.fromtimestamp(at, UTC).isoformat() if isinstance(at, float) else at
 
 
-# Records hold datetimes or unix seconds; answers ISO 8601.
+# Records have datetimes or Unix seconds; responses ISO 8601.
 Timestamp = Annotated[str, BeforeValidator(format_time), Field(json_schema_extra={"format": "date-time"})]
 
 
 class ResponseModel(BaseModel):
-    """An answer, made from a record or an object. Members may be added; those that are named stay."""
+    """A response, created from a record or an object. Members can be added, but not removed."""
 
     model_config = ConfigDict(extra="allow", from_attributes=True)
 
 
 def documented(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Describe an answer that is stored as JSON and goes out as it is, without being checked again."""
+    """Document a response that is stored as JSON and sent without further validation."""
     return {status: {"model": model}}
 
 
 def optional(description: str) -> Any:
-    """A member that is left out where there is nothing to say."""
+    """Return a member that is omitted if empty."""
     return Field(default=None, exclude_if=_is_none, description=description)
 
 

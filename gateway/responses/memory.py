@@ -1,4 +1,4 @@
-"""Answers about documents and preferences."""
+"""Document and preference responses."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ def _name_status(space: str | None) -> str:
 
 
 class Uploaded(ResponseModel):
-    """`created`: false when the same text was there before. `run_id`: of the run that embeds it."""
+    """An uploaded document. `created`: false if the same text existed. `run_id`: the run that embeds it."""
 
     document_id: DocumentId
     created: bool

@@ -1,4 +1,4 @@
-"""Answers about the gateway itself: problems, health, who the caller is."""
+"""Responses about the gateway itself: problems, health, the caller."""
 
 from typing import Literal
 
@@ -27,7 +27,7 @@ class Alive(ResponseModel):
 class Ready(ResponseModel):
     status: Literal["ready"]
     models_down: list[JsonMap]
-    off: list[str] = Field(description="Mistakes for which Internal flows or jobs are off.")
+    off: list[str] = Field(description="Problems that turned background flows or jobs off.")
 
 
 class InspectorFacts(ResponseModel):
@@ -38,9 +38,10 @@ class InspectorFacts(ResponseModel):
 
 
 class Evaluation(ResponseModel):
-    """A run of `parley eval`, with its figures."""
+    """A run of `parley eval`, with its results."""
 
     run: str
+    tenant_id: str
     domain: str
     model: str | None
     name: str = Field(examples=["without a model"])
@@ -51,7 +52,7 @@ class Evaluation(ResponseModel):
 
 
 class WholeEvaluation(Evaluation):
-    confusion: list[JsonMap] = Field(description="How often which flow was taken for which.")
+    confusion: list[JsonMap] = Field(description="Confusion matrix of flows.")
     outcomes: list[JsonMap] = Field(description="Conversations, with the faults of each turn.")
 
 
@@ -59,6 +60,7 @@ class Replay(ResponseModel):
     """A run of `parley replay`, with its counts."""
 
     replay: str
+    tenant_id: str
     domain: str
     by: dict[str, str | None] = Field(
         description="What decided now: domain, prompt, model; null: as recorded."
@@ -66,25 +68,21 @@ class Replay(ResponseModel):
     made_at: str
     sessions: int
     turns: int
-    runs: int = Field(description="Of Internal flows, replayed in place of sessions.")
-    stages: int = Field(description="Of those runs.")
-    differing: int = Field(description="Turns, or stages of runs, that came out otherwise.")
+    differing: int = Field(description="Turns that changed.")
     changed: dict[str, int] = Field(description="How many of them in each aspect.", examples=[{"calls": 2}])
-    not_made: dict[str, int] = Field(description="Calls that no recording answers, by tool.")
-    left_out: dict[str, int] = Field(description="Turns, or runs, that cannot be replayed, by why.")
+    not_made: dict[str, int] = Field(description="Calls without a recording, by tool.")
+    left_out: dict[str, int] = Field(description="Turns that can't be replayed, by reason.")
     remembering: int = Field(description="Turns that read what is remembered now beyond their session.")
     seconds: float
     turns_a_second: float
 
 
 class WholeReplay(Replay):
-    different: list[JsonMap] = Field(
-        description="The turns or stages that came out otherwise, with each change."
-    )
+    different: list[JsonMap] = Field(description="The turns that differ, with each change.")
 
 
 class Whoami(ResponseModel):
-    """The caller as the gateway knows them."""
+    """The caller as authenticated by the gateway."""
 
     tenant_id: str
     user_id: str | None
@@ -94,5 +92,5 @@ class Whoami(ResponseModel):
 
 
 class Ticket(ResponseModel):
-    ticket: str = Field(description="Goes into an address as `?access_token=…`.")
+    ticket: str = Field(description="Append it to the URL as `?access_token=…`.")
     expires_in: int = Field(description="Seconds.")

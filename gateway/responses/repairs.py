@@ -1,4 +1,4 @@
-"""Answers about repairs: what is wrong with a session, what a repair would change, what it has changed."""
+"""Repair responses: a session's problems, a repair's preview, and its result."""
 
 from pydantic import Field, JsonValue
 
@@ -14,7 +14,7 @@ class Fit(ResponseModel):
 
 
 class UnfinishedTurn(ResponseModel):
-    """A turn that waits, runs, or was set aside."""
+    """A queued, running or quarantined turn."""
 
     turn_id: str
     seq: int
@@ -24,11 +24,11 @@ class UnfinishedTurn(ResponseModel):
 
 
 class Trouble(ResponseModel):
-    """What an operator has to know of a session to repair it."""
+    """What an operator needs to know to repair a session."""
 
     session_id: str
     epoch: int
-    person: str | None = Field(description="Who answers in place of the assistant.")
+    person: str | None = Field(description="The operator who answers instead of the assistant.")
     wrong: list[str] = Field(description="What must not be in the state.")
     flows: list[JsonMap] = Field(description="The stack, top last, as it is stored.")
     effects: list[Effect] = Field(description="The ledger, oldest first.")
@@ -38,19 +38,19 @@ class Trouble(ResponseModel):
 
 
 class Preview(ResponseModel):
-    """What repairs would come to at this epoch; with `refused` they would not be made."""
+    """The result of repairs at this epoch; with `refused` they would be rejected."""
 
     session_id: str
     epoch: int
     done: list[str] = Field(description="What would change, in sentences.")
     told: str | None = Field(description="What the user would be told.")
-    refused: list[str] = Field(description="Why they would not be made.")
+    refused: list[str] = Field(description="Why they would be refused.")
     wrong: list[str] = Field(description="What would still be wrong.")
     diff: JsonMap = Field(description="The patch of the working state.")
 
 
 class Repaired(ResponseModel):
-    """What became of repairs; `turn_id` is null for what is made at once."""
+    """The result of repairs; `turn_id` is null for immediate ones."""
 
     session_id: str
     turn_id: str | None

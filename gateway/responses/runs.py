@@ -1,4 +1,4 @@
-"""Answers about runs of Internal flows."""
+"""Background-run responses."""
 
 from pydantic import Field, JsonValue
 
@@ -40,7 +40,7 @@ class RunInChain(Run):
 
 
 class RunDebt(ResponseModel):
-    """`session_id`: null for runs without a session."""
+    """A session's backlog. `session_id`: null for runs without a session."""
 
     session_id: str | None
     runs: int
@@ -48,7 +48,7 @@ class RunDebt(ResponseModel):
 
 
 class HousekeepingDebt(ResponseModel):
-    """`turn_wait_s`: what turns of the last seconds waited for a worker, the 95th percentile."""
+    """Deferred maintenance. `turn_wait_s`: the 95th percentile of recent turns' wait for a worker."""
 
     turn_wait_s: float
     sessions: list[RunDebt]
@@ -57,7 +57,7 @@ class HousekeepingDebt(ResponseModel):
 class StartedRun(ResponseModel):
     run_id: str | None = Field(description="Of the flow that was named; null for a trigger.")
     runs: dict[str, str] = Field(description="The run of each flow.")
-    joined: bool = Field(default=False, description="It was at work on the session already.")
+    joined: bool = Field(default=False, description="A run was already active on the session.")
 
 
 class RunItem(ResponseModel):

@@ -1,4 +1,4 @@
-"""Answers about sessions, and what their turns have left behind."""
+"""Responses about sessions and their past turns."""
 
 from typing import Annotated, Any, Literal
 
@@ -41,10 +41,12 @@ class Session(ResponseModel):
     if_busy: IfBusy
     created_at: Timestamp
     updated_at: Timestamp
+    timezone: str | None = optional("Of the user. Without one, the domain's counts.")
+    locale: str | None = optional("Of the user. Without one, the domain's counts.")
     state: JsonMap | None = optional("The working state, where one session is read.")
     title: str | None = optional("The beginning of what was said first, where sessions are read.")
-    parent: str | None = optional("Of a branch: the session that it goes on from.")
-    parent_epoch: int | None = optional("Of a branch: the epoch of its parent that it goes on from.")
+    parent: str | None = optional("The session that this one was forked from.")
+    parent_epoch: int | None = optional("The version of the parent at which it was forked.")
     root: str | None = optional("Of a branch: the session that its family begins with.")
     plan: JsonMap | None = optional("The plan as it was, where a session is read as of an epoch.")
     history: list[Utterance] | None = optional("What had been said, where a session is read as of an epoch.")
@@ -56,7 +58,7 @@ class State(ResponseModel):
 
 
 class Event(ResponseModel):
-    """The data of a server-sent event; `number` is null for what is only sent live."""
+    """The data of a server-sent event; `number` is null for live-only events."""
 
     type: str
     turn_id: str | None
@@ -80,7 +82,7 @@ class Effect(ResponseModel):
 
 
 class ComparedTurns(ResponseModel):
-    """Two turns in the same place after two sessions have parted; null where one of them has ended."""
+    """Two turns at the same position after two sessions diverged; null if one has ended."""
 
     left: JsonMap | None
     right: JsonMap | None

@@ -1,4 +1,4 @@
-"""Answers about turns: receipts, results, journals, feedback."""
+"""Turn responses: receipts, results, journals, feedback."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ def _none_if_empty(correction: JsonMap) -> JsonMap | None:
 
 
 class Receipt(ResponseModel):
-    """A turn that was accepted: it is stored, and will be answered."""
+    """An accepted turn: it is stored, and will be answered."""
 
     turn_id: str
     seq: int
@@ -38,7 +38,7 @@ class ToolCall(ResponseModel):
 
 
 class Turn(ResponseModel):
-    """A turn; parts that are not known yet are empty."""
+    """A turn; unknown parts are empty."""
 
     session_id: str = Field(examples=["session_1"])
     turn_id: str = Field(examples=["turn_1"])
@@ -58,7 +58,7 @@ class Turn(ResponseModel):
     )
     code_snippet: JsonMap | None
     properties: JsonMap = Field(
-        description="How the answer came about.",
+        description="How the reply was made.",
         examples=[{"templates": ["book_flight"], "naturalized": False, "streamed": False}],
     )
     ambiguity: JsonMap | None = Field(examples=[{"level": "specific", "slot": "date", "flow_id": "flow_1"}])
@@ -79,7 +79,7 @@ class TimedTurn(Turn):
 
 
 class TurnSignal(ResponseModel):
-    """One observed fact about a turn; what `payload` holds depends on the type."""
+    """A fact about a turn; `payload` depends on the type."""
 
     id: str
     source: str
@@ -91,7 +91,7 @@ class TurnSignal(ResponseModel):
 
 
 class TurnJournal(ResponseModel):
-    """`steps` in the order in which they were written last, `signals` as they came."""
+    """A turn's journal: `steps` by last write, `signals` by time."""
 
     turn_id: str
     session_id: str

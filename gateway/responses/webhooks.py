@@ -1,4 +1,4 @@
-"""Answers about webhooks and what fails of them."""
+"""Webhook responses, including failures."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -25,7 +25,7 @@ class WebhookSecret(ResponseModel):
 
 
 class FailingFeed(ResponseModel):
-    """One session's events that do not arrive at one webhook."""
+    """A session's undelivered events of a webhook."""
 
     webhook_id: str
     session_id: str

@@ -1,1 +1,1 @@
-"""The calls of the interfaces, one file per kind of thing."""
+"""The API's calls, one file per resource."""

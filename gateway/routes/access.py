@@ -1,4 +1,4 @@
-"""Who the caller is, and tickets for where no header can be sent."""
+"""The caller's identity, and tickets for clients that cannot send headers."""
 
 import math
 import time
@@ -18,19 +18,19 @@ TICKET_LIVES_S = 60
 
 @router.get("/whoami", response_model=Whoami)
 async def whoami(caller: TheCaller) -> Caller:
-    """The caller as the gateway knows them; `known` is false where callers do not authenticate."""
+    """Return the caller; `known` is false on a gateway without authentication."""
     return caller
 
 
 @router.post("/tickets", status_code=HTTPStatus.CREATED)
 async def issue_ticket(caller: TheCaller, access: TheAccess) -> Ticket:
-    """Give a ticket for a session's events and socket: add it to their address as `?access_token=…`.
+    """Issue a ticket for a session's events and socket: add it to their URL as `?access_token=…`.
 
-    For a browser's EventSource and WebSocket, which send no header. It lives for a minute at most, no longer
-    than the key or token that it was given for, and opens nothing else.
+    For a browser's EventSource and WebSocket, which send no header. It is valid for at most a minute, no
+    longer than the key or token behind it, and for nothing else.
     """
     if access.tickets is None:
-        raise Unavailable("This gateway gives no tickets.")
+        raise Unavailable("This gateway issues no tickets.")
     left_s = TICKET_LIVES_S if caller.expires_at is None else caller.expires_at - time.time()
     lives_s = max(1, min(TICKET_LIVES_S, math.floor(left_s)))
     ticket = await access.tickets.issue(caller, lives_s=lives_s)

@@ -1,4 +1,4 @@
-"""Approvals: list what waits, decide. The flow goes on in a turn of its session (PX-17)."""
+"""Approvals: list and decide. The flow resumes in a turn of its session (PX-17)."""
 
 from fastapi import APIRouter
 
@@ -6,9 +6,8 @@ from gateway.dependencies import TheApprovals, TheCaller, TheTenant, TheTurns
 from gateway.parameters import Limit
 from gateway.request_bodies import ApprovalDecision
 from gateway.responses.approvals import Approval, DecidedApproval
-from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
-from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
-from orchestrator.types import SessionId, TenantId
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, resuming_turn
+from orchestrator.types import SessionId
 
 router = APIRouter(prefix="/v1/approvals", tags=["approvals"])
 
@@ -21,7 +20,7 @@ async def list_approvals(
     status: ApprovalStatus | None = None,
     limit: Limit = 100,
 ) -> list[ApprovalRecord]:
-    """Newest first; with `status=pending` those that somebody still has to decide."""
+    """List approvals, newest first; with `status=pending` those without a decision."""
     return await approvals.list(tenant, session_id=session_id, status=status, limit=limit)
 
 
@@ -29,9 +28,9 @@ async def list_approvals(
 async def decide_approval(
     approval_id: str, body: ApprovalDecision, approvals: TheApprovals, turns: TheTurns, caller: TheCaller
 ) -> DecidedApproval:
-    """Grant or deny, once. The same decision again has no further effect.
+    """Grant or deny an approval, once. Repeating the decision has no further effect.
 
-    Only operators grant a call that is marked `operator_only`.
+    Only operators can grant a call with `operator_only`.
     """
     granted = body.decision == "grant"
     decision = Decision(granted, caller.decider(body.decided_by), body.reason, by_operator=caller.operates)
@@ -39,20 +38,5 @@ async def decide_approval(
     if not decision.suffices(operator_only=asked.operator_only):
         caller.require_operator()
     record = await approvals.decide(caller.tenant_id, approval_id, decision)
-    receipt = await turns.submit(_resuming_turn(caller.tenant_id, record, granted=granted))
+    receipt = await turns.submit(resuming_turn(caller.tenant_id, record, granted=granted))
     return DecidedApproval(**Approval.model_validate(record).model_dump(), resumed_by=receipt.turn_id)
-
-
-def _resuming_turn(tenant: TenantId, record: ApprovalRecord, *, granted: bool) -> Submission:
-    """The turn in which the flow goes on; a repeated call finds the first one by its key."""
-    action = {
-        "name": "approve" if granted else "deny",
-        "payload": {"flow_id": record.flow_id or None, "approval_id": record.approval_id},
-    }
-    return Submission(
-        session_id=record.session_id,
-        input=TurnInput(action=action, form="action", kind=TurnKind.SYSTEM),
-        tenant_id=tenant,
-        idempotency_key=f"approval:{record.approval_id}",
-        if_busy=IfBusy.ENQUEUE,
-    )

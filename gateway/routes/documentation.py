@@ -1,4 +1,4 @@
-"""The API's description for people at `/docs`: Swagger UI from an installed package, under a policy of its own."""
+"""The API's documentation at `/docs`: Swagger UI from an installed package, with a separate security policy."""
 
 from importlib.resources import files
 from pathlib import Path

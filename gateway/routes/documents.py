@@ -23,11 +23,11 @@ from orchestrator.types import JsonObject, TenantId, UserId
 
 router = APIRouter(prefix="/v1/documents", tags=["memory"])
 
-EMBED = "embed_documents"  # the Internal flow that makes an uploaded document findable
+EMBED = "embed_documents"  # the background flow that makes an uploaded document searchable
 
 Question = Annotated[str, Query(min_length=1, max_length=LONGEST_QUESTION, pattern=NO_NUL)]
 
-# Without a type: whatever is sent as a text is one.
+# Without a type: plain text is always valid.
 _TEXT_SCHEMA = {"minLength": 1, "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}
 _UPLOAD = {
     "requestBody": {
@@ -48,7 +48,7 @@ async def _read_document(
     domain: Annotated[DomainName, Query()] = "",
     user_id: Annotated[Identifier | None, Query()] = None,
 ) -> DocumentBody:
-    """The body in either form. Raises InvalidInput naming what does not fit."""
+    """Parse the body in either format. Raises InvalidInput naming what is invalid."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     raw = await request.body()
     domain = domain and sessions.domains.resolve(domain)
@@ -93,9 +93,9 @@ async def upload_document(
     runs: TheRuns,
     tenant: TheTenant,
 ) -> Uploaded:
-    """Keep a document, as JSON or as plain text, and have it embedded.
+    """Store a document, as JSON or plain text, and embed it.
 
-    The same title and text is kept once: uploading it again answers 200 with the same identifier.
+    The same title and text is stored once: uploading it again returns 200 with the same ID.
     """
     labels = {label.value for label in body.labels} | ({Label.PRIVATE.value} if body.user_id else set())
     added = await memory.context.documents.add(
@@ -120,11 +120,11 @@ async def list_documents(
     owned: OwnedInDomain,
     memory: TheMemory,
     after: Annotated[
-        str, Query(max_length=64, pattern=NO_NUL, description="The last identifier of the page before.")
+        str, Query(max_length=64, pattern=NO_NUL, description="The last ID of the page before.")
     ] = "",
     limit: Limit = 100,
 ) -> list[DocumentRecord]:
-    """List documents by identifier, without their texts."""
+    """List documents by ID, without their texts."""
     return await memory.context.documents.list(owned, after=after, limit=limit)
 
 
@@ -141,14 +141,14 @@ async def search_documents(
 
 @router.get("/{document_id}", response_model=WholeDocument)
 async def show_document(document_id: Identifier, owned: OwnedDocuments, memory: TheMemory) -> JsonObject:
-    """A document with its text."""
+    """Return a document with its text."""
     document = await memory.context.documents.get(owned, document_id)
     return {**asdict(document.record), "text": document.text}
 
 
 @router.delete("/{document_id}", status_code=HTTPStatus.NO_CONTENT)
 async def delete_document(document_id: Identifier, owned: OwnedDocuments, memory: TheMemory) -> None:
-    """Remove a document; it is not found from now on."""
+    """Delete a document; it is no longer found."""
     await memory.context.documents.delete(owned, document_id)
 
 

@@ -1,10 +1,12 @@
-"""A session's events as server-sent events: the log from any number on, then live (RT-15)."""
+"""A session's events as server-sent events: the log from any number, then live (RT-15)."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Request
+from pydantic import BeforeValidator, Field
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from gateway.auth.disclosure import event_for
@@ -22,9 +24,14 @@ router = APIRouter(prefix="/v1/sessions", tags=["events"])
 
 RECONNECT_AFTER_MS = 1000
 HEARTBEAT_EVERY_S = 15
-SLOW_FOR_S = 30.0  # a client that takes nothing for so long is let go; it comes back and goes on
+SLOW_FOR_S = 30.0  # a client that reads nothing for this long is disconnected; it can reconnect and resume
 
-LastEventId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**53)]
+# An EventSource without a number yet may send an empty header.
+LastEventId = Annotated[
+    Annotated[int, Field(ge=0, le=2**53)] | None,
+    BeforeValidator(lambda value: None if isinstance(value, str) and not value.strip() else value),
+    Header(alias="Last-Event-ID"),
+]
 
 _STREAM: JsonObject = {
     "text/event-stream": {
@@ -56,6 +63,7 @@ _log = get_logger(__name__)
     responses={200: {"description": "Events; the data of each are an `Event`.", "content": _STREAM}},
 )
 async def stream_events(
+    request: Request,
     session_id: SessionId,
     sessions: TheSessions,
     turns: TheTurns,
@@ -65,23 +73,23 @@ async def stream_events(
     last_event_id: LastEventId = None,
     follow: bool = True,
 ) -> EventSourceResponse:
-    """Server-sent events. Durable ones carry their number as `id` and come once each, in order.
+    """Stream a session's events as server-sent events.
 
-    Goes on after `Last-Event-ID`, else after `after`. Between them come live events without `id`: tokens of
-    an answer that is being made, and what a turn at work does. With `follow=false` the stream ends with the
-    log. It also ends when the key or token that opened it no longer holds, or when a
-    stream has lasted as long as this gateway lets one: go on after the last number.
+    Stored events have their number as `id`, and arrive once each, in order, after `Last-Event-ID` or `after`. Live
+    events between them have no `id`: pieces of a reply, and what a running turn does. With `follow=false`, the
+    stream ends with the log. It also ends when its key or token becomes invalid, and when it reaches the gateway's
+    maximum duration. An EventSource then reconnects with the same ticket.
     """
     tenant = caller.tenant_id
     await sessions.store.get(tenant, session_id)
     start = after if last_event_id is None else last_event_id
-    events = (
-        sessions.events.follow(
-            tenant, session_id, after=start, leave=leave_of(access, caller, turns.longest_s)
-        )
-        if follow
-        else sessions.events.read(tenant, session_id, after=start)
-    )
+    if follow:
+        keep = partial(access.keep_ticket, request, session_id, caller)
+        await keep()
+        leave = leave_of(access, caller, turns.longest_s, keep)
+        events = sessions.events.follow(tenant, session_id, after=start, leave=leave)
+    else:
+        events = sessions.events.read(tenant, session_id, after=start)
     return EventSourceResponse(
         _messages(caller, events),
         ping=HEARTBEAT_EVERY_S,
@@ -98,7 +106,7 @@ async def _messages(caller: Caller, events: AsyncGenerator[Event]) -> AsyncGener
             with LISTENERS.labels("stream").track_inprogress():
                 async for event in events:
                     yield _message(event_for(caller, event))
-        except Unavailable as error:  # the client comes back, and goes on after the last number it saw
+        except Unavailable as error:  # the client reconnects, and resumes after its last number
             _log.warning("A stream of events was ended.", error=error)
 
 

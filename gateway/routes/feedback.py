@@ -1,4 +1,4 @@
-"""Feedback on turns: thumbs, words, and what would have been right."""
+"""Feedback on turns: ratings, comments and corrections."""
 
 from http import HTTPStatus
 
@@ -19,9 +19,9 @@ router = APIRouter(prefix="/v1", tags=["feedback"])
 async def give_feedback(
     turn_id: TurnId, body: NewFeedback, feedback: TheFeedback, operations: TheOperations, caller: TheCaller
 ) -> FeedbackRecord:
-    """Say what you think of a turn. The same author's later word replaces the earlier one.
+    """Give feedback on a turn, replacing the author's earlier feedback.
 
-    A caller that is a user is the author, whatever `author` says; a backend names for whom it speaks.
+    A user is always the author, whatever `author` says; a backend names the author.
     """
     correction = {} if body.correction is None else body.correction.model_dump(exclude_none=True)
     given = Feedback(body.rating, body.comment, correction, caller.author(body.author))
@@ -46,7 +46,7 @@ async def give_feedback(
 async def list_all_feedback(
     feedback: TheFeedback, tenant: TheTenant, session_id: SessionId | None = None, limit: Limit = 100
 ) -> list[FeedbackRecord]:
-    """List what people said of turns, of all sessions or of one, newest first."""
+    """List feedback, of all sessions or of one, newest first."""
     return await feedback.list(tenant, session_id=session_id, limit=limit)
 
 
@@ -58,6 +58,6 @@ async def list_feedback(
     tenant: TheTenant,
     limit: Limit = 100,
 ) -> list[FeedbackRecord]:
-    """List what people said of a session's turns, newest first."""
+    """List feedback on a session's turns, newest first."""
     await sessions.store.get(tenant, session_id)
     return await feedback.list(tenant, session_id=session_id, limit=limit)

@@ -1,4 +1,4 @@
-"""Live: the process answers. Ready: what it needs answers as well (RT-24)."""
+"""Live: the process responds. Ready: its dependencies respond too (RT-24)."""
 
 from fastapi import APIRouter, Response
 
@@ -12,16 +12,16 @@ router = APIRouter(prefix="/health", tags=["operate"])
 
 @router.get("/live")
 async def live() -> Alive:
-    """The process answers."""
+    """Return 200: the process responds."""
     return Alive(status="live")
 
 
 @router.get("/ready", response_model=Ready)
 async def ready(operations: TheOperations) -> Ready | Response:
-    """503 naming what is missing, or 200; `models_down` are those whose breaker is open somewhere.
+    """Return 200, or 503 naming what is missing; `models_down`: models with an open breaker.
 
-    `off` says why Internal flows or scheduled jobs are off. Turns go on without them and without a model, so
-    neither makes the gateway unready.
+    `off`: why background flows or scheduled jobs are disabled. Turns continue without these and without a
+    model, so neither makes the gateway unready.
     """
     missing = await operations.probe()
     if missing:

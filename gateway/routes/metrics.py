@@ -1,4 +1,4 @@
-"""``/metrics``: what this process counted, and the figures of the whole system, for Prometheus (RT-24)."""
+"""``/metrics``: this process's and the whole system's metrics, for Prometheus (RT-24)."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -15,36 +15,38 @@ from orchestrator.ports.runs.status import Urgency
 router = APIRouter(tags=["operate"])
 
 SYSTEM = CollectorRegistry()
-"""What a gateway alone tells: a process that only imports this tells nothing of the whole system."""
+"""Metrics exported only by a gateway: other processes that import this module don't know the whole system."""
 gauge = partial(Gauge, registry=SYSTEM)
 
-STORE_ANSWERS = gauge(
-    "parley_store_answers", "1 when the store answered the last time that metrics were read, else 0."
-)
-UNFINISHED_TURNS = gauge("parley_unfinished_turns", "Accepted turns that have not ended.")
-LANES = gauge("parley_lanes", "Sessions with unfinished turns, by whether somebody works on them.", ["state"])
+STORE_ANSWERS = gauge("parley_store_answers", "1 if PostgreSQL responded to the last scrape.")
+UNFINISHED_TURNS = gauge("parley_unfinished_turns", "Accepted turns that are queued or running.")
+LANES = gauge("parley_lanes", "Sessions with unfinished turns: held by a worker, or waiting.", ["state"])
 OLDEST_TURN = gauge("parley_oldest_turn_age_seconds", "Age of the oldest unfinished turn.")
-QUARANTINED = gauge("parley_quarantined_turns", "Turns that were set aside and wait for an operator.")
-WORKERS = gauge("parley_workers", "Worker processes that the store knows of.")
-APPROVALS = gauge("parley_pending_approvals", "Calls that wait for somebody's decision.")
-OUTBOX = gauge("parley_outbox_waiting", "Messages committed and not yet sent.", ["kind"])
-OUTBOX_AGE = gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.", ["kind"])
-RUNS = gauge("parley_internal_runs_waiting", "Internal flows that are due and not running.", ["urgency"])
-RUNS_AGE = gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
-WEBHOOKS = gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
-JOB_FIRED = gauge("parley_job_fired_timestamp_seconds", "When a scheduled job was fired last.", ["scheduled"])
+QUARANTINED = gauge("parley_quarantined_turns", "Quarantined turns that wait for an operator.")
+WORKERS = gauge("parley_workers", "Registered worker processes.")
+APPROVALS = gauge("parley_pending_approvals", "Approvals without a decision.")
+OUTBOX = gauge("parley_outbox_waiting", "Committed messages that aren't sent yet.", ["kind"])
+OUTBOX_AGE = gauge("parley_outbox_oldest_seconds", "Age of the oldest unsent message.", ["kind"])
+RUNS = gauge("parley_internal_runs_waiting", "Background runs that are due and not running.", ["urgency"])
+RUNS_AGE = gauge(
+    "parley_internal_runs_oldest_seconds", "Waiting time of the oldest background run.", ["urgency"]
+)
+WEBHOOKS = gauge("parley_webhook_feeds", "Webhooks that fail, or were abandoned.", ["state"])
+JOB_FIRED = gauge("parley_job_fired_timestamp_seconds", "When a scheduled job last started.", ["scheduled"])
 JOB_DUE = gauge(
-    "parley_job_due_timestamp_seconds", "When it is due next; past: nobody has fired it.", ["scheduled"]
+    "parley_job_due_timestamp_seconds",
+    "When a scheduled job is due next; in the past if no scheduler runs.",
+    ["scheduled"],
 )
 
-# Less than Prometheus waits for an answer: else it would get nothing at all when the store is down.
+# Below Prometheus's timeout: otherwise it would get nothing at all when the store is down.
 READ_WITHIN_S = 2.0
 OUTBOX_KINDS = ("internal_flow", "notes")
 
 
 @router.get("/metrics", response_class=Response, include_in_schema=False)
 async def metrics(operations: TheOperations) -> Response:
-    """In the text format of Prometheus; `parley_store_answers` is 0 when the store does not answer."""
+    """Metrics in the Prometheus text format; `parley_store_answers` is 0 if the store does not respond."""
     try:
         async with asyncio.timeout(READ_WITHIN_S):
             _set_gauges(await operations.stats.read())
@@ -72,7 +74,7 @@ def _set_gauges(stats: SystemStatus) -> None:
 
 
 def _set_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:
-    """An empty queue shows as 0, so that an alert on it can end."""
+    """Export empty queues as 0, so that alerts on them can end."""
     for name in {*names, *queues}:
         queue = queues.get(name, Queue())
         waiting.labels(name).set(queue.waiting)

@@ -1,4 +1,4 @@
-"""Preferences of a user: read and replace them (CO-4)."""
+"""User preferences: read and replace them (CO-4)."""
 
 from fastapi import APIRouter
 
@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1/users/{user_id}/preferences", tags=["memory"])
 
 @router.get("", response_model=Preferences)
 async def show_preferences(user_id: Identifier, memory: TheMemory, tenant: TheTenant) -> JsonObject:
-    """Everything remembered of a user, with where it came from."""
+    """Return everything remembered about a user, with its sources."""
     return {"user_id": user_id, "preferences": await memory.preferences.of_user(tenant, UserId(user_id))}
 
 
@@ -22,7 +22,7 @@ async def show_preferences(user_id: Identifier, memory: TheMemory, tenant: TheTe
 async def replace_preferences(
     user_id: Identifier, body: PreferencesBody, memory: TheMemory, tenant: TheTenant
 ) -> JsonObject:
-    """Let these be all that is remembered; an empty list forgets everything."""
+    """Replace everything that is remembered; an empty list forgets everything."""
     given = tuple(
         Preference(
             key=one.key,

@@ -1,4 +1,4 @@
-"""Read models of what turns have left behind: frames and their pages, scratchpad, journal, turns with their times."""
+"""Read models of past turns: frames and their pages, scratchpad, journal, turns with their times."""
 
 import time
 from contextlib import suppress
@@ -27,7 +27,7 @@ _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "bi
 
 
 def timed_turn(record: TurnRecord) -> JsonObject:
-    """The turn object with what brought it, when it came, began and ended, and how long it waited and ran (ms)."""
+    """Return the turn object with its input and its times: acceptance, start, end, wait and duration (ms)."""
     return {
         **turn_object(record),
         "kind": record.input.kind.value,
@@ -55,7 +55,7 @@ async def list_session_turns(
     before: Before = None,
     limit: Limit = 50,
 ) -> list[JsonObject]:
-    """A session's turns with their times, newest first; page back with `before`."""
+    """List a session's turns with their times, newest first; page back with `before`."""
     tenant = caller.tenant_id
     records = await turns.inbox.turns(
         tenant, session_id=session_id, status=status, before=before, limit=limit
@@ -67,7 +67,7 @@ async def list_session_turns(
 
 @router.get("/sessions/{session_id}/frames", responses=documented(list[Frame]))
 async def list_frames(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> list[JsonObject]:
-    """The newest frame of each flow, newest first."""
+    """List the newest frame of each flow, newest first."""
     return await sessions.archive.frames(tenant, session_id)
 
 
@@ -79,7 +79,7 @@ async def read_frame_page(
     sessions: TheSessions,
     tenant: TheTenant,
 ) -> JsonObject:
-    """One page of the table that a frame shows the beginning of: 512 rows, pages from 1."""
+    """Return a page of a frame's table: 512 rows, pages from 1."""
     session = await sessions.store.get(tenant, session_id)
     frame = await sessions.archive.frame(tenant, session_id, frame_id)
     return await sessions.pages.page(
@@ -99,7 +99,7 @@ async def read_frame_page(
 async def read_export(
     session_id: SessionId, export_id: str, sessions: TheSessions, tenant: TheTenant
 ) -> Response:
-    """A table that was exported in the session, as a file."""
+    """Download a table that was exported in the session."""
     return _as_file(await _find_export(sessions, tenant, session_id, export_id))
 
 
@@ -107,7 +107,7 @@ async def read_export(
 async def read_signed_export(
     token: str, sessions: TheSessions, access: TheAccess, request: Request
 ) -> Response:
-    """An export, as a file, for everybody who has the path that an answer names, until that expires."""
+    """Download an export with the signed path in an answer, until it expires."""
     try:
         return _as_file(await _redeem(token, sessions))
     except NotFound:
@@ -116,7 +116,7 @@ async def read_signed_export(
 
 
 async def _redeem(token: str, sessions: SessionServices) -> JsonObject:
-    """Find the export that a signed path is for. Raises NotFound, whatever is wrong with the path."""
+    """Return the export of a signed path. Raises NotFound for any problem of the path."""
     read = read_link(token)
     if read is not None and read[0].expires_at > time.time():
         link, signature = read
@@ -150,7 +150,7 @@ def _as_file(found: JsonObject) -> Response:
 
 
 def attach(name: str) -> str:
-    """Write the header of a file to be kept under a name that a domain gave, whatever is in it (RFC 6266)."""
+    """Return a Content-Disposition header for any file name from a domain (RFC 6266)."""
     plain = quote(name, safe="")
     return f'attachment; filename="{name}"' if plain == name else f"attachment; filename*=UTF-8''{plain}"
 
@@ -162,7 +162,9 @@ async def read_scratchpad(
     tenant: TheTenant,
     kind: Annotated[list[EntryKind] | None, Query()] = None,
 ) -> list[JsonObject]:
-    """The session's shared notes, the least recently used first; reading them here does not count as using."""
+    """List the session's scratchpad entries, least recently used first; reading them here does not count as
+    use.
+    """
     await sessions.store.get(tenant, session_id)
     entries = await sessions.scratchpad.read(tenant, session_id, kinds=frozenset(kind or ()), touch=False)
     return [entry.to_json() for entry in entries]
@@ -176,5 +178,5 @@ async def read_journal(
     turn_id: TurnId | None = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
-    """Model and tool calls of the session's turns, or of one, newest first; without what they said."""
+    """List model and tool calls of a session or of one turn, newest first, without contents."""
     return await sessions.archive.journal(tenant, session_id, turn_id=turn_id, limit=limit)

@@ -1,4 +1,4 @@
-"""Runs of Internal flows: start, list, read item by item, cancel, redo (IF-16)."""
+"""Background runs: start, list, read by item, cancel, redo (IF-16)."""
 
 from dataclasses import asdict
 from http import HTTPStatus
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 @router.post("", status_code=HTTPStatus.ACCEPTED)
 async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tenant: TheTenant) -> StartedRun:
-    """Start a flow, or all flows of a trigger; one that is at work on the session already is joined.
+    """Start a flow, or all flows of a trigger; a flow already running on the session is joined.
 
     Accepted means stored.
     """
@@ -42,20 +42,20 @@ async def list_runs(
     status: RunStatus | None = None,
     limit: Limit = 100,
 ) -> list[RunRecord]:
-    """Newest first."""
+    """List runs, newest first."""
     return await runs.store.list(tenant, session_id=session_id, flow=flow, status=status, limit=limit)
 
 
 @router.get("/debt", response_model=HousekeepingDebt)
 async def show_debt(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
-    """Housekeeping that is due and put off, by session, the oldest first (IF-14)."""
+    """List deferred maintenance by session, oldest first."""
     debt = await runs.load.housekeeping_debt(tenant, limit=limit)
     return {"turn_wait_s": round(await runs.load.turn_wait_s(), 3), "sessions": debt}
 
 
 @router.get("/{run_id}", response_model=RunInChain)
 async def show_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> JsonObject:
-    """A run, with the runs of its chain in order."""
+    """Return a run, with the runs of its chain in order."""
     record = await runs.store.get(tenant, run_id)
     chain = await runs.store.chain(tenant, record.chain_id)
     return {**asdict(record), "chain": [one.run_id for one in chain]}
@@ -69,20 +69,20 @@ async def list_items(
     after: Annotated[int, Query(ge=-1)] = -1,
     limit: Limit = 100,
 ) -> list[ItemRecord]:
-    """Items by position, from the one after `after`."""
+    """List items by position, after `after`."""
     await runs.store.get(tenant, run_id)
     return await runs.store.items(tenant, run_id, after=after, limit=limit)
 
 
 @router.post("/{run_id}/cancel", response_model=Run)
 async def cancel_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> RunRecord:
-    """End a run; what it recorded stays, what depends on it is left unrun."""
+    """Cancel a run; its results stay, and its dependents are not run."""
     return await runs.store.cancel(tenant, run_id)
 
 
 @router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED)
 async def redo_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> StartedRun:
-    """Run it once more, with the inputs and options of its chain."""
+    """Rerun with the chain's inputs and options."""
     started = await runs.store.redo(tenant, run_id)
     await runs.notify_workers(started)
     (new_run_id,) = started.runs.values()

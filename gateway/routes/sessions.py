@@ -1,4 +1,4 @@
-"""Sessions: create, list, read, close, step back, branch, compare."""
+"""Sessions: create, list, read, close, roll back, fork, compare."""
 
 from dataclasses import replace
 from http import HTTPStatus
@@ -23,12 +23,12 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
 MOST_COMPARED = 1000
-"""Turns of each session, the newest ones, and effects."""
+"""Maximum compared turns per session (the newest), and side effects."""
 
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=Session)
 async def create_session(body: NewSession, sessions: TheSessions, caller: TheCaller) -> SessionRecord:
-    """Create a session, or return the one that has this identifier already."""
+    """Create a session, or return the existing one with this ID."""
     tenant = caller.tenant_id
     if body.tenant_id not in {None, tenant}:
         raise Forbidden(f"You act for the tenant {tenant!r} only: leave `tenant_id` out.")
@@ -42,14 +42,16 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
         user_id=caller.acting_user(UserId(body.user_id) if body.user_id else None),
         if_busy=body.if_busy or sessions.domains.if_busy(domain),
         webhook=body.webhook,
+        timezone=body.timezone,
+        locale=body.locale,
     )
-    caller.require_owner(record.session_id, record.user_id)  # it may have been there
+    caller.require_owner(record.session_id, record.user_id)  # it may have existed
     return record
 
 
 @router.get("", response_model=list[Session])
 async def list_sessions(sessions: TheSessions, caller: TheCaller, limit: Limit = 100) -> list[SessionRecord]:
-    """Newest activity first, without states; for a user their own."""
+    """List sessions without states, most recently active first; users only see their own."""
     return await sessions.store.list(caller.tenant_id, user_id=caller.only_user, limit=limit)
 
 
@@ -57,7 +59,9 @@ async def list_sessions(sessions: TheSessions, caller: TheCaller, limit: Limit =
 async def show_session(
     session_id: SessionId, sessions: TheSessions, caller: TheCaller, at: AtEpoch = None
 ) -> SessionRecord | Session:
-    """A session with its working state: the flow stack, what is known, what is asked; now, or as it was after `at`."""
+    """Return a session with its working state: flow stack, known values, open question; now, or after epoch
+    `at`.
+    """
     tenant = caller.tenant_id
     record = await sessions.store.get(tenant, session_id)
     if at is None:
@@ -75,7 +79,7 @@ async def show_session(
 
 @router.delete("/{session_id}", response_model=Session)
 async def close_session(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> SessionRecord:
-    """Close a session: it takes no further turns, and can still be read."""
+    """Close a session: it accepts no further turns, but stays readable."""
     return await sessions.store.close(tenant, session_id)
 
 
@@ -87,9 +91,9 @@ async def read_history(
     before: Before = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
-    """List what was said, oldest first: the last lines, or the last before the turn with this `seq`.
+    """List utterances, oldest first: the last ones, or the last before the turn with this `seq`.
 
-    What operators write for each other, with why they repaired something, is left out for users.
+    Operators' notes and reasons for repairs are hidden from users.
     """
     said = await sessions.store.history(caller.tenant_id, session_id, before=before, limit=limit)
     return history_for(caller, said)
@@ -99,13 +103,13 @@ async def read_history(
 async def read_effects(
     session_id: SessionId, sessions: TheSessions, tenant: TheTenant, limit: Limit = 200
 ) -> list[LedgerEntry]:
-    """List what tools did for this session: the ledger, oldest first."""
+    """List tools' side effects for this session, oldest first."""
     return await sessions.effects.list(tenant, session_id, limit=limit)
 
 
 @router.get("/{session_id}/plan", responses=documented(Plan))
 async def read_plan(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> JsonObject:
-    """The session's latest plan: its steps, how far it is, and every revision of it."""
+    """Return the session's latest plan: its steps, progress and revisions."""
     return await sessions.store.plan(tenant, session_id)
 
 
@@ -116,7 +120,7 @@ async def read_state(
     tenant: TheTenant,
     epoch: AtEpoch = None,
 ) -> State:
-    """The working state now, or as it was after `epoch`."""
+    """Return the working state now, or after `epoch`."""
     if epoch is None:
         record = await sessions.store.get(tenant, session_id)
         return State(epoch=record.epoch, state=record.state)
@@ -127,7 +131,7 @@ async def read_state(
 async def roll_back(
     session_id: SessionId, body: Rollback, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Make an earlier state current again; the history is kept."""
+    """Make an earlier state current again; history is kept."""
     return await sessions.store.rollback(tenant, session_id, Epoch(body.epoch))
 
 
@@ -135,7 +139,7 @@ async def roll_back(
 async def branch_off(
     session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Make a session of the same user that goes on from an epoch of this one; one made alike is returned as it is."""
+    """Fork the session at an epoch, for the same user; an identical existing fork is returned."""
     return await sessions.store.branch(
         tenant,
         session_id,
@@ -152,7 +156,7 @@ async def compare_sessions(
     caller: TheCaller,
     other: Annotated[Identifier, Query(alias="with", description="The session to compare it with.")],
 ) -> JsonObject:
-    """Lay two sessions beside each other from where they part: what was said, flows, calls, answers, effects."""
+    """Compare two sessions from where they diverge: messages, flows, calls, answers, side effects."""
     tenant = caller.tenant_id
     caller.require_owner(SessionId(other), await sessions.store.owner(tenant, SessionId(other)))
     left, right = [
@@ -164,7 +168,7 @@ async def compare_sessions(
 async def _read_journey(
     sessions: SessionServices, turns: TurnServices, tenant: TenantId, session_id: SessionId
 ) -> Journey:
-    """Follow a session back to where its family begins, as far as that is still there."""
+    """Return a session's lineage, as far as it still exists."""
     record = await sessions.store.get(tenant, session_id)
     stretches, found = [Stretch(session_id)], dict[SessionId, list[TurnRecord]]()
     while True:
@@ -176,6 +180,6 @@ async def _read_journey(
         stretches.insert(0, Stretch(record.parent, record.parent_epoch))
         try:
             record = await sessions.store.get(tenant, record.parent)
-        except NotFound:  # its turns have gone with it
+        except NotFound:  # its turns were deleted too
             break
     return Journey(stretches, found, await sessions.effects.list(tenant, session_id, limit=MOST_COMPARED))

@@ -1,6 +1,7 @@
-"""A conversation over a WebSocket: messages in, answers out; any number of turns, of all pages of the session.
+"""Conversations over WebSocket: messages in, answers out; any number of turns, across all of a session's
+pages.
 
-What it sends follows the event log, so that a client that comes back with `after` misses no answer.
+Output follows the event log, so a client that reconnects with `after` misses no answer.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ async def converse(
     caller: TheCaller,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> None:
-    """Answers from here on, or of everything after the event with the number `after`."""
+    """Send answers from now on, or of everything after event number `after`."""
     await websocket.accept()
     conversation = _Conversation(websocket, dependencies, caller, session_id)
     try:
@@ -68,7 +69,7 @@ async def converse(
 
 @dataclass(slots=True)
 class _Conversation:
-    """One open socket."""
+    """An open socket."""
 
     websocket: WebSocket
     dependencies: Dependencies
@@ -78,7 +79,7 @@ class _Conversation:
     close_code: int = TRY_AGAIN_LATER
 
     async def receive_messages(self) -> None:
-        """Submit what the client sends, until it goes away; answer a message that is wrong with an error."""
+        """Submit the client's messages until it disconnects; reply to an invalid message with an error."""
         with suppress(WebSocketDisconnect):
             while True:
                 message = await self.websocket.receive()
@@ -94,11 +95,14 @@ class _Conversation:
     async def _submit(self, message: SocketMessage) -> None:
         submission = message.turn_request().to_submission(self.session_id, self.caller.tenant_id)
         receipt = await self.dependencies.turns.submit(submission)
-        if receipt.status in FINISHED:  # sent once more: its answer has been sent before
+        if receipt.status in FINISHED:  # a repeat: its answer was sent before
             await self._send(await self._answer(receipt.turn_id, None))
+        elif receipt.position > 0:
+            queued = _message("queued", self.session_id, receipt.turn_id)
+            await self._send({**queued, "position": receipt.position})
 
     async def send_answers(self, after: int | None) -> None:
-        """Send answers and pieces of them as they come, until the log, the client or its right is gone."""
+        """Send answers and partial answers until the log, the client or its permission ends."""
         events = self.dependencies.sessions.events.follow(
             self.caller.tenant_id,
             self.session_id,
@@ -115,7 +119,7 @@ class _Conversation:
         except (Unavailable, TimeoutError) as error:
             _log.warning("A socket was closed.", session=self.session_id, error=error)
         except (WebSocketDisconnect, RuntimeError):
-            return  # the client has gone
+            return  # the client has disconnected
         else:
             self.close_code = status.WS_1008_POLICY_VIOLATION
 
@@ -127,7 +131,7 @@ class _Conversation:
         return _answer(record, number)
 
     async def complain(self, error: ParleyError) -> None:
-        """Answer a message that cannot be taken."""
+        """Send an error for an invalid message."""
         about: JsonObject = {"code": error.code, "detail": str(error)}
         if isinstance(error, InvalidInput):
             about["field"] = error.field
@@ -139,7 +143,7 @@ class _Conversation:
 
 
 def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
-    """A message of the client. Raises InvalidInput naming the field."""
+    """Parse a client's message. Raises InvalidInput naming the field."""
     require_bounded(raw.encode() if isinstance(raw, str) else raw)
     try:
         message = SocketMessage.model_validate(json.loads(raw))
@@ -153,7 +157,7 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
 
 
 def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
-    """The members of every message of the server."""
+    """Return the members of every server message."""
     return {
         "type": kind,
         "conversation_id": session_id,
@@ -179,7 +183,7 @@ def _answer(record: TurnRecord, number: int | None) -> JsonObject:
 
 
 def _block(frame: JsonObject | None) -> JsonObject | None:
-    """How a frame is displayed, together with its data."""
+    """Return how a frame is displayed, with its data."""
     if frame is None:
         return None
     members = ("frame_id", "flow_id", "data", "table_id", "rows")
@@ -187,7 +191,7 @@ def _block(frame: JsonObject | None) -> JsonObject | None:
 
 
 def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:
-    """A message about a turn that failed: its code, and the text that the user may read."""
+    """Return a message about a failed turn: its code, and a text for the user."""
     result: dict[str, Any] = record.result or {}
     text = payload.get("reply") or payload.get("message") or result.get("reply")
     code = payload.get("code") or payload.get("status") or record.status.value
@@ -200,7 +204,7 @@ def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> Jso
 
 
 def _piece(session_id: SessionId, event: Event) -> JsonObject:
-    """A piece of an answer that is being made: it replaces what came from its offset on."""
+    """Return a partial answer, which replaces everything from its offset on."""
     return {
         "type": TOKEN,
         "conversation_id": session_id,

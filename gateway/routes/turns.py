@@ -1,9 +1,9 @@
-"""Turns: submit, wait, read, cancel."""
+"""Turns: submit, wait, read, cancel, retry."""
 
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from gateway.auth.disclosure import turn_for
 from gateway.dependencies import TheCaller, TheSessions, TheTenant, TheTurns
@@ -11,7 +11,8 @@ from gateway.parameters import Limit, Wait
 from gateway.responses.common import documented, format_time
 from gateway.responses.turns import Receipt, Turn, TurnJournal
 from orchestrator.errors import Refused
-from orchestrator.turns.submission import TurnRequest
+from orchestrator.turns.repair import RepairOrder, Retry
+from orchestrator.turns.submission import NO_NUL, TurnRequest
 from orchestrator.turns.turn import FINISHED, TurnStatus, turn_object
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
@@ -37,9 +38,9 @@ async def submit_turn(
     wait: Wait = None,
     key: KeyHeader = None,
 ) -> JsonObject:
-    """Accept a turn: 202 with its place in the queue, or with `wait` 200 with the finished turn."""
+    """Accept a turn: 202 with its queue position, or with `wait` 200 with the finished turn."""
     if key and body.idempotency_key and key != body.idempotency_key:
-        raise Refused("The header and the body name different idempotency keys: send one of them.")
+        raise Refused("The header and the body have different idempotency keys: send only one.")
     receipt = await turns.submit(body.to_submission(session_id, tenant, idempotency_key=key))
     if wait is None:
         return Receipt.model_validate(receipt).model_dump()
@@ -68,7 +69,9 @@ async def list_turns(
     session_id: SessionId | None = None,
     limit: Limit = 100,
 ) -> list[JsonObject]:
-    """Turns of all sessions or of one, newest first; with `status=quarantined` those that need somebody."""
+    """List turns of all sessions or of one, newest first; with `status=quarantined` those that need an
+    operator.
+    """
     records = await turns.inbox.turns(caller.tenant_id, session_id=session_id, status=status, limit=limit)
     return [turn_for(caller, turn_object(record)) for record in records]
 
@@ -83,7 +86,7 @@ async def list_turns(
 async def show_turn(
     turn_id: TurnId, turns: TheTurns, caller: TheCaller, response: Response, wait: Wait = None
 ) -> JsonObject:
-    """A turn as it is now, or with `wait` once it has finished, after so many seconds at most."""
+    """Return a turn now, or with `wait` once it has finished, up to a timeout in seconds."""
     record = await turns.inbox.turn(caller.tenant_id, turn_id)
     if wait is None or record.status in FINISHED:
         told = turn_object(record)
@@ -96,9 +99,9 @@ async def show_turn(
 async def read_turn_journal(
     turn_id: TurnId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant
 ) -> JsonObject:
-    """Show operators what a turn did: its calls of models and tools, and what it signalled (CO-6).
+    """Return a turn's model and tool calls, and its signals, for operators.
 
-    Signals are there once the turn has ended: predictions, checks, calls, recovery, votes, templates.
+    Signals exist once the turn has ended: predictions, checks, calls, recovery, templates.
     """
     record = await turns.inbox.turn(tenant, turn_id)
     steps = await sessions.archive.journal(tenant, record.session_id, turn_id=turn_id, limit=1000)
@@ -115,5 +118,23 @@ async def read_turn_journal(
 
 @router.post("/turns/{turn_id}/cancel", responses=documented(Turn))
 async def cancel_turn(turn_id: TurnId, turns: TheTurns, tenant: TheTenant) -> JsonObject:
-    """Cancel a queued turn at once; ask a running one to stop."""
+    """Cancel a queued turn immediately; ask a running one to stop."""
     return turn_object(await turns.inbox.cancel(tenant, turn_id))
+
+
+@router.post("/turns/{turn_id}/retry", responses=documented(Turn))
+async def retry_turn(
+    turn_id: TurnId,
+    turns: TheTurns,
+    sessions: TheSessions,
+    caller: TheCaller,
+    why: Annotated[str, Query(min_length=1, max_length=1000, pattern=NO_NUL)] = "Retried by its ID.",
+) -> JsonObject:
+    """Queue a quarantined turn again, as its session's last: a repair, signed with the operator and `why`."""
+    record = await turns.inbox.turn(caller.tenant_id, turn_id)
+    session = await sessions.store.get(caller.tenant_id, record.session_id)
+    order = RepairOrder(repairs=[Retry(kind="retry", turn=turn_id)], epoch=session.epoch, why=why)
+    signed = order.model_dump(mode="json") | {"by": caller.name}
+    retried = await turns.inbox.retry(caller.tenant_id, turn_id, signed)
+    await turns.wakeup.offer(record.session_id)
+    return turn_object(retried)

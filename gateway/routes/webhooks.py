@@ -1,4 +1,4 @@
-"""Webhooks: where events are sent, what fails, and the secret that deliveries are signed with (RT-16)."""
+"""Webhooks: destinations of events, failures, and the signing secret (RT-16)."""
 
 from http import HTTPStatus
 
@@ -16,13 +16,13 @@ router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 
 @router.get("", response_model=list[responses.Webhook])
 async def list_webhooks(webhooks: TheWebhooks, tenant: TheTenant, limit: Limit = 100) -> list[Webhook]:
-    """The tenant's webhooks."""
+    """List the tenant's webhooks."""
     return await webhooks.list(tenant, limit=limit)
 
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=responses.Webhook)
 async def create_webhook(body: NewWebhook, webhooks: TheWebhooks, tenant: TheTenant) -> Webhook:
-    """Send the events of one session, or of all, to an address, from now on."""
+    """Send the events of one session, or of all, to a URL, from now on."""
     session_id = None if body.session_id is None else SessionId(body.session_id)
     events = None if body.events is None else tuple(body.events)
     return await webhooks.create(tenant, body.url, session_id=session_id, events=events)
@@ -30,19 +30,19 @@ async def create_webhook(body: NewWebhook, webhooks: TheWebhooks, tenant: TheTen
 
 @router.post("/secret", status_code=HTTPStatus.CREATED)
 async def rotate_secret(webhooks: TheWebhooks, tenant: TheTenant) -> responses.WebhookSecret:
-    """Make a new secret, shown this once. Deliveries carry a signature of it and of the one before."""
+    """Create a secret, shown once. Deliveries are signed with it and its predecessor."""
     return responses.WebhookSecret(secret=await webhooks.rotate_secret(tenant))
 
 
 @router.get("/failing", response_model=list[responses.FailingFeed])
 async def list_failing(webhooks: TheWebhooks, tenant: TheTenant, limit: Limit = 100) -> list[Feed]:
-    """List the feeds that are tried again or were given up, by webhook and session."""
+    """List failing and abandoned feeds, by webhook and session."""
     return await webhooks.failing(tenant, limit=limit)
 
 
 @router.delete("/{webhook_id}", status_code=HTTPStatus.NO_CONTENT)
 async def close_webhook(webhook_id: str, webhooks: TheWebhooks, tenant: TheTenant) -> None:
-    """Send it nothing more."""
+    """Close a webhook."""
     await webhooks.close(tenant, webhook_id)
 
 
@@ -50,5 +50,5 @@ async def close_webhook(webhook_id: str, webhooks: TheWebhooks, tenant: TheTenan
 async def retry_webhook(
     webhook_id: str, webhooks: TheWebhooks, tenant: TheTenant, session_id: SessionId | None = None
 ) -> responses.RetriedFeeds:
-    """Deliver again, at once, from where it stopped; `feeds` is how many sessions that concerns."""
+    """Resume delivery immediately; `feeds`: the number of affected sessions."""
     return responses.RetriedFeeds(feeds=await webhooks.retry(tenant, webhook_id, session_id))

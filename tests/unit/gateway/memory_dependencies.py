@@ -35,6 +35,7 @@ from orchestrator.telemetry import drop_signal
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
+from orchestrator.testing.scheduled import MemoryScheduledEvents
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
 from tests.contract.in_memory.approvals import MemoryApprovals
@@ -80,7 +81,9 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
     }
     parts |= others
     return Dependencies(
-        turns=TurnServices(inbox, parts["wakeup"], TurnWaiter(inbox, live).finished),
+        turns=TurnServices(
+            inbox, parts["wakeup"], TurnWaiter(inbox, live).finished, MemoryScheduledEvents(store, inbox)
+        ),
         sessions=SessionServices(
             store=parts["sessions"],
             domains=domains,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +12,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
+from gateway.auth.authentication import LONGEST_STREAM_S
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
@@ -30,6 +32,7 @@ async def test_every_call_of_the_api_asks_who_one_is() -> None:
     async with guarded_house() as house:
         calls = [(method, path) for method, path in api_routes(house) if path.startswith("/v1")]
         calls.remove(("GET", "/v1/exports/{token}"))  # whose path is signed: see test_downloads.py
+        calls.remove(("POST", "/v1/calls/{reference}"))  # likewise: see test_later_results.py
         assert len(calls) > 20
         for method, path in calls:
             answer = await house.ask(None, method, path.replace("{", "").replace("}", ""), json={})
@@ -246,6 +249,72 @@ async def test_a_ticket_stands_for_its_caller_for_a_minute() -> None:
         refused(await house.ask(None, "GET", elsewhere), 404, "not_found")
         house.clock.advance(61)
         refused(await house.ask(None, "GET", place), 401, "unauthenticated")
+
+
+async def test_an_event_source_comes_back_after_its_ticket_ran_out() -> None:
+    """It asks for the same URL again by itself; nothing else opens by then, and half a day is the end of it."""
+    async with guarded_house() as house:
+        key = await house.key(user="ann")
+        session = await house.session(key)
+        other = await house.session(key)
+        ticket = (await house.ask(key, "POST", "/v1/tickets")).json()["ticket"]
+
+        def place(of: str, *, follow: bool) -> str:
+            return f"/v1/sessions/{of}/events?follow={str(follow).lower()}&access_token={ticket}"
+
+        await open_stream(house, place(session, follow=True))
+        for _ in range(5):  # cut off every nine minutes
+            house.clock.advance(540)
+            assert (await open_stream(house, place(session, follow=True))) == 200
+        refused(await house.ask(None, "GET", place(other, follow=False)), 401, "unauthenticated")
+        socket = f"/v1/sessions/{session}/ws"
+        assert await open_socket(house, socket, f"access_token={ticket}") == "websocket.close"
+        house.clock.advance(601)
+        refused(await house.ask(None, "GET", place(session, follow=False)), 401, "unauthenticated")
+
+
+async def test_a_kept_ticket_ends_with_its_key_and_after_half_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with guarded_house() as house:
+        made, key = await house.keys.create(TenantId("acme"), "one", frozenset({Scope.USER}))
+        session = await house.session(key)
+        tickets = [(await house.ask(key, "POST", "/v1/tickets")).json()["ticket"] for _ in range(2)]
+        places = [f"/v1/sessions/{session}/events?access_token={ticket}" for ticket in tickets]
+        assert [await open_stream(house, place) for place in places] == [200, 200]
+        house.clock.advance(61)
+        with monkeypatch.context() as later:
+            now = time.time()
+            later.setattr(time, "time", lambda: now + LONGEST_STREAM_S + 1)
+            assert await open_stream(house, places[0]) == 401
+        assert await open_stream(house, places[1]) == 200
+
+        await house.keys.revoke(made.key_id)
+
+        assert await open_stream(house, places[1]) == 401
+
+
+async def open_stream(house: GuardedHouse, address: str) -> int:
+    """Open a stream of events, and leave once it has begun; its status."""
+    path, _, query = address.partition("?")
+    status: list[int] = []
+    begun = asyncio.Event()
+    asked = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+    async def receive() -> dict[str, Any]:
+        if (message := next(asked, None)) is not None:
+            return message
+        await begun.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            status.append(message["status"])
+        elif message["type"] == "http.response.body":
+            begun.set()
+
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "root_path": ""}
+    more = {"scheme": "http", "query_string": query.encode(), "headers": [(b"host", b"gateway")]}
+    await house.app({**scope, **more, "http_version": "1.1", "app": house.app, "state": {}}, receive, send)
+    return status[0]
 
 
 async def test_a_key_in_the_address_is_not_accepted() -> None:

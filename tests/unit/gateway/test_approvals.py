@@ -104,7 +104,7 @@ async def test_a_denial_gives_the_task_up_and_says_why() -> None:
         await place.decide(asked["approval_id"], "deny", reason="not on a Friday")
         await place.work()
 
-        assert "not approved (not on a Friday)" in (await place.history())[-1]["content"]
+        assert "wasn't approved (not on a Friday)" in (await place.history())[-1]["content"]
         assert await place.get(f"/v1/sessions/{place.talk.session_id}/effects") == []
 
 

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 
 from gateway.app import ROUTES
 from gateway.auth.authentication import Rates
+from gateway.middleware.body_limit import LARGER
 from orchestrator.turns.submission import MAX_DEPTH, MAX_INPUT_BYTES
 from tests.unit.gateway.guarded import guarded_house
 
@@ -23,8 +24,11 @@ def calls() -> Iterator[tuple[str, str]]:
 
 
 CALLS = sorted(calls())
-TOO_LONG = b'{"text": "' + b"x" * MAX_INPUT_BYTES + b'"}'
 TOO_DEEP = b'{"text": ' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}"
+
+
+def test_one_call_takes_more_because_its_clients_send_whole_conversations() -> None:
+    assert list(LARGER) == ["/v1/agui"]
 
 
 def test_there_are_calls() -> None:
@@ -36,24 +40,27 @@ async def test_no_call_takes_a_body_that_is_too_long_or_too_deep() -> None:
     async with guarded_house() as house:
         key = await house.key(operator=True)
         for method, path in CALLS:
-            long = await house.ask(key, method, path, content=TOO_LONG)
+            most = LARGER.get(path, MAX_INPUT_BYTES)
+            long = await house.ask(key, method, path, content=b'{"text": "' + b"x" * most + b'"}')
             assert (long.status_code, long.json()["code"]) == (413, "input_too_large"), (method, path)
-            streamed = await house.ask(key, method, path, content=_pieces())
+            streamed = await house.ask(key, method, path, content=_pieces(most))
             assert streamed.status_code == 413, (method, path)
             deep = await house.ask(key, method, path, content=TOO_DEEP)
             assert (deep.status_code, deep.json()["field"]) == (422, "body"), (method, path)
 
 
-async def _pieces() -> Any:
+async def _pieces(most: int) -> Any:
     """A body whose length nobody tells beforehand."""
-    for _ in range(MAX_INPUT_BYTES // 1024 + 1):
+    for _ in range(most // 1024 + 1):
         yield b"x" * 1024
 
 
 async def test_every_call_counts_against_its_caller() -> None:
     async with guarded_house(rates=Rates(caller=6)) as house:  # a sixth of it at once: one
         for method, path in CALLS:
-            if path.startswith("/v1/exports"):  # asks nobody who they are; see test_downloads.py
+            if path.startswith(
+                ("/v1/exports", "/v1/calls")
+            ):  # ask nobody who they are: their paths are signed
                 continue
             key = await house.key(operator=True)
             first = await house.ask(key, method, path, json={})

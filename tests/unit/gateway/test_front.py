@@ -8,10 +8,13 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
+import uvicorn
 from structlog.testing import capture_logs
 
+from gateway.__main__ import server_options
 from gateway.app import Exposure
 from gateway.auth import rate_limits
 from gateway.auth.authentication import Rates
@@ -19,6 +22,7 @@ from gateway.auth.binding import require_safe_host
 from gateway.middleware.hosts import LOOPBACK_HOSTS
 from orchestrator.errors import ConfigurationError, Unavailable
 from orchestrator.ports.access import Limit
+from orchestrator.settings import Settings
 from orchestrator.turns.submission import MAX_DEPTH, is_too_deep
 from orchestrator.types import TenantId
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
@@ -69,7 +73,7 @@ def test_what_makes_agents_and_asks_models_is_loaded_by_who_does_so(
     """Neither by a gateway nor by any worker that starts; the one that runs turns makes its agent then."""
     loaded = {*started.stdout.split()}
     assert {"gateway.app", "workers.app"} < loaded
-    assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.module"} & loaded
+    assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.system1"} & loaded
 
 
 def test_the_gateway_ends_with_one_line_instead(started: subprocess.CompletedProcess[str]) -> None:
@@ -90,9 +94,10 @@ async def test_named_origins_may() -> None:
         asked = {
             "Origin": "https://shop.example",
             "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "authorization",
+            "Access-Control-Request-Headers": "authorization,traceparent,tracestate,baggage",
         }
         allowed = await house.http.options("/v1/sessions", headers=asked)
+        assert allowed.status_code == 200
         assert allowed.headers["Access-Control-Allow-Origin"] == "https://shop.example"
         refused = await house.http.get("/v1/sessions", headers={"Origin": "https://shop.example"})
         assert refused.status_code == 401
@@ -117,6 +122,55 @@ async def test_an_open_gateway_answers_to_its_own_names_only() -> None:
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
         own = {"Host": "127.0.0.1:8600", "Origin": "http://127.0.0.1:8600"}
         assert (await house.http.get("/health/live", headers=own)).status_code == 200
+
+
+async def test_open_metrics_are_for_the_own_network() -> None:
+    """A page whose name resolves to this address (DNS rebinding) is asked for credentials."""
+    async with exposed() as house:
+        house.access.open_metrics = True
+        for host in ("10.1.2.3:8600", "[fd00::1]:8600", "gateway:8600", "gateway.parley.svc:8600"):
+            assert (await house.http.get("/metrics", headers={"Host": host})).status_code == 200
+        for host in ("evil.example", "evil.example:8600", "svc.evil.example", ""):
+            assert (await house.http.get("/metrics", headers={"Host": host})).status_code == 401
+
+
+async def test_no_address_is_redirected_to_the_callers_own_host() -> None:
+    async with exposed() as house:
+        for path in ("/v1/sessions/", "/v1/sessions/x/events/?access_token=t", "/health/live/"):
+            answer = await house.http.get(path, headers={"Host": "evil.example"})
+            assert answer.status_code in {401, 404}
+            assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("trusted", "client", "seen"),
+    [
+        ((), "127.0.0.1", "127.0.0.1"),
+        (("10.1.0.0/16",), "127.0.0.1", "127.0.0.1"),
+        (("10.1.0.0/16",), "10.2.0.1", "10.2.0.1"),
+        (("10.1.0.0/16",), "10.1.2.3", "198.51.100.7"),
+    ],
+)
+async def test_who_asked_is_told_by_trusted_proxies_alone(
+    trusted: tuple[str, ...], client: str, seen: str
+) -> None:
+    found: list[str] = []
+
+    async def app(scope: Any, _receive: object, _send: object) -> None:
+        found.append(scope["client"][0])
+
+    settings = Settings(
+        DATABASE_URL="postgresql://x/y", REDIS_URL="redis://x", PARLEY_TRUSTED_PROXIES=trusted
+    )
+    config = uvicorn.Config(app, **server_options(settings))
+    config.load()
+    # The client sent the first entry; a proxy added the second.
+    headers = [(b"x-forwarded-for", b"203.0.113.9, 198.51.100.7"), (b"x-forwarded-proto", b"https")]
+    scope = {"type": "http", "client": (client, 4711), "scheme": "http", "headers": headers}
+
+    await config.loaded_app(scope, None, None)
+
+    assert found == [seen]
 
 
 async def test_answers_tell_browsers_to_be_careful() -> None:

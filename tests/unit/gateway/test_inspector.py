@@ -103,6 +103,7 @@ async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path:
     """CO-6: they may hold what users of others have said."""
     run = {
         "run": "20260102-100000",
+        "tenant_id": "acme",
         "domain": "travel",
         "figures": {},
         "confusion": [],
@@ -122,7 +123,11 @@ async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path:
             assert (await house.ask(None, "GET", path)).status_code == 401
             assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
         listed = (await house.ask(operator, "GET", "/v1/evaluations")).json()
-        assert listed == [{"run": "20260102-100000", "domain": "travel", "figures": {}}]
+        facts = {"run": "20260102-100000", "tenant_id": "acme", "domain": "travel", "figures": {}}
+        assert listed == [facts]
+        other = await house.key("bolt", operator=True)
+        assert (await house.ask(other, "GET", "/v1/evaluations")).json() == []
+        assert (await house.ask(other, "GET", "/v1/evaluations/travel/20260102-100000")).status_code == 404
         for domain, found in (("travel", listed), ("analytics", [])):
             of_domain = await house.ask(operator, "GET", f"/v1/evaluations?domain={domain}")
             assert of_domain.json() == found
@@ -135,7 +140,8 @@ async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path:
 
 
 async def test_only_operators_read_replays(tmp_path: Path) -> None:
-    report = {"replay": "20260102-100000", "domain": "travel", "differing": 1, "different": [{"said": "yes"}]}
+    name = "20260102-100000"
+    report = {"replay": name, "tenant_id": "acme", "domain": "travel", "different": [{"said": "yes"}]}
     place = tmp_path / "travel" / "replays"
     place.mkdir(parents=True)
     (place / "20260102-100000.json").write_text(json.dumps(report))
@@ -151,6 +157,9 @@ async def test_only_operators_read_replays(tmp_path: Path) -> None:
         listed = (await house.ask(operator, "GET", "/v1/replays?domain=travel")).json()
         assert listed == [{name: one for name, one in report.items() if name != "different"}]
         assert (await house.ask(operator, "GET", "/v1/replays?domain=analytics")).json() == []
+        other = await house.key("bolt", operator=True)
+        assert (await house.ask(other, "GET", "/v1/replays")).json() == []
+        assert (await house.ask(other, "GET", path)).status_code == 404
         assert (await house.ask(operator, "GET", path)).json() == report
         assert (await house.ask(operator, "GET", "/v1/replays/travel/20990101-000000")).status_code == 404
         assert (await house.ask(operator, "GET", "/v1/evaluations")).json() == []

@@ -58,6 +58,14 @@ def test_a_token_names_tenant_user_and_scopes() -> None:
     assert (caller.tenant_id, caller.user_id, caller.scopes) == ("acme", "ann", {Scope.OPERATOR})
 
 
+@pytest.mark.parametrize("scope", ["admin", "openid profile", "", [], ["USER"]])
+async def test_a_scope_that_names_nothing_known_gives_nothing(scope: Any) -> None:
+    async with guarded_house(tokens=tokens(PARLEY_JWT_KEY=SECRET)) as house:
+        for method, path in (("GET", "/v1/whoami"), ("POST", "/v1/sessions"), ("POST", "/v1/tickets")):
+            answer = await house.ask(signed(scope=scope), method, path, json={})
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+
+
 def test_without_a_scope_it_is_a_user() -> None:
     caller = tokens(PARLEY_JWT_KEY=SECRET).caller(signed())
     assert (caller.only_user, caller.operates) == ("ann", False)

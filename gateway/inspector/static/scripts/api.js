@@ -68,7 +68,7 @@ export class Api {
       response = await this.request(path, options);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      throw new Problem(0, "unreachable", "The gateway cannot be reached.");
+      throw new Problem(0, "unreachable", "The gateway can't be reached.");
     }
     if (!response.ok) throw await readProblem(response);
     return response.status === 204 ? null : response.json();

@@ -20,10 +20,10 @@ function loadLibrary() {
 }
 
 const REFUSED = {
-  load: () => Promise.reject(new Error("Charts load no data of their own.")),
-  sanitize: () => Promise.reject(new Error("Charts hold no links.")),
-  http: () => Promise.reject(new Error("Charts load nothing.")),
-  file: () => Promise.reject(new Error("Charts load nothing.")),
+  load: () => Promise.reject(new Error("Charts can't load data.")),
+  sanitize: () => Promise.reject(new Error("Charts can't have links.")),
+  http: () => Promise.reject(new Error("Charts can't load anything.")),
+  file: () => Promise.reject(new Error("Charts can't load anything.")),
 };
 
 function colours() {

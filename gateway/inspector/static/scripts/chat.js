@@ -120,7 +120,7 @@ export class Chat {
       h("div", { class: "text" }, readMessage(turn.reply ?? "")),
       turn.frames.map((frame) => showBlock(frame, context)),
       code ? showCode(code.code, code.language) : null,
-      form && current ? h("section", { class: "block form", "aria-label": "Form" }, h("div", { class: "inside" }, showForm({ fields: form.fields, submit: form.submit, title: "What is still needed", act: context.act, current }))) : null,
+      form && current ? h("section", { class: "block form", "aria-label": "Form" }, h("div", { class: "inside" }, showForm({ fields: form.fields, submit: form.submit, title: "Still needed", act: context.act, current }))) : null,
       current && form === null ? this.showReplies(turn) : null,
       this.showMeta(entry));
   }
@@ -155,7 +155,7 @@ export class Chat {
     return h("div", { class: "meta" },
       h("span", {}, `#${turn.seq}`),
       turn.duration_ms === null ? null : h("span", {}, showDuration(turn.duration_ms)),
-      turn.epoch === undefined || turn.epoch === null ? null : button(`Epoch ${turn.epoch}`, () => this.page.showEpoch(turn.epoch), { class: "quiet", "aria-label": `Show the state after ${name}`, "data-key": `${entry.key}:epoch` }),
+      turn.epoch === undefined || turn.epoch === null ? null : button(`Version ${turn.epoch}`, () => this.page.showEpoch(turn.epoch), { class: "quiet", "aria-label": `Show the state after ${name}`, "data-key": `${entry.key}:epoch` }),
       thumb("up", "Good answer"),
       thumb("down", "Bad answer"));
   }
@@ -165,7 +165,7 @@ export class Chat {
     if (sent === undefined) return;
     entry.feedback = rating;
     this.renewOne(entry);
-    this.page.notify("Thank you. Your rating is kept with the turn.");
+    this.page.notify("Thank you. Your rating is stored with the turn.");
   }
 
   /** Tell screen readers the whole answer, once. */

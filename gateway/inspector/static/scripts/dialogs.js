@@ -48,12 +48,12 @@ export function askForSession(facts) {
   return openDialog("New session", (title, close) => form(close, read, title,
     h("label", {}, "Domain", h("select", { name: "domain", autofocus: true }, options)),
     h("label", {}, "User (optional)", h("input", { name: "user", type: "text", maxlength: "128", pattern: "[A-Za-z0-9][A-Za-z0-9._:@\\-]*", title: "Letters, digits and . _ : @ -" })),
-    buttons(close, "Begin")));
+    buttons(close, "Start")));
 }
 
 export function askForKey(refused) {
   return openDialog("API key", (title, close) => form(close, (target) => target.elements.key.value.trim(), title,
-    h("p", {}, refused ? "The gateway does not accept this key. Enter another one." : "This gateway asks for a key. It is kept until this tab is closed."),
+    h("p", {}, refused ? "The gateway does not accept this key. Enter another one." : "This gateway requires a key. It is kept until this tab is closed."),
     h("label", {}, "Key", h("input", { name: "key", type: "password", autocomplete: "off", required: true, autofocus: true })),
     buttons(close, "Use this key")));
 }

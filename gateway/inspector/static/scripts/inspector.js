@@ -121,7 +121,7 @@ export class Inspector {
   draw() {
     const panel = PANELS.find((one) => one.id === this.current);
     const root = byId(`panel-${panel.id}`);
-    if (this.session === null) return replace(root, nothing("Choose a session, or begin a new one."));
+    if (this.session === null) return replace(root, nothing("Choose a session, or start a new one."));
     const known = this.data.get(panel.id);
     if (panel.load !== undefined && known === undefined) return undefined;
     if (known?.failure) return replace(root, nothing(known.failure));
@@ -159,7 +159,7 @@ export class Inspector {
     banner.hidden = epoch === null;
     if (epoch === null) return banner.replaceChildren();
     const shown = banner.querySelector("p");
-    const text = `Epoch ${epoch} of ${this.session.epoch}: the session as it was`;
+    const text = `Version ${epoch} of ${this.session.epoch}: the session as it was`;
     if (shown !== null) {
       shown.textContent = text;
       return undefined;

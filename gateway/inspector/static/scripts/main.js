@@ -140,7 +140,7 @@ class Page {
     byId("app").dataset.session = session?.id ?? "";
     document.title = title === undefined ? "Parley" : `${title} · Parley`;
     byId("session-title").textContent = title ?? "No session";
-    byId("session-facts").textContent = record ? [record.title ? session.id : null, humanize(record.domain), `epoch ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null, record.parent ? `branch of ${record.parent}` : null].filter(Boolean).join(" · ") : "";
+    byId("session-facts").textContent = record ? [record.title ? session.id : null, humanize(record.domain), `version ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null, record.parent ? `fork of ${record.parent}` : null].filter(Boolean).join(" · ") : "";
     byId("session-actions").hidden = session === null;
     byId("close-session").disabled = record?.status === "closed";
     byId("empty").hidden = !empty;
@@ -154,11 +154,11 @@ class Page {
     if (root.dataset.for === key && root.childElementCount > 0) return;
     root.dataset.for = key;
     if (this.session === null) {
-      root.replaceChildren(h("h3", {}, "Talk to it and watch it work"), h("p", {}, "Choose a session on the left, or begin a new one. Everything that the system decides is shown while it decides."), button("New session", () => this.begin(), { class: "primary" }));
+      root.replaceChildren(h("h3", {}, "Chat and look inside"), h("p", {}, "Choose a session on the left, or start a new one. The panels show every decision live."), button("New session", () => this.begin(), { class: "primary" }));
       return;
     }
     const examples = TRY[this.session.record.domain] ?? [];
-    root.replaceChildren(h("h3", {}, "What would you like to do?"), h("p", {}, "Write a message below. The panels show what becomes of it."),
+    root.replaceChildren(h("h3", {}, "What would you like to do?"), h("p", {}, "Write a message below. The panels show what happens."),
       h("div", { class: "try" }, examples.map((text) => button(text, () => this.composer.send(text)))));
   }
 
@@ -181,7 +181,7 @@ class Page {
 
   async closeSession() {
     const { session } = this;
-    if (!(await confirm("Close this session?", "It takes no more messages. What was said and done stays readable.", "Close it"))) return;
+    if (!(await confirm("Close this session?", "It accepts no more messages, but stays readable.", "Close it"))) return;
     if ((await this.attempt(() => session.api.closeSession(session.id))) !== undefined) session.refreshSoon();
   }
 
@@ -202,7 +202,7 @@ class Page {
   async decide(approval, decision, reason) {
     const decided = await this.attempt(() => this.api.decide(approval.approval_id, decision, reason.trim()));
     if (decided === undefined) return;
-    notify(decision === "grant" ? "Granted. The flow goes on." : "Denied.");
+    notify(decision === "grant" ? "Granted. The flow continues." : "Denied.");
     this.inspector.refresh("approvals");
     if (decided.resumed_by && this.session !== null) this.session.begin(decided.resumed_by);
   }
@@ -237,12 +237,12 @@ class Page {
 
   async rollBack(epoch) {
     const { session } = this;
-    if (!(await confirm(`Roll back to epoch ${epoch}?`, "The state becomes what it was then, as a new epoch. What tools have done outside stays done.", "Roll back"))) return;
+    if (!(await confirm(`Roll back to version ${epoch}?`, "The earlier state becomes a new version. Side effects stay.", "Roll back"))) return;
     const record = await this.attempt(() => this.api.rollBack(session.id, epoch));
     if (record === undefined) return;
     await this.showEpoch(null);
     session.refreshSoon();
-    notify(`The session is as it was after epoch ${epoch}; that is epoch ${record.epoch} now.`);
+    notify(`Rolled back to version ${epoch}; the current version is ${record.epoch}.`);
   }
 
   /** Make a session that goes on from an epoch of this one, and open it. */
@@ -252,7 +252,7 @@ class Page {
     if (made === undefined) return;
     this.go(made.session_id);
     this.sidebar.renew();
-    notify(`This session goes on from epoch ${epoch} of the other one.`);
+    notify(`This session was forked at version ${epoch} of the other one.`);
   }
 
   refresh(panel) {
@@ -273,8 +273,8 @@ class Page {
       { keys: ["/"], about: "Write a message", run: () => this.composer.focus() },
       { keys: ["s"], about: "Go to the sessions", run: () => this.focusSessions() },
       ...PANELS.slice(0, DIGITS).map((panel, at) => ({ keys: [String(at + 1)], about: `Panel: ${panel.label}`, run: () => this.focusPanel(panel.id) })),
-      { keys: ["["], about: "One epoch back", run: () => this.stepEpoch(-1) },
-      { keys: ["]"], about: "One epoch on", run: () => this.stepEpoch(1) },
+      { keys: ["["], about: "One version back", run: () => this.stepEpoch(-1) },
+      { keys: ["]"], about: "One version forward", run: () => this.stepEpoch(1) },
       { keys: ["r"], about: "Replay, or end it", run: () => (this.replay.running ? this.replay.stop() : this.session && this.replay.start(this.session)) },
       { keys: ["t"], about: "Light or dark", run: toggleTheme },
       { keys: ["Esc"], about: "Back to now; leave the message box" },

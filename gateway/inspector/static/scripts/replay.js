@@ -48,7 +48,7 @@ export class Replay {
     this.slider = h("input", { type: "range", min: "0", max: String(this.steps.length), "aria-label": "Place in the replay", on: { input: (event) => this.jump(Number(event.target.value)) } });
     this.step = h("span", { class: "step", role: "status" });
     this.play = button("Play", () => (this.timer === null ? this.run() : this.pause()));
-    const pace = h("select", { "aria-label": "Pace", on: { change: (event) => {
+    const pace = h("select", { "aria-label": "Speed", on: { change: (event) => {
       this.pace = Number(event.target.value);
     } } }, PACES.map(([value, label]) => h("option", { value, selected: value === "1" }, label)));
     byId("replay").replaceChildren(

@@ -140,8 +140,7 @@ export class Session extends EventTarget {
   async send(entry) {
     try {
       entry.problem = null;
-      const ahead = this.record?.if_busy === "enqueue" ? { if_busy: "understand" } : {}; // else by the session's own rule
-      const receipt = await this.api.submit(this.id, { ...entry.input, ...ahead }, entry.key);
+      const receipt = await this.api.submit(this.id, entry.input, entry.key);
       entry.turnId = receipt.turn_id;
       entry.seq = receipt.seq;
       this.entries = this.entries.filter((other) => other === entry || other.turnId !== receipt.turn_id);
@@ -311,8 +310,11 @@ export function describe(event) {
     case "tool_finished": return `${name(about.tool_id)}: ${about.status ?? "done"}`;
     case "flow_pushed": return `Starting ${name(about.dact)}`;
     case "flow_popped": return `Finished ${name(about.dact)}`;
-    case "handover_requested": return "Handed over to a person";
+    case "handover_requested": return "Handed off to a person";
     case "approval_requested": return "Waiting for an approval";
+    case "result_awaited": return "Waiting for a result";
+    case "result_arrived": return "A result has arrived";
+    case "result_overdue": return "A result is overdue";
     case "accepted": return "In the queue";
     default: return "Thinking";
   }

@@ -58,7 +58,7 @@ const TONES = {
   Active: "accent", Completed: "good", Invalid: "bad", Pending: "warn",
   done: "good", running: "accent", ready: "warn", waiting: "warn", queued: "warn", skipped: "",
   failed: "bad", cancelled: "bad", blocked: "bad", rejected: "bad", quarantined: "bad", unknown: "bad",
-  pending: "warn", granted: "good", used: "good", denied: "bad", expired: "bad", ok: "good", error: "bad", finished: "good",
+  pending: "warn", awaited: "warn", granted: "good", used: "good", denied: "bad", expired: "bad", ok: "good", error: "bad", finished: "good",
   started: "accent", open: "accent", closed: "",
 };
 

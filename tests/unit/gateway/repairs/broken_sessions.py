@@ -124,80 +124,6 @@ async def _two_tasks(site: Site, session: SessionId) -> None:
     await site.say(session, "I want to cancel a booking")
 
 
-async def active_below(site: Site, session: SessionId) -> Ticket:
-    await _two_tasks(site, session)
-
-    def change(state: JsonObject) -> None:
-        state["stack"][0].update(state="Active")
-        state["stack"][0].pop("reason", None)
-
-    await site.edit(session, change)
-    return Ticket(session, "active_below")
-
-
-async def asleep_on_top(site: Site, session: SessionId) -> Ticket:
-    await site.say(session, "I want to fly to Rome")
-    await site.edit(session, lambda state: state["stack"][-1].update(state="Pending", reason="interrupted"))
-    return Ticket(session, "asleep_on_top")
-
-
-async def lost_plan(site: Site, session: SessionId) -> Ticket:
-    await site.say(session, "I want to fly to Rome")
-    await site.edit(session, lambda state: state["stack"][0].update(plan_id="flow_gone"))
-    return Ticket(session, "lost_plan")
-
-
-async def loose_approval(site: Site, session: SessionId) -> Ticket:
-    await site.say(session, "I want to fly to Rome")
-    approval = {
-        "approval_id": new_id("approval"),
-        "flow_id": "flow_gone",
-        "tool_id": "flight_book",
-        "arguments": {},
-        "asked_at": 1.0,
-        "expires_at": 9e9,
-    }
-    await site.edit(session, lambda state: state["approvals"].append(approval))
-    return Ticket(session, "loose_approval", expects=lambda state: state["approvals"] == [])
-
-
-async def loose_question(site: Site, session: SessionId) -> Ticket:
-    await site.say(session, "I want to fly to Rome")
-    question = {"level": "specific", "flow_id": "flow_gone", "slot": "date", "asked": 1}
-    await site.edit(session, lambda state: state["ambiguity"]["open"].append(question))
-    return Ticket(session, "loose_question")
-
-
-async def waits_for_ever(site: Site, session: SessionId) -> Ticket:
-    """A task whose context nobody gathers any more."""
-    await _offered(site, session)
-
-    def change(state: JsonObject) -> None:
-        failure = {"category": "not_found", "message": "none", "evidence": {}}
-        context = {"run_id": "run_gone", "until": 9e9, "failure": failure}
-        state["stack"][-1].update(state="Pending", reason="awaiting_context", interrupted_at=1.0)
-        state["stack"][-1].setdefault("notes", {})["context"] = context
-
-    await site.edit(session, change)
-    wants: list[JsonObject] = [{"kind": "resume", "flow": "book_flight"}]
-    return Ticket(
-        session, "waits_for_ever", wants, expects=lambda state: state["stack"][-1]["state"] == "Active"
-    )
-
-
-async def wrong_slot(site: Site, session: SessionId) -> Ticket:
-    await _offered(site, session)
-    wants: list[JsonObject] = [
-        {"kind": "fill", "flow": "book_flight", "slot": "destination", "value": "Paris"}
-    ]
-    return Ticket(
-        session,
-        "wrong_slot",
-        wants,
-        expects=lambda state: state["stack"][-1]["slots"]["destination"]["value"] == "CDG",
-    )
-
-
 async def unwanted_task(site: Site, session: SessionId) -> Ticket:
     await _two_tasks(site, session)
     wants: list[JsonObject] = [{"kind": "drop", "flow": "cancel_booking"}]
@@ -210,15 +136,9 @@ async def unwanted_task(site: Site, session: SessionId) -> Ticket:
 
 
 async def stuck_plan(site: Site, session: SessionId) -> Ticket:
-    """A plan that nobody wants carried out any more; one of its steps is Active below the top."""
+    """A plan that the user no longer wants."""
     await site.say(session, "plan a weekend in Lisbon for two under 1200 euros")
     await site.say(session, "Oslo")
-
-    def change(state: JsonObject) -> None:
-        state["stack"][0].update(state="Active")
-        state["stack"][0].pop("reason", None)
-
-    await site.edit(session, change)
     wants: list[JsonObject] = [{"kind": "drop", "flow": "plan_trip"}]
     return Ticket(session, "stuck_plan", wants, expects=lambda state: state["stack"] == [])
 
@@ -296,13 +216,6 @@ async def wants_a_person(site: Site, session: SessionId) -> Ticket:
 
 
 KINDS: tuple[Callable[[Site, SessionId], Awaitable[Ticket]], ...] = (
-    active_below,
-    asleep_on_top,
-    lost_plan,
-    loose_approval,
-    loose_question,
-    waits_for_ever,
-    wrong_slot,
     unwanted_task,
     stuck_plan,
     quarantined,

@@ -16,7 +16,7 @@ async def repair_one(site: Site, ticket: Ticket) -> list[str]:
     """Do what an operator does, by the gateway's calls alone; gives what went wrong on the way."""
     trouble = await site.look(ticket.session)
     kinds = {fit["repair"]["kind"] for fit in trouble["fits"]}
-    steps: list[list[JsonObject]] = [[{"kind": kind}] for kind in ("release", "mend") if kind in kinds]
+    steps: list[list[JsonObject]] = [[{"kind": kind}] for kind in ("release",) if kind in kinds]
     steps += [[want] for want in ticket.wants]
     for repairs in steps:
         path = f"/v1/sessions/{ticket.session}/repairs/preview"
@@ -63,7 +63,7 @@ async def judge(site: Site, ticket: Ticket, by: str) -> list[str]:
     return [f"{ticket.kind}: {one}" for one in found]
 
 
-_TOLD = {"fill", "drop", "resume", "mark", "take_over", "say", "hand_back"}
+_TOLD = {"drop", "mark", "take_over", "say", "hand_back"}
 
 
 async def read_events(site: Site, session: str) -> list[Any]:

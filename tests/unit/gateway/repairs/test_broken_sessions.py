@@ -1,4 +1,4 @@
-"""RT-29: sessions broken in every way are repaired by the console's calls alone."""
+"""RT-35: sessions broken in every way are repaired by the console's calls alone."""
 
 from __future__ import annotations
 

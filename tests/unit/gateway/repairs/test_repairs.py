@@ -1,4 +1,4 @@
-"""RT-29: what an operator may change in a session, what is refused, and who finds out."""
+"""RT-35: what an operator may change in a session, what is refused, and who finds out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import pytest
 
 from orchestrator.agent import repairs
 from orchestrator.agent.repairs import Outcome, Place
-from orchestrator.client.methods import Methods
+from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.repair import Drop, Mark
 from orchestrator.types import SessionId
 from parley.commands.gateway.repair import FORMS, read_change
+from parley_client.methods import Methods
 from tests.unit.gateway.repairs import broken_sessions
 from tests.unit.gateway.repairs.broken_sessions import (
     TO_MADRID,
@@ -25,13 +26,12 @@ from tests.unit.gateway.repairs.broken_sessions import (
     quarantined,
     unknown_and_done,
     unwanted_task,
-    wrong_slot,
 )
 from tests.unit.gateway.repairs.repairing import goes_on, judge, read_events, repair_one
 from tests.unit.gateway.repairs.test_broken_sessions import BY, exceed, open_site
 
 SESSION = SessionId("session-1")
-FILL = {"kind": "fill", "flow": "book_flight", "slot": "destination", "value": "Paris"}
+DROP = {"kind": "drop", "flow": "book_flight"}
 
 
 async def preview(site: Site, *wanted: Any) -> Any:
@@ -52,15 +52,10 @@ async def epoch_of(site: Site) -> int:
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        ({**FILL, "slot": "colour"}, "has no"),
-        ({**FILL, "value": "Atlantis"}, "There is no airport Atlantis."),
-        ({**FILL, "slot": "date", "value": "2026-13-01"}, "does not exist"),
-        ({**FILL, "flow": "cancel_booking"}, "No task cancel_booking"),
-        ({"kind": "drop", "flow": "flow_gone"}, "No task flow_gone"),
-        ({"kind": "mend"}, "nothing in the stored state"),
+        ({**DROP, "flow": "flow_gone"}, "No task flow_gone"),
         ({"kind": "mark", "fingerprint": "f1", "done": True}, "The ledger has no effect f1."),
-        ({"kind": "say", "text": "hello"}, "Only who has taken over"),
-        ({"kind": "hand_back"}, "Nobody has taken over"),
+        ({"kind": "say", "text": "hello"}, "Only the operator who has taken over"),
+        ({"kind": "hand_back"}, "No operator has taken over"),
         ({"kind": "release"}, "No turn is being worked on"),
         ({"kind": "retry", "turn": "turn_gone"}, "No turn turn_gone of this session"),
         ({"kind": "give_up", "turn": "turn_gone"}, "No turn turn_gone of this session"),
@@ -84,29 +79,13 @@ async def test_a_preview_says_what_the_repair_does_and_changes_nothing() -> None
         await site.say(SESSION, TO_MADRID)
         before = await site.get(f"/v1/sessions/{SESSION}")
 
-        previewed = await preview(site, FILL)
+        previewed = await preview(site, DROP)
 
         assert await site.get(f"/v1/sessions/{SESSION}") == before
-        made = (await site.post(SESSION, [FILL], previewed["epoch"])).json()
-        assert made["done"] == previewed["done"] == ["The destination of book_flight becomes CDG."]
+        made = (await site.post(SESSION, [DROP], previewed["epoch"])).json()
+        assert made["done"] == previewed["done"] == ["book_flight is given up."]
         assert made["reply"] == previewed["told"]
         assert (made["by"], made["why"], made["epoch"]) == (BY, WHY, before["epoch"] + 1)
-
-
-async def test_a_value_that_an_operator_gives_takes_consent_back_and_is_no_word_of_the_user() -> None:
-    """AM-3, PX-17"""
-    async with open_site() as (site, _):
-        await site.say(SESSION, TO_MADRID)
-        await site.post(SESSION, [FILL], await epoch_of(site))
-        (flow,) = (await site.look(SESSION))["flows"]
-        assert flow["slots"]["destination"] == {"value": "CDG", "source": "operator"}
-        assert "candidate" not in flow.get("notes", {})
-
-        turn = await site.say(SESSION, "yes")
-
-        assert "to Paris (CDG)" in turn["reply"]
-        assert "Shall I book it?" in turn["reply"]
-        assert site.airline.calls == []
 
 
 async def test_rolling_back_undoes_a_repair() -> None:
@@ -114,7 +93,7 @@ async def test_rolling_back_undoes_a_repair() -> None:
     async with open_site() as (site, _):
         await site.say(SESSION, TO_MADRID)
         before = await site.get(f"/v1/sessions/{SESSION}/state")
-        await site.post(SESSION, [FILL], before["epoch"])
+        await site.post(SESSION, [DROP], before["epoch"])
 
         await site.http.post(f"/v1/sessions/{SESSION}/rollback", json={"epoch": before["epoch"]})
 
@@ -128,8 +107,8 @@ async def test_repairs_of_one_order_are_made_together_or_not_at_all() -> None:
         await site.say(SESSION, TO_MADRID)
         epoch = await epoch_of(site)
 
-        half = await site.post(SESSION, [FILL, {"kind": "hand_back"}], epoch)
-        whole = await site.post(SESSION, [FILL, {"kind": "take_over"}], epoch)
+        half = await site.post(SESSION, [DROP, {"kind": "hand_back"}], epoch)
+        whole = await site.post(SESSION, [DROP, {"kind": "take_over"}], epoch)
 
         assert (half.status_code, whole.status_code) == (409, 200)
         assert (await site.look(SESSION))["person"] == BY
@@ -142,12 +121,12 @@ async def test_a_session_that_has_gone_on_is_not_repaired_unseen() -> None:
         epoch = await epoch_of(site)
         await site.submit(SESSION, "in business class please")  # waits in the lane before the repair
 
-        late = await site.post(SESSION, [FILL], epoch)
+        late = await site.post(SESSION, [DROP], epoch)
 
         assert late.status_code == 409
         assert "gone on" in late.json()["detail"]
         (flow,) = (await site.look(SESSION))["flows"]
-        assert flow["slots"]["destination"]["value"] == "MAD"
+        assert (flow["dact"], flow["state"]) == ("book_flight", "Active")
 
 
 async def test_an_order_that_is_repeated_is_answered_as_it_was() -> None:
@@ -155,11 +134,11 @@ async def test_an_order_that_is_repeated_is_answered_as_it_was() -> None:
     async with open_site() as (site, _):
         await site.say(SESSION, TO_MADRID)
         epoch = await epoch_of(site)
-        first = await site.post(SESSION, [FILL], epoch)
+        first = await site.post(SESSION, [DROP], epoch)
         await site.say(SESSION, "what was the question?")
 
-        again = await site.post(SESSION, [FILL], epoch)
-        another = await site.post(SESSION, [{**FILL, "value": "Rome"}], epoch)
+        again = await site.post(SESSION, [DROP], epoch)
+        another = await site.post(SESSION, [{"kind": "take_over"}], epoch)
 
         assert (again.status_code, again.json()) == (200, first.json())
         assert another.status_code == 409
@@ -181,6 +160,21 @@ async def test_a_release_that_is_repeated_takes_the_lane_from_nobody_else() -> N
         assert [one["status"] for one in (await site.look(SESSION))["turns"]] == ["running"]
         assert (await site.http.post(path, json={**order, "idempotency_key": "k2"})).status_code == 200
         assert len(await signed_in(site)) == 2
+
+
+async def test_a_quarantined_turn_is_retried_by_its_id_and_signed() -> None:
+    """RT-6"""
+    async with open_site() as (site, _):
+        await quarantined(site, SESSION)
+        [turn] = await site.get("/v1/turns?status=quarantined")
+        path = f"/v1/turns/{turn['turn_id']}/retry"
+
+        retried = await site.http.post(path, params={"why": WHY})
+        again = await site.http.post(path)
+
+        assert (retried.status_code, retried.json()["status"]) == (200, "queued")
+        assert (again.status_code, again.json()["code"]) == (409, "refused")
+        assert [one["why"] for one in await signed_in(site)] == [WHY]
 
 
 @pytest.mark.parametrize(("kind", "becomes"), [("retry", ["queued"]), ("give_up", [])])
@@ -228,7 +222,7 @@ async def test_while_a_person_answers_the_assistant_does_nothing() -> None:
         await site.post(SESSION, [{"kind": "take_over"}], await epoch_of(site))
 
         turn = await site.say(SESSION, "yes")
-        assert "A person answers you here" in turn["reply"]
+        assert "A person is answering you here" in turn["reply"]
         assert site.airline.calls == []
 
         await site.post(SESSION, [{"kind": "hand_back"}], await epoch_of(site))
@@ -289,7 +283,7 @@ async def test_a_right_that_nobody_asks_for_is_noticed(
 
     named = (route[0], f"/v1/sessions/{{session_id}}/repairs{route[1]}")
     async with open_site() as (site, headers):
-        ticket = await wrong_slot(site, SESSION)
+        ticket = await unwanted_task(site, SESSION)
         ticket.epoch = await epoch_of(site)
         assert await exceed(site, ticket, headers) == []
 
@@ -303,7 +297,7 @@ async def test_a_repair_that_marks_nothing_is_noticed(monkeypatch: pytest.Monkey
 
     def forget(_place: Place, outcome: Outcome, _change: Mark) -> None:
         for flow in outcome.after.stack.flows:
-            flow.notes.pop("candidate", None)
+            drop_candidate(flow)
         outcome.done.append("Marked.")
         outcome.told.append("It was done.")
 
@@ -315,14 +309,11 @@ async def test_a_repair_that_marks_nothing_is_noticed(monkeypatch: pytest.Monkey
 
 
 def test_the_command_has_words_for_every_repair() -> None:
-    given = {"flow": "f", "slot": "s", "value": "v", "fingerprint": "p", "text": "t", "turn": "n"}
+    given = {"flow": "f", "fingerprint": "p", "text": "t", "turn": "n"}
     read = [read_change([name, *(given[word] for word in words)]) for name, words in FORMS.items()]
     assert {one["kind"] for one in read} == {
         *(
-            "fill",
             "drop",
-            "resume",
-            "mend",
             "mark",
             "take_over",
             "say",
@@ -332,8 +323,7 @@ def test_the_command_has_words_for_every_repair() -> None:
             "give_up",
         )
     }
-    assert read_change(["fill", "f", "s", '["a"]'])["value"] == ["a"]
-    for wrong in (["fill", "f"], ["repaint"], ["fill", "f", "s", "["]):
+    for wrong in (["drop"], ["repaint"], ["drop", "f", "s"]):
         with pytest.raises(InvalidInput):
             read_change(wrong)
 

@@ -1,4 +1,4 @@
-"""RT-29: who waits for a repair hears of it when it is made."""
+"""RT-35: who waits for a repair hears of it when it is made."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import pytest
 
 from orchestrator.adapters import event_feed
 from orchestrator.types import SessionId
-from tests.unit.gateway.repairs.broken_sessions import asleep_on_top
+from tests.unit.gateway.repairs.broken_sessions import TO_MADRID
 from tests.unit.gateway.repairs.test_broken_sessions import open_site
 
 SESSION = SessionId("session-1")
 
 
 async def test_who_waits_for_a_repair_hears_of_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of one that says nothing to the user; without the event it would be looked for now and then."""
+    """Without the event, the gateway would only look now and then."""
     async with open_site() as (site, _):
-        await asleep_on_top(site, SESSION)
+        await site.say(SESSION, TO_MADRID)
         epoch = (await site.look(SESSION))["epoch"]
         monkeypatch.setattr(event_feed, "LOOK_EVERY_S", 60)
 
         async with asyncio.timeout(20):
-            made = await site.post(SESSION, [{"kind": "mend"}], epoch)
+            made = await site.post(SESSION, [{"kind": "take_over"}], epoch)
 
         assert made.status_code == 200

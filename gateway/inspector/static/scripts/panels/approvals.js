@@ -18,7 +18,7 @@ export function render({ data, decide, session }) {
   const waiting = data.filter((one) => one.status === "pending");
   const decided = data.filter((one) => one.status !== "pending");
   return [
-    section("Waiting", waiting.length ? h("ul", { class: "entries" }, waiting.map((one) => showWaiting(one, decide, slotsOf(session, one)))) : nothing("Nothing waits for an approval.")),
+    section("Waiting", waiting.length ? h("ul", { class: "entries" }, waiting.map((one) => showWaiting(one, decide, slotsOf(session, one)))) : nothing("No pending approvals.")),
     decided.length ? section("Decided", h("ul", { class: "entries" }, decided.map(showDecided))) : null,
   ];
 }

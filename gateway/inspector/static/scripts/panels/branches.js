@@ -22,10 +22,10 @@ export function render({ data, session, page, redraw }) {
     if (chosen.session === session.id) chosen.found = found ?? null; // else another session was opened meanwhile
     redraw();
   };
-  const select = h("select", { "aria-label": "Branch to compare with", "data-key": "branches:other", on: { change: (event) => { chosen.other = event.target.value; } } },
-    data.map((one) => h("option", { value: one.session_id, selected: one.session_id === chosen.other }, `${one.title ?? "Nothing said"} · ${one.session_id} · epoch ${one.epoch}`)));
-  return section("Branches",
-    parent ? h("p", { class: "quote" }, `This session goes on from epoch ${since} of ${parent}. `, button("Open it", () => page.go(parent), { "data-key": "branches:parent" })) : null,
+  const select = h("select", { "aria-label": "Fork to compare with", "data-key": "branches:other", on: { change: (event) => { chosen.other = event.target.value; } } },
+    data.map((one) => h("option", { value: one.session_id, selected: one.session_id === chosen.other }, `${one.title ?? "No messages"} · ${one.session_id} · version ${one.epoch}`)));
+  return section("Forks",
+    parent ? h("p", { class: "quote" }, `This session was forked at version ${since} of ${parent}. `, button("Open it", () => page.go(parent), { "data-key": "branches:parent" })) : null,
     h("div", { class: "filter" }, select, button("Compare", compare, { "data-key": "branches:compare" })),
     chosen.found === null ? null : showComparison(chosen.found));
 }
@@ -33,9 +33,9 @@ export function render({ data, session, page, redraw }) {
 function showComparison(found) {
   const { common } = found;
   return [
-    h("p", {}, common ? `Both are the same up to epoch ${common.epoch} of ${common.session_id}.` : "They share nothing."),
-    found.turns.length ? h("ol", { class: "entries" }, found.turns.map((pair, at) => showPair(pair, at))) : nothing("Nothing was said since."),
-    ["left", "right"].map((side) => found.effects[side].length ? fold(`Effects that only ${found[side]} knows of`, found.effects[side], `branches:effects:${side}`) : null),
+    h("p", {}, common ? `Both are the same up to version ${common.epoch} of ${common.session_id}.` : "No common history."),
+    found.turns.length ? h("ol", { class: "entries" }, found.turns.map((pair, at) => showPair(pair, at))) : nothing("No messages since."),
+    ["left", "right"].map((side) => found.effects[side].length ? fold(`Side effects of ${found[side]} only`, found.effects[side], `branches:effects:${side}`) : null),
   ];
 }
 

@@ -27,20 +27,20 @@ export function render({ data, session, page, redraw }) {
   } });
   return [
     h("div", { class: "filter" }, box, button("Find", find, { "data-key": "documents:find" })),
-    search.found === null ? null : section("Found", search.found.length ? h("ol", { class: "entries" }, search.found.map(showPassage)) : nothing("No passage is about this.")),
+    search.found === null ? null : section("Found", search.found.length ? h("ol", { class: "entries" }, search.found.map(showPassage)) : nothing("No passages found.")),
     section("Documents", data.length ? h("ul", { class: "entries" }, data.map(showDocument)) : nothing("There are no documents for this domain. They are uploaded with POST /v1/documents, or `parley documents add`.")),
   ];
 }
 
 function showPassage(passage) {
   return h("li", { class: "entry" },
-    h("header", {}, h("h4", {}, passage.title || "Without a title"), h("span", { class: "when" }, passage.score.toFixed(2))),
+    h("header", {}, h("h4", {}, passage.title || "Untitled"), h("span", { class: "when" }, passage.score.toFixed(2))),
     h("p", {}, passage.text),
     passage.labels.length ? h("p", { class: "quote" }, passage.labels.join(", ")) : null);
 }
 
 function showDocument(one) {
-  const about = [one.domain || "all domains", one.user_id ? `of ${one.user_id}` : "for everybody", `${one.characters} characters`, `${one.chunks} passages`, ...one.labels];
+  const about = [one.domain || "all domains", one.user_id ? `of ${one.user_id}` : "for everyone", `${one.characters} characters`, `${one.chunks} passages`, ...one.labels];
   return h("li", { class: "entry" },
     h("header", {}, h("h4", {}, one.title || one.document_id), chip(one.status, one.status === "embedded" ? "done" : "waiting"), h("span", { class: "when" }, showTime(one.updated_at))),
     h("p", { class: "quote" }, about.join(" · ")),

@@ -6,7 +6,7 @@ import * as branches from "./branches.js";
 import { nothing, section } from "./common.js";
 
 export const id = "epochs";
-export const label = "Epochs";
+export const label = "Versions";
 
 const MOST = 300;
 const ORDER = ["stack", "completed", "ambiguity", "approvals", "effects", "flags"];
@@ -15,9 +15,9 @@ export const { load } = branches;
 
 export function render({ data, session, view, page, redraw }) {
   const last = session.epoch;
-  if (last === 0) return nothing("Every turn makes an epoch. There is none yet.");
+  if (last === 0) return nothing("Every turn creates a version. There are none yet.");
   const epoch = view.epoch ?? last;
-  const slider = h("input", { type: "range", min: "0", max: String(last), step: "1", "aria-label": "Epoch", "data-key": "epochs:slider", on: { change: (event) => page.showEpoch(Number(event.target.value)) } });
+  const slider = h("input", { type: "range", min: "0", max: String(last), step: "1", "aria-label": "Version", "data-key": "epochs:slider", on: { change: (event) => page.showEpoch(Number(event.target.value)) } });
   slider.value = String(epoch);
   return h("div", { class: "epochs" },
     h("div", { class: "stepper" },
@@ -25,8 +25,8 @@ export function render({ data, session, view, page, redraw }) {
       slider,
       button("Later", () => page.stepEpoch(1), { disabled: epoch >= last, "data-key": "epochs:on" }),
       h("output", { "aria-live": "polite" }, `${epoch} of ${last}`)),
-    h("p", { class: "quote" }, "The other panels show the session as it was after this epoch."),
-    view.epoch === null ? [nothing("This is the present. Step back to see what has changed since."), branchFrom(epoch, page)] : showPast({ session, view, page }),
+    h("p", { class: "quote" }, "The other panels show the session at this version."),
+    view.epoch === null ? [nothing("This is the current version. Step back to see what has changed."), branchFrom(epoch, page)] : showPast({ session, view, page }),
     branches.render({ data, session, page, redraw }));
 }
 
@@ -35,7 +35,7 @@ function showPast({ session, view, page }) {
   return [
     h("div", { class: "line-buttons" },
       button("Back to now", () => page.showEpoch(null), { "data-key": "epochs:now" }),
-      button(`Roll back to epoch ${view.epoch}`, () => page.rollBack(view.epoch), { class: "danger", "data-key": "epochs:roll" }),
+      button(`Roll back to version ${view.epoch}`, () => page.rollBack(view.epoch), { class: "danger", "data-key": "epochs:roll" }),
       branchFrom(view.epoch, page)),
     section(changes.length ? `${changes.length} changes since then` : "Nothing has changed since then",
       h("ul", { class: "changes" }, changes.slice(0, MOST).map(showChange))),
@@ -43,7 +43,7 @@ function showPast({ session, view, page }) {
 }
 
 function branchFrom(epoch, page) {
-  return button(`Branch from epoch ${epoch}`, () => page.branch(epoch), { "data-key": "epochs:branch", disabled: epoch === 0 });
+  return button(`Fork at version ${epoch}`, () => page.branch(epoch), { "data-key": "epochs:branch", disabled: epoch === 0 });
 }
 
 /** What people look for comes first. */

@@ -16,7 +16,7 @@ export async function load({ session }) {
 }
 
 export function render({ data: runs, session, page, redraw }) {
-  if (runs.length === 0) return nothing(`No evaluation of this domain is kept. Run: parley eval ${session.record.domain}`);
+  if (runs.length === 0) return nothing(`No evaluations of this domain yet. Run: parley eval ${session.record.domain}`);
   const choose = async ({ domain, run: name }) => {
     Object.assign(chosen, { name, run: null });
     redraw();
@@ -44,18 +44,18 @@ function showFigures(run, before) {
 
 function showConfusion(run) {
   const wrong = run.confusion.filter((one) => one.expected !== one.taken);
-  return section("Flows taken for others", wrong.length
+  return section("Misclassified flows", wrong.length
     ? h("ul", { class: "changes" }, wrong.map((one) => h("li", {}, `${humanize(one.expected)} was taken for ${humanize(one.taken)}`, h("span", { class: "when" }, `${one.turns} ×`))))
     : nothing("None."));
 }
 
 function showFaults(run) {
   const faulty = run.outcomes.flatMap((outcome) => outcome.turns.filter((turn) => turn.faults.length > 0).map((turn) => ({ ...turn, conversation: outcome.conversation })));
-  return section("Turns with faults", faulty.length
+  return section("Failed turns", faulty.length
     ? h("ul", { class: "entries" }, faulty.map((turn) => h("li", { class: "entry" },
       h("header", {}, h("h4", {}, turn.said), h("span", { class: "when" }, turn.read_by)),
       turn.answer ? h("p", { class: "quote" }, turn.answer) : null,
       turn.faults.map((fault) => h("p", { class: "error" }, fault)),
       h("p", { class: "quote" }, turn.conversation))))
-    : nothing("None: every turn came out as expected."));
+    : nothing("None: all turns were as expected."));
 }

@@ -15,8 +15,8 @@ export async function load({ session }) {
 
 export function render({ data, session }) {
   return [
-    section("Effects", data.effects.length ? h("ol", { class: "entries" }, [...data.effects].reverse().map((one) => showEffect(one))) : nothing("Nothing was changed outside this session.")),
-    section("Calls", data.journal.length ? h("ol", { class: "entries" }, data.journal.map((step) => showStep(step, session))) : nothing("No tool or model was called yet.")),
+    section("Side effects", data.effects.length ? h("ol", { class: "entries" }, [...data.effects].reverse().map((one) => showEffect(one))) : nothing("No side effects.")),
+    section("Calls", data.journal.length ? h("ol", { class: "entries" }, data.journal.map((step) => showStep(step, session))) : nothing("No tool or model calls yet.")),
   ];
 }
 

@@ -12,7 +12,7 @@ export function load({ session }) {
 }
 
 export function render({ data, session }) {
-  const whose = session.record.user_id ? `Of ${session.record.user_id}, in every session.` : "Of this session alone: it names no user.";
+  const whose = session.record.user_id ? `Of ${session.record.user_id}, in every session.` : "Of this session only, because its user is unknown.";
   const { preferences } = data;
   if (preferences.length === 0) return nothing(`Nothing is remembered yet. ${whose}`);
   return [

@@ -5,7 +5,7 @@ import { humanize, showTime } from "../words.js";
 import { chip, fold, nothing } from "./common.js";
 
 export const id = "notes";
-export const label = "Notes";
+export const label = "Scratchpad";
 
 export function load({ session }) {
   return session.api.scratchpad(session.id);
@@ -13,10 +13,10 @@ export function load({ session }) {
 
 export function render({ data }) {
   const entries = Array.isArray(data) ? data : (data?.entries ?? []);
-  if (entries.length === 0) return nothing("The scratchpad is empty. Flows and Internal flows leave notes here.");
+  if (entries.length === 0) return nothing("The scratchpad is empty. Flows and background flows leave entries here.");
   return h("ul", { class: "entries", "aria-label": "Scratchpad" }, [...entries].reverse().map((entry) => h("li", { class: "entry" },
     h("header", {}, h("h4", {}, humanize(entry.flow)), chip(entry.kind, "open"), h("span", { class: "when" }, showTime(entry.at))),
     entry.text ? h("p", {}, entry.text) : null,
-    h("p", { class: "quote" }, [entry.origin ? `from ${entry.origin}` : null, entry.epoch ? `epoch ${entry.epoch}` : null, entry.labels?.length ? `labels: ${entry.labels.join(", ")}` : null].filter(Boolean).join(", ")),
+    h("p", { class: "quote" }, [entry.origin ? `from ${entry.origin}` : null, entry.epoch ? `version ${entry.epoch}` : null, entry.labels?.length ? `labels: ${entry.labels.join(", ")}` : null].filter(Boolean).join(", ")),
     entry.data === null || entry.data === undefined ? null : fold("Data", entry.data, `note:${entry.entry_id}`))));
 }

@@ -16,7 +16,7 @@ export async function load({ session }) {
 
 export function render({ data: plan, view }) {
   const shown = view.epoch === null ? plan : planOf(view.state);
-  if (!shown) return nothing(view.epoch === null ? "This session has no plan. A task of several steps makes one." : "There was no plan at this epoch.");
+  if (!shown) return nothing(view.epoch === null ? "No plan. Multi-step tasks create one." : "There was no plan at this version.");
   return [
     h("div", { class: "plan-head" },
       h("h4", {}, shown.goal || humanize(shown.dact)),

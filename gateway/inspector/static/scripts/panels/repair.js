@@ -10,10 +10,7 @@ export const id = "repair";
 export const label = "Repair";
 
 const FIELDS = {
-  fill: ["flow", "slot", "value"],
   drop: ["flow"],
-  resume: ["flow"],
-  mend: [],
   mark: ["fingerprint", "outcome", "result"],
   take_over: [],
   say: ["text"],
@@ -30,17 +27,17 @@ export function load({ session }) {
 }
 
 export function render({ data, session, page, redraw }) {
-  if (!drafts.has(session.id)) drafts.set(session.id, { kind: "fill", given: {}, why: "", preview: null, problem: "" });
+  if (!drafts.has(session.id)) drafts.set(session.id, { kind: "drop", given: {}, why: "", preview: null, problem: "" });
   const draft = drafts.get(session.id);
   const take = (repair) => {
-    const { kind, done, value, result, ...given } = repair;
-    Object.assign(draft, { kind, given: { ...given, value: value ?? "", result: result ? JSON.stringify(result) : "" }, preview: null, problem: "" });
+    const { kind, done, result, ...given } = repair;
+    Object.assign(draft, { kind, given: { ...given, result: result ? JSON.stringify(result) : "" }, preview: null, problem: "" });
     if (kind === "mark") draft.given.outcome = done ? "done" : "not done";
     redraw();
   };
   return [
     data.person ? h("p", { class: "quote" }, `${data.person} answers the user.`) : null,
-    section("What is wrong", listOf(data.wrong, "Nothing in the state.")),
+    section("Problems", listOf(data.wrong, "Nothing in the state.")),
     data.turns.length ? section("Turns", h("ul", { class: "entries" }, data.turns.map(showTurn))) : null,
     section("Repairs that fit", data.fits.length ? h("ul", { class: "entries" }, data.fits.map((fit) => showFit(fit, take))) : nothing("None.")),
     section("Repair", showForm(draft, { session, page, redraw })),
@@ -83,7 +80,7 @@ function showForm(draft, { session, page, redraw }) {
       draft.preview = (await page.attempt(() => page.api.previewRepairs(session.id, [read(draft)]))) ?? null;
     } catch (problem) {
       if (!(problem instanceof SyntaxError)) throw problem;
-      draft.problem = "That is no JSON.";
+      draft.problem = "Not valid JSON.";
     }
     redraw();
   };
@@ -107,7 +104,6 @@ function choose(values, chosen, onChange) {
 function read({ kind, given }) {
   const repair = { kind };
   for (const name of FIELDS[kind]) repair[name] = given[name] ?? "";
-  if (kind === "fill" && /^[[{]/.test(repair.value)) repair.value = JSON.parse(repair.value);
   if (kind === "mark") {
     const { outcome, result } = repair;
     return { kind, fingerprint: repair.fingerprint, done: outcome !== "not done", result: JSON.parse(result || "{}") };

@@ -16,7 +16,7 @@ export async function load({ session }) {
 }
 
 export function render({ data: replays, session, page, redraw }) {
-  if (replays.length === 0) return nothing(`No replay of this domain is kept. Run: parley replay --of ${session.record.domain}`);
+  if (replays.length === 0) return nothing(`No replays of this domain yet. Run: parley replay --of ${session.record.domain}`);
   const choose = async ({ domain, replay: name }) => {
     Object.assign(chosen, { name, replay: null });
     redraw();
@@ -26,17 +26,12 @@ export function render({ data: replays, session, page, redraw }) {
   };
   return [
     section("Replays", h("ol", { class: "entries" }, replays.map((one) => h("li", { class: "entry" },
-      h("header", {}, h("h4", {}, one.differing === 0 ? "Nothing came out otherwise" : `${one.differing} of ${count(one)[1]} came out otherwise`), h("span", { class: "when" }, showTime(one.made_at))),
-      h("p", { class: "quote" }, `${count(one).join(", ")}${describe(one.by)}`),
+      h("header", {}, h("h4", {}, one.differing === 0 ? "No differences" : `${one.differing} of ${one.turns} turns came out otherwise`), h("span", { class: "when" }, showTime(one.made_at))),
+      h("p", { class: "quote" }, `${one.sessions} sessions, ${one.turns} turns${describe(one.by)}`),
       showCounts({ ...one.changed, ...one.left_out }),
       one.differing === 0 ? null : h("div", { class: "line-buttons" }, button("Show the turns", () => choose(one), { class: "small", "aria-label": `Show the turns of ${one.replay}`, "aria-pressed": String(chosen.name === one.replay), "data-key": `replay:${one.replay}` })))))),
     chosen.replay === null ? null : showTurns(chosen.replay),
   ];
-}
-
-/** What was replayed, whole and in parts: sessions with their turns, or runs of Internal flows with their stages. */
-function count({ sessions, turns, runs, stages }) {
-  return runs ? [`${runs} runs`, `${stages} stages`] : [`${sessions} sessions`, `${turns} turns`];
 }
 
 /** What decided in place of what did then. */
@@ -50,9 +45,9 @@ function showCounts(counts) {
 }
 
 function showTurns(replay) {
-  return section(`${replay.runs ? "Stages" : "Turns"} that came out otherwise`, h("ul", { class: "entries" }, replay.different.map((turn) => h("li", { class: "entry" },
-    h("header", {}, h("h4", {}, turn.said), turn.allowed ? chip("allowed") : null, h("span", { class: "when" }, turn.run ? `${turn.run}, ${turn.stage}` : `${turn.session}, epoch ${turn.epoch}`)),
-    turn.remembers ? h("p", { class: "quote" }, "Reads what is remembered now, which may have changed since.") : null,
+  return section("Turns that differ", h("ul", { class: "entries" }, replay.different.map((turn) => h("li", { class: "entry" },
+    h("header", {}, h("h4", {}, turn.said), turn.allowed ? chip("allowed") : null, h("span", { class: "when" }, `${turn.session}, version ${turn.epoch}`)),
+    turn.remembers ? h("p", { class: "quote" }, "Uses what is remembered now, which may have changed since.") : null,
     h("ul", { class: "changes" }, Object.entries(turn.changes).flatMap(([aspect, places]) => places.map((place) => h("li", {},
       h("span", { class: "path" }, [aspect, place.at].filter(Boolean).join(" ")), h("del", {}, show(place.then)), h("ins", {}, show(place.now))))))))));
 }

@@ -20,7 +20,7 @@ export function load({ session }) {
 }
 
 export function render({ data: runs, session, page, redraw }) {
-  if (runs.length === 0) return nothing("No Internal flow has run for this session yet. They begin when there is something to tidy: a long history to summarise, an idle session, a preference worth keeping.");
+  if (runs.length === 0) return nothing("No background flow has run for this session yet. They start when there is something to do: a long history to summarize, an idle session, a preference worth keeping.");
   const { rows, edges } = layOut(session.entries, runs);
   const places = new Map(rows.map((row, at) => [row.key, at]));
   return [
@@ -82,7 +82,7 @@ function showRun(run, page) {
   return h("section", { class: "entry", "aria-label": `Run ${run.flow}` },
     h("header", {}, h("h4", {}, humanize(run.flow)), h("span", { class: `chip ${toneOf(run.status)}` }, run.status)),
     h("dl", { class: "pairs" },
-      h("dt", {}, "Began"), h("dd", {}, showTime(run.started_at ?? run.created_at) || "–"),
+      h("dt", {}, "Started"), h("dd", {}, showTime(run.started_at ?? run.created_at) || "–"),
       h("dt", {}, "Ended"), h("dd", {}, showTime(run.finished_at) || "–"),
       h("dt", {}, "Items"), h("dd", {}, `${run.progress.done} done, ${run.progress.skipped} skipped, ${run.progress.failed} failed, of ${run.progress.total}`),
       run.redo_count ? [h("dt", {}, "Rerun"), h("dd", {}, showValue(run.redo_count))] : null,

@@ -8,12 +8,12 @@ import { chip, nothing, section } from "./common.js";
 export const id = "stack";
 export const label = "Stack";
 
-const FLAGS = { natural_birth: "Asked for in words" };
+const FLAGS = { natural_birth: "Started by a message" };
 
 export function render({ view, session }) {
   const { state } = view;
   const working = view.epoch === null ? showWork(session.hints) : null;
-  if (!state) return [working, nothing("Nothing was said yet. What the system works on will stand here.")];
+  if (!state) return [working, nothing("No messages yet. Open flows will appear here.")];
   const stack = [...(state.stack ?? [])].reverse();
   return [
     working,
@@ -27,7 +27,7 @@ export function render({ view, session }) {
 /** What a turn does before it is committed. */
 function showWork(hints) {
   if (hints.length === 0) return null;
-  return section("At work", h("ol", { class: "log" }, hints.slice(-8).map((event) => h("li", {}, h("span", { class: "number" }, "live"), describe(event)))));
+  return section("Running", h("ol", { class: "log" }, hints.slice(-8).map((event) => h("li", {}, h("span", { class: "number" }, "live"), describe(event)))));
 }
 
 function showFlow(flow, isTop) {
@@ -69,5 +69,5 @@ function showUnderstanding(state) {
 
 function showCompleted(completed) {
   if (completed.length === 0) return null;
-  return section("Finished lately", h("ul", { class: "facts-list" }, [...completed].reverse().slice(0, 8).map((flow) => h("li", {}, chip(humanize(flow.dact), flow.state ?? "Completed")))));
+  return section("Recently completed", h("ul", { class: "facts-list" }, [...completed].reverse().slice(0, 8).map((flow) => h("li", {}, chip(humanize(flow.dact), flow.state ?? "Completed")))));
 }

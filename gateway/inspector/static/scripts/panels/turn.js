@@ -28,8 +28,8 @@ export function render({ data, session, page }) {
   const predictions = data.signals.filter((signal) => signal.type === "prediction");
   return [
     h("div", { class: "filter" }, h("label", { class: "unseen", for: "turn-shown" }, "Turn"), select),
-    section("Why this flow", predictions.length ? predictions.map((signal) => showPrediction(signal.payload)) : nothing("This turn was not read: it was an action or a message of the system, or has not ended.")),
-    section("Course", data.signals.length ? showCourse(data) : nothing("What a turn noted is shown once it has ended.")),
+    section("Why this flow", predictions.length ? predictions.map((signal) => showPrediction(signal.payload)) : nothing("No interpretation: this turn was a click or a system turn, or hasn't ended.")),
+    section("Course", data.signals.length ? showCourse(data) : nothing("Details appear once the turn has ended.")),
   ];
 }
 
@@ -47,7 +47,7 @@ function showCourse({ started_at: started, finished_at: finished, signals }) {
   const began = Date.parse(started);
   const ends = signals.map((signal) => Date.parse(signal.time) - began);
   const whole = Math.max(1, Date.parse(finished) - began, ...ends);
-  return h("ol", { class: "entries", "aria-label": "Course of the turn" }, signals.map((signal, at) => {
+  return h("ol", { class: "entries", "aria-label": "Timeline" }, signals.map((signal, at) => {
     const { duration_ms: lasted = 0, messages, answer, ...facts } = signal.payload;
     const start = Math.max(0, ends[at] - lasted);
     return h("li", { class: "entry" },
@@ -61,10 +61,10 @@ function showCourse({ started_at: started, finished_at: finished, signals }) {
 
 /** What a model was asked and answered, where that is kept. */
 function showDialogue(messages, answer, key) {
-  if (messages === undefined) return h("p", { class: "quote" }, "Its prompt and answer are not kept: see PARLEY_KEEP_PROMPTS.");
+  if (messages === undefined) return h("p", { class: "quote" }, "Its prompt and answer aren't stored. Set PARLEY_KEEP_PROMPTS to store them.");
   return [
     quote("Prompt", messages, `prompt:${key}`),
-    answer === null ? h("p", { class: "quote" }, "There was no answer.") : quote("Answer", [answer], `answer:${key}`),
+    answer === null ? h("p", { class: "quote" }, "No answer.") : quote("Answer", [answer], `answer:${key}`),
   ];
 }
 
@@ -79,7 +79,9 @@ function titleOf({ type, source, payload }) {
   return `${humanize(type)} (${humanize(source)})${about ? `: ${about}` : ""}`;
 }
 
-function costOf({ model, outcome, tokens, cost_micros: micros, requests }) {
-  const money = micros ? `${showNumber(micros / 1_000_000)} of the model's currency` : null;
-  return [model, outcome, `${showNumber(tokens ?? 0)} tokens`, money, requests > 1 ? `${requests} requests` : null].filter(Boolean).join(" · ");
+function costOf({ model, outcome, tokens, cached_tokens: cached, reasoning_tokens: thought, cost_micros: micros, requests }) {
+  const parts = [cached ? `${showNumber(cached)} cached` : null, thought ? `${showNumber(thought)} for reasoning` : null].filter(Boolean);
+  const counted = `${showNumber(tokens ?? 0)} tokens${parts.length ? ` (${parts.join(", ")})` : ""}`;
+  const money = micros ? `US$${(micros / 1_000_000).toFixed(6)}` : null;
+  return [model, outcome, counted, money, requests > 1 ? `${requests} requests` : null].filter(Boolean).join(" · ");
 }

@@ -1,0 +1,23 @@
+"""The AG-UI protocol over a session; the protocol's types are loaded with the first run."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body
+from sse_starlette import EventSourceResponse
+
+from gateway.dependencies import TheCaller, TheDependencies
+
+router = APIRouter(prefix="/v1", tags=["agui"])
+
+
+@router.post("/agui", include_in_schema=False)
+async def run_agent(
+    body: Annotated[dict[str, Any], Body()], dependencies: TheDependencies, caller: TheCaller
+) -> EventSourceResponse:
+    """Run the last user message, or resume after interrupts, and stream the run's events.
+
+    The thread is a session, which is created if it doesn't exist. A run that is sent again isn't executed again.
+    """
+    from gateway.routes.agui_runs import start_run  # noqa: PLC0415  # seldom needed, and 0.06 s of each start
+
+    return await start_run(body, dependencies, caller)

@@ -1,0 +1,66 @@
+"""Outside events and reminders: the assistant speaks first (RT-31)."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+from pydantic import AwareDatetime
+
+from gateway.dependencies import TheSessions, TheTenant, TheTurns
+from gateway.parameters import Limit
+from gateway.responses.events import ScheduledEvent
+from orchestrator.errors import Refused
+from orchestrator.turns.scheduled import EventRequest, require_known_event
+from orchestrator.turns.scheduled import ScheduledEvent as Scheduled
+from orchestrator.turns.submission import Identifier, RequestBody
+from orchestrator.types import SessionId
+
+router = APIRouter(prefix="/v1/sessions/{session_id}/events", tags=["events"])
+
+KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
+
+
+class NewTime(RequestBody):
+    not_before: AwareDatetime
+
+
+@router.post("", status_code=HTTPStatus.ACCEPTED, response_model=ScheduledEvent)
+async def send_event(
+    session_id: SessionId,
+    body: EventRequest,
+    turns: TheTurns,
+    sessions: TheSessions,
+    tenant: TheTenant,
+    key: KeyHeader = None,
+) -> Scheduled:
+    """Start the flow that lists the event, now or at `not_before`. A repeated key returns the first event."""
+    if key and body.idempotency_key and key != body.idempotency_key:
+        raise Refused("The header and the body have different idempotency keys; send one of them.")
+    session = await sessions.store.get(tenant, session_id)
+    require_known_event(body.name, sessions.domains.events(session.domain))
+    return await turns.wake_for(await turns.scheduled.schedule(body.to_event(session_id, tenant, key=key)))
+
+
+@router.get("/scheduled", response_model=list[ScheduledEvent])
+async def list_scheduled_events(
+    session_id: SessionId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant, limit: Limit = 100
+) -> list[Scheduled]:
+    """List outside events and reminders: those to come first, then delivered and canceled ones."""
+    await sessions.store.get(tenant, session_id)  # raises NotFound
+    return await turns.scheduled.of_session(tenant, session_id, limit=limit)
+
+
+@router.put("/{event_id}", response_model=ScheduledEvent)
+async def move_event(
+    session_id: SessionId, event_id: Identifier, body: NewTime, turns: TheTurns, tenant: TheTenant
+) -> Scheduled:
+    """Change when an event is due. 409 if it was delivered or canceled."""
+    return await turns.wake_for(await turns.scheduled.move(tenant, session_id, event_id, body.not_before))
+
+
+@router.delete("/{event_id}", response_model=ScheduledEvent)
+async def cancel_event(
+    session_id: SessionId, event_id: Identifier, turns: TheTurns, tenant: TheTenant
+) -> Scheduled:
+    """Cancel an event, with its turn if that hasn't started. An event whose turn has started stays as it is."""
+    return await turns.scheduled.cancel(tenant, session_id, event_id)
