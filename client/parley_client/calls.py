@@ -1,0 +1,123 @@
+"""API calls as values, and the errors of their responses. Does no I/O."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from parley_client import errors
+from parley_client.types import JsonObject
+
+DEFAULT_TIMEOUT_S = 30.0
+PAUSES_S = (0.1, 0.3)  # after each attempt but the last
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request; members of `body` and `query` that are None are omitted.
+
+    `keyed`: idempotent, so it is retried if its response is lost.
+    """
+
+    method: str
+    path: str
+    body: Mapping[str, object] | None = None
+    query: Mapping[str, object] = field(default_factory=dict[str, object])
+    keyed: bool = False
+
+    @property
+    def pauses_s(self) -> tuple[float, ...]:
+        return PAUSES_S if self.keyed or self.method == "GET" else ()
+
+    def request(self, timeout_s: float, silent_for_s: float | None = None) -> JsonObject:
+        """Return the arguments of a client's ``request``.
+
+        The response to a call with `wait` is delayed accordingly. `silent_for_s`: a stream's timeout.
+        """
+        wait_s: Any = self.query.get("wait") or 0.0
+        return {
+            "method": self.method,
+            "url": self.path,
+            "json": None if self.body is None else _given(self.body),
+            "params": {name: str(value) for name, value in _given(self.query).items()},
+            "timeout": httpx.Timeout(timeout_s, read=silent_for_s or timeout_s + wait_s),
+        }
+
+
+def path_of(*parts: str) -> str:
+    """Return an API path with quoted IDs."""
+    return "/".join(("/v1", *(quote(part, safe="") for part in parts)))
+
+
+def _given(members: Mapping[str, object]) -> JsonObject:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def headers(api_key: str | None) -> dict[str, str]:
+    """Return the headers of every request."""
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+@contextmanager
+def translated_errors(base_url: str) -> Generator[None]:
+    """Raise httpx's errors as Unavailable."""
+    try:
+        yield
+    except httpx.TimeoutException as error:
+        raise errors.Unavailable(f"The gateway at {base_url} did not answer in time; try again.") from error
+    except httpx.HTTPError as error:
+        raise errors.Unavailable(f"No gateway answers at {base_url}. Start one with `parley up`.") from error
+
+
+def answer(response: httpx.Response) -> Any:
+    """Return a successful response's JSON; raise the error of a problem document."""
+    if response.status_code == HTTPStatus.NO_CONTENT:
+        return {}
+    if response.is_success:
+        return response.json()
+    if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
+        raise errors.Unavailable(f"The gateway answered {response.status_code} without saying why.")
+    raise _error_of(response.json(), response)
+
+
+_PLAIN: dict[str, type[errors.ParleyError]] = {
+    kind.code: kind
+    for kind in (
+        errors.SessionBusy,
+        errors.SessionClosed,
+        errors.Forbidden,
+        errors.Refused,
+        errors.Unavailable,
+    )
+}
+"""Errors with only a message."""
+
+
+def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:
+    detail = str(body.get("detail", "The gateway gave no reason."))
+    retry_after_s = int(response.headers.get("Retry-After", "1"))
+    code = body.get("code")
+    match code:
+        case errors.InputTooLarge.code:
+            return errors.InputTooLarge(detail, field=str(body.get("field", "body")))
+        case errors.InvalidInput.code:
+            return errors.InvalidInput(detail, field=str(body.get("field", "body")))
+        case errors.NotFound.code:
+            return _with_message(errors.NotFound("thing", ""), detail)
+        case errors.InboxFull.code:
+            return errors.InboxFull(detail, retry_after_s=retry_after_s)
+        case errors.TooManyRequests.code:
+            return errors.TooManyRequests(detail, retry_after_s=retry_after_s)
+        case errors.Unauthenticated.code:
+            return errors.Unauthenticated(f"{detail} For the command line: set PARLEY_API_KEY.")
+        case _:
+            return _PLAIN.get(str(code), errors.ParleyError)(detail)
+
+
+def _with_message(error: errors.ParleyError, message: str) -> errors.ParleyError:
+    error.args = (message,)
+    return error

@@ -1,0 +1,108 @@
+"""Errors that the HTTP API answers with, one class per `code`.
+
+ParleyError
+├── InvalidInput            malformed input; `field` names the member
+│   └── InputTooLarge
+├── NotFound                no such session, turn, approval, run or domain
+├── Refused                 valid, but not possible in the current state
+│   ├── SessionBusy         a turn is running and `if_busy` is `reject`
+│   ├── SessionClosed
+│   └── InboxFull           too many queued turns; try again later
+├── Unauthenticated         missing or invalid credentials
+├── Forbidden               valid credentials without permission
+├── TooManyRequests         rate limit reached; try again later
+└── Unavailable             the gateway, or a store behind it, does not answer
+"""
+
+from typing import ClassVar
+
+
+class ParleyError(Exception):
+    """Base class of all errors. `code` is stable; the message says what to do."""
+
+    code: ClassVar[str] = "internal_error"
+
+
+class InvalidInput(ParleyError):
+    """Malformed input.
+
+    Args:
+        message: what is wrong and how to fix it.
+        field: dotted name of the offending field.
+    """
+
+    code = "invalid_input"
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InputTooLarge(InvalidInput):
+    """The request is larger than allowed."""
+
+    code = "input_too_large"
+
+
+class NotFound(ParleyError):
+    """No object of this kind has this ID, or it belongs to another tenant."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, identifier: str) -> None:
+        super().__init__(f"There is no {kind} {identifier!r}.")
+        self.kind, self.identifier = kind, identifier
+
+
+class Refused(ParleyError):
+    """The request conflicts with the current state."""
+
+    code = "refused"
+
+
+class SessionBusy(Refused):
+    code = "session_busy"
+
+
+class SessionClosed(Refused):
+    """The session accepts no further turns."""
+
+    code = "session_closed"
+
+
+class InboxFull(Refused):
+    """Too many queued turns. `retry_after_s`: seconds to wait before trying again."""
+
+    code = "inbox_full"
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Unauthenticated(ParleyError):
+    """Missing or invalid credentials. The message never says which part was wrong."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(ParleyError):
+    """Valid credentials without permission for this request."""
+
+    code = "forbidden"
+
+
+class TooManyRequests(ParleyError):
+    """Rate limit reached. `retry_after_s`: whole seconds to wait before trying again."""
+
+    code = "too_many_requests"
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class Unavailable(ParleyError):
+    """The gateway, a store, the broker or a model endpoint does not answer."""
+
+    code = "unavailable"

@@ -1,0 +1,44 @@
+"""Verification of webhook deliveries, for receivers."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from parley_client.errors import InvalidInput, Unauthenticated
+from parley_client.types import JsonObject, is_object
+
+
+def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body: bytes) -> JsonObject:
+    """Verify a delivery's signature and time (within five minutes of now), and return its event.
+
+    Args:
+        secret: the tenant's webhook secret, or several during rotation.
+        headers: the request's, case-insensitive.
+        body: the exact bytes received.
+
+    Raises:
+        Unauthenticated: it is not from Parley, was modified, or is too old.
+        InvalidInput: it is authentic, but not a JSON object.
+    """
+    _verify([secret] if isinstance(secret, str) else secret, dict(headers), body)
+    try:
+        event: object = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidInput("The body is not JSON.", field="body") from error
+    if not is_object(event):
+        raise InvalidInput("The body is not a JSON object.", field="body")
+    return event
+
+
+def _verify(secrets: Sequence[str], headers: dict[str, str], body: bytes) -> None:
+    """Raise Unauthenticated unless one of the secrets matches."""
+    failure: Exception | None = None
+    for secret in secrets:
+        try:
+            Webhook(secret).verify(body, headers, json_parse=False)
+        except (WebhookVerificationError, ValueError) as error:  # the latter for unreadable headers
+            failure = error
+        else:
+            return
+    raise Unauthenticated(f"The delivery is not genuine: {failure}.") from failure
