@@ -1,4 +1,4 @@
-"""The command ``parley`` and ``python -m parley``: runs the command line, or says that its extra is not installed."""
+"""The command ``parley`` and ``python -m parley``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from orchestrator.extras import extra_of, needs_extra
 
 
 def main() -> None:
-    """Run the command line and end the process."""
+    """Run the command line. Exits with an error that names the extra to install if one is missing."""
     try:
         from parley.main import main as run  # noqa: PLC0415 - most of what it imports are extras
     except ModuleNotFoundError as error:
-        if error.name is None or extra_of(error.name) is None:
+        if error.name is None or (extra := extra_of(error.name)) is None:
             raise
-        sys.exit(f"parley: {needs_extra('cli')}")
+        sys.exit(f"parley: {needs_extra(extra)}")
     run()
 
 

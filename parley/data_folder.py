@@ -1,4 +1,4 @@
-"""A data folder belongs to one run at a time; a running `parley up` leaves its address there."""
+"""A data folder belongs to one run at a time; a running `parley up` stores its URL there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_SOCKETS = 80
 
 @contextmanager
 def hold(data_dir: Path) -> Iterator[None]:
-    """Hold the folder (made if missing) until the block ends; the kernel lets go if we are killed.
+    """Lock the folder (created if missing) until the block ends; the kernel releases it if we are killed.
 
     Nobody else may enter it, and what is written from now on is its owner's alone: it holds conversations.
 
@@ -50,21 +50,21 @@ def hold(data_dir: Path) -> Iterator[None]:
 
 
 def _require_own(data_dir: Path) -> None:
-    """The owner of a folder can change its contents, whatever its mode."""
+    """Check ownership: a folder's owner can change its contents, whatever its mode."""
     found = data_dir.stat()
     if found.st_uid != os.geteuid():
-        raise Forbidden(f"{data_dir} is another account's folder: choose one of your own.")
+        raise Forbidden(f"{data_dir} belongs to another account: choose a folder of your own.")
     if found.st_mode & _WRITABLE_BY_OTHERS and any(data_dir.iterdir()):
         raise Forbidden(
-            f"Others can write into {data_dir}, and something is in it: choose an empty folder, or one of your own."
+            f"{data_dir} is not empty and other users can write to it: choose an empty or private folder."
         )
 
 
 @contextmanager
 def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
-    """Give a closed folder for the sockets of a server until the block ends.
+    """Yield a closed folder for a server's sockets.
 
-    It is below the data folder, unless that has a path too long for a socket's address.
+    It is in the data folder, unless that path is too long for a socket.
     """
     folder = data_dir / f"{name}.socket"
     if len(os.fsencode(folder)) > _LONGEST_SOCKETS:
@@ -76,7 +76,7 @@ def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
 
 
 def is_held(data_dir: Path) -> bool:
-    """Say whether a running process holds the folder."""
+    """Return whether a running process holds the folder."""
     try:
         descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -96,11 +96,11 @@ def _lock(descriptor: int) -> bool:
 
 
 EVALUATIONS = "evaluations"
-"""Within the data: the runs of `parley eval`, a folder for each domain."""
+"""Subfolder of the data: the runs of `parley eval`, a folder per domain."""
 
 
 def trained_folder(data_dir: Path) -> Path:
-    """Where the processes of a data folder keep what they have trained."""
+    """Return the folder for trained models of a data folder."""
     return data_dir / "trained"
 
 

@@ -80,7 +80,7 @@ def fork_program(
 
 
 def die_with(parent: int, dies_by: signal.Signals) -> None:
-    """Have the kernel send this process a signal when its parent ends; if that has ended by now, end at once."""
+    """Let the kernel signal this process when its parent exits; exit immediately if it already has."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
         if os.getppid() != parent:
@@ -102,7 +102,7 @@ def _stand_apart(streams: tuple[int, int, int]) -> None:
 
 
 def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Have what a new interpreter would find."""
+    """Reset what a new interpreter would find."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

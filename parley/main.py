@@ -1,4 +1,4 @@
-"""The command ``parley``: lists the commands, loads the one that is called, and turns errors into one line."""
+"""The command ``parley``. Loads the command that is called and prints errors as one line."""
 
 import os
 import sys
@@ -19,42 +19,57 @@ from parley.signals import StopRequested
 _INTERRUPTED = 130
 WAIT_S = "30"
 
-COMMANDS: Final = {
-    "up": ("up", "Run everything on this machine until Ctrl-C."),
-    "serve": ("serve", "Run one role until SIGTERM."),
-    "health": ("serve", "Check the role that runs beside this command."),
-    "chat": ("chat", "Talk to an assistant: each line is one turn."),
-    "submit": ("gateway.sessions", "Submit one turn to a session."),
-    "sessions": ("gateway.sessions", "List the sessions, newest activity first."),
-    "show": ("gateway.sessions", "Show a session: its facts and its flow stack, top last."),
-    "history": ("gateway.sessions", "Print what was said in a session, oldest first."),
-    "rollback": ("gateway.sessions", "Make an earlier state of a session current again."),
-    "branch": ("gateway.sessions", "Make a session that goes on from an epoch of another one."),
-    "compare": ("gateway.sessions", "Lay two sessions beside each other from where they part."),
-    "repair": ("gateway.repair", "Show what is wrong with a session, or repair it as an operator."),
-    "turns": ("gateway.turns", "List turns; retry, drop or cancel one."),
-    "approvals": ("gateway.turns", "List what waits for an approval; grant or deny it."),
-    "feedback": ("gateway.feedback", "List what people said of answers, and make cases of it."),
-    "runs": ("gateway.runs", "List housekeeping runs; start, watch, cancel or redo one."),
-    "documents": ("gateway.documents", "Keep, list, search or delete documents that answers draw on."),
-    "memory": ("gateway.memory", "Show what is remembered of a user, or forget it."),
-    "webhooks": ("gateway.webhooks", "Have events sent elsewhere; list what fails, and retry it."),
-    "keys": ("keys", "Make, list and revoke keys of callers, in the database itself."),
-    "domain": ("domain", "Work on domain folders."),
-    "migrate": ("stores", "Bring the database to the newest schema."),
-    "redis-acl": ("stores", "Print an ACL file for Redis (`aclfile`)."),
-    "doctor": ("doctor", "Check everything that a run or a deployment needs."),
-    "eval": ("evaluate", "Measure a domain on its conversations."),
-    "replay": ("replay", "Decide finished conversations or housekeeping runs once more."),
-    "explain": ("explain", "Show how a sentence is understood."),
-    "soak": ("soak", "Book flights while workers, gateway and stores are killed."),
-    "bench": ("bench", "Run one benchmark."),
+GROUPS: Final = {
+    "Start": {
+        "up": ("up", "Run everything on this machine until Ctrl-C."),
+        "chat": ("chat", "Chat with an assistant."),
+        "doctor": ("doctor", "Check the environment and a running deployment."),
+    },
+    "Build": {
+        "domain": ("domain", "Create, check and train domains."),
+        "explain": ("explain", "Explain how a message is understood."),
+        "eval": ("evaluate", "Evaluate a domain on test conversations."),
+        "feedback": ("gateway.feedback", "List user feedback, or turn it into test cases."),
+    },
+    "Sessions": {
+        "submit": ("gateway.sessions", "Submit a message to a session."),
+        "sessions": ("gateway.sessions", "List sessions, most recently active first."),
+        "show": ("gateway.sessions", "Show a session's state and flow stack."),
+        "history": ("gateway.sessions", "Print a session's messages, oldest first."),
+        "rollback": ("gateway.sessions", "Roll a session back to an earlier version."),
+        "branch": ("gateway.sessions", "Fork a session at an earlier version."),
+        "compare": ("gateway.sessions", "Compare two forks of a session."),
+        "repair": ("gateway.repair", "Diagnose and repair a session."),
+    },
+    "Operate": {
+        "turns": ("gateway.turns", "List, retry, drop or cancel turns."),
+        "approvals": ("gateway.turns", "List, grant or deny pending approvals."),
+        "runs": ("gateway.runs", "Manage background runs."),
+        "documents": ("gateway.documents", "Manage the documents that answers are based on."),
+        "memory": ("gateway.memory", "Show or erase what is remembered about a user."),
+        "webhooks": ("gateway.webhooks", "Manage webhooks."),
+        "dead-letters": ("dead_letters", "List, replay or drop refused messages."),
+        "keys": ("keys", "Manage API keys."),
+    },
+    "Deploy": {
+        "serve": ("serve", "Run one role until SIGTERM."),
+        "health": ("serve", "Check the health of a role in this container."),
+        "migrate": ("stores", "Apply database migrations."),
+        "redis-acl": ("stores", "Print an ACL file for Redis."),
+    },
+    "Measure": {
+        "replay": ("replay", "Replay finished turns against a new version."),
+        "soak": ("soak", "Run a soak test with injected faults."),
+        "bench": ("bench", "Run a benchmark."),
+    },
 }
-"""By name: the module below `parley.commands`, and the line of ``parley --help``, which imports none of them."""
+"""By group and name: the module below `parley.commands`, and the summary, so that ``--help`` imports none of them."""
+
+COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 def load_command(name: str) -> Any:
-    """Import a command: the one of that name in its module's `app`, else the whole group."""
+    """Return a command: the one of this name in its module's `app`, or the whole `app`."""
     module, _ = COMMANDS[name]
     group = get_group(import_module(f"parley.commands.{module}").app)
     group.name = name
@@ -62,7 +77,14 @@ def load_command(name: str) -> Any:
 
 
 class _LazyGroup(TyperGroup):
-    """Lists all commands by their summaries, and imports only the one that is called."""
+    """Lists the commands by group, and imports only the one that is called."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        del ctx
+        width = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), summary) for name, (_, summary) in group.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -72,18 +94,18 @@ class _LazyGroup(TyperGroup):
 app = typer.Typer(
     cls=_LazyGroup,
     help="A distributed runtime for task-oriented conversational agents.",
-    epilog="Add --verbose to any command to see the whole traceback of an error.",
+    epilog="Add --verbose to any command to see the traceback of an error.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # the list is there sooner without rich
+    rich_markup_mode=None,  # rich is slow to import
     pretty_exceptions_enable=False,
 )
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415  # slow to import, seldom needed
+        from importlib.metadata import version  # noqa: PLC0415  # slow to import
 
-        print(f"parley {version('parley')}")
+        print(f"parley {version('parley-runtime')}")
         raise typer.Exit
 
 
@@ -91,10 +113,10 @@ def _print_version(wanted: bool) -> None:
 def _take_options(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Print the version, and end.", is_eager=True, callback=_print_version),
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
-    """A distributed runtime for task-oriented conversational agents."""
+    """Run a distributed runtime for task-oriented conversational agents."""
 
 
 for _name, (_, _summary) in COMMANDS.items():
@@ -102,15 +124,15 @@ for _name, (_, _summary) in COMMANDS.items():
 
 
 def main() -> None:
-    """Run the command line and end the process."""
+    """Run the command line and exit."""
     arguments, verbose = take_verbose(sys.argv[1:])
-    if arguments and not arguments[0].startswith("-"):  # help is there sooner without
+    if arguments and not arguments[0].startswith("-"):  # help needs no logging
         _set_up_logging()
     sys.exit(run(arguments, verbose=verbose))
 
 
 def run(arguments: list[str], *, verbose: bool = False) -> int:
-    """Run one command and return its exit code. Errors become one line on standard error."""
+    """Run one command and return its exit code. Errors are printed as one line on standard error."""
     try:
         return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
@@ -118,10 +140,10 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
     except TyperException as error:
         return _fail(error.format_message(), error.exit_code)
     except BrokenPipeError:
-        # Whoever read our output has gone; what is still buffered must not fail again at exit.
+        # The reader closed the pipe; buffered output must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - every error of a command is reported, and ends with a code
+    except Exception as error:  # noqa: BLE001 - every error of a command becomes an exit code
         if verbose:
             print(hide_secrets(traceback.format_exc()), file=sys.stderr, end="")
             return 1
@@ -129,11 +151,11 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
             return _fail(missing, 1)
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
-        return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
+        return _fail(f"{type(error).__name__}: {error} (unexpected; run again with --verbose)", 1)
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
-    """Take ``--verbose`` out, which may stand anywhere before ``--``."""
+    """Remove ``--verbose``, which may appear anywhere before ``--``."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]
@@ -141,7 +163,7 @@ def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
 
 
 def complete_wait(arguments: list[str]) -> list[str]:
-    """Write `WAIT_S` after a ``--wait`` without a number."""
+    """Insert `WAIT_S` after a ``--wait`` without a number."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     completed: list[str] = []
     for place, word in enumerate(arguments):

@@ -1,4 +1,4 @@
-"""How commands speak: results on standard output, everything about the run on standard error."""
+"""Output of commands: results on standard output, progress on standard error."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -97,7 +97,7 @@ def _is_identifier(column: str) -> bool:
 
 
 def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """The narrowest that a table can be: identifiers whole, of other columns the longest word or `NARROW`."""
+    """Return the minimum width of a table: IDs in full, other columns by their longest word or `NARROW`."""
     return sum(
         2 + max(len(row[place]) if _is_identifier(name) else min(len(row[place]), NARROW) for row in rows)
         for place, name in enumerate(columns)

@@ -23,7 +23,9 @@ _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healt
 
 
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
-    """Say how the role beside us is; `live`: only whether it moves. Raises Unavailable, InvalidInput."""
+    """Return the condition of the role in this container; `live`: only whether it is responsive. Raises
+    Unavailable, InvalidInput.
+    """
     if role in _PATHS:
         given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])
         return ask_server(f"http://127.0.0.1:{given}{_PATHS[role][live]}")
@@ -48,7 +50,7 @@ def ask_server(url: str) -> str:
 
 
 def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
-    """Say what the file says. Raises Unavailable for one that is missing, old, or of a process not ready."""
+    """Return a heartbeat file's content. Raises Unavailable if it is missing, old, or not ready."""
     try:
         condition = str(json.loads(path.read_bytes())["condition"])
         age_s = max(0.0, now - path.stat().st_mtime)
@@ -59,7 +61,7 @@ def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
     if age_s > STALE_AFTER_S:
         raise Unavailable(f"The process has not moved for {age_s:.0f} s; see its log.")
     if condition != "ready" and not live:
-        raise Unavailable(f"The process is {condition}: a store does not answer; see its log.")
+        raise Unavailable(f"The process is {condition}: a store does not respond; see its log.")
     return f"{condition}, {age_s:.0f} s ago"
 
 

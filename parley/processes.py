@@ -49,7 +49,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """How one child is started, known to be ready, and stopped.
+    """One child process: start, readiness and stop.
 
     Args:
         ready: given what the program has logged since its start; true once it can be used.
@@ -71,13 +71,13 @@ class Program:
 
 
 def log_says(text: str) -> Callable[[str], bool]:
-    """A readiness check that waits for `text` in the program's log."""
+    """Return a readiness check that waits for `text` in the program's log."""
     return lambda log: text in log
 
 
 @dataclass(slots=True)
 class StartProgress:
-    """How much processor time a start has used, and when it last used some that is worth mentioning."""
+    """CPU time of a starting process, and when it last made progress."""
 
     moved_at: float
     used_s: float = 0.0
@@ -87,7 +87,7 @@ class StartProgress:
             self.used_s, self.moved_at = used_s, now
 
     def goes_on(self, now: float, idle_s: float) -> bool:
-        """Whether it has done something within the last `idle_s`, and not more than any start has to do."""
+        """Return whether it was active within the last `idle_s`, and not for longer than any start takes."""
         return self.used_s < _MOST_WORK_S and now - self.moved_at < idle_s
 
 
@@ -125,15 +125,15 @@ class Child:
         self._note.write_bytes(orjson.dumps(note))
 
     def is_running(self) -> bool:
-        """Say whether the process lives; reaps it when it has ended."""
+        """Return whether the process is alive; reaps it if it has exited."""
         return self._process is not None and self._process.poll() is None
 
     def exit_code(self) -> int | None:
-        """The exit code, or None while it runs."""
+        """Return the exit code, or None while it runs."""
         return None if self._process is None else self._process.poll()
 
     def logged(self) -> str:
-        """Read what the program has logged since its last start."""
+        """Return what the program has logged since its last start."""
         with self.program.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
@@ -147,7 +147,7 @@ class Child:
         progress = StartProgress(began_at)
         while not self.program.ready(self.logged()):
             if not self.is_running():
-                raise self._failure(f"ended with code {self.exit_code()} while starting")
+                raise self._failure(f"exited with code {self.exit_code()} while starting")
             now = time.monotonic()
             if now - looked_at > timeout_s / 60:
                 looked_at = now
@@ -162,7 +162,7 @@ class Child:
             time.sleep(_POLL_S)
 
     def _cpu_s(self) -> float:
-        """Seconds of processor time that it has used, with the processes that it has started."""
+        """Return the CPU time of the process and its children, in seconds."""
         used = 0.0
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(self.pid)
@@ -231,7 +231,7 @@ def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: f
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Say whether it does nothing any more; one that nobody has reaped yet counts as ended."""
+    """Return whether the process is inactive; an unreaped one counts as exited."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -259,9 +259,9 @@ def _begin(program: Program, log: int) -> ForkedProcess | psutil.Popen:
 def _as_account(
     command: tuple[str, ...], account: Account | None, dies_by: signal.Signals | None
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """A command and the arguments of Popen that run it under the account, without input.
+    """Return a command and Popen arguments that run it under the account, without input.
 
-    `dies_by`: the signal that the kernel sends it when we die, on Linux.
+    `dies_by`: the signal that the kernel sends it when this process dies, on Linux.
     """
     how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     # The kernel's "parent died" signal is tied to the thread that started the child.

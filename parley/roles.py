@@ -62,7 +62,7 @@ class Seat:
 
 
 def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
-    """The arguments for the Python interpreter that run this role in the foreground."""
+    """Return the interpreter's arguments that run this role in the foreground."""
     celery = ("-m", "workers", "-A", WATCHING if role is Role.FLOWER else APPLICATION)
     match role:
         case Role.GATEWAY:

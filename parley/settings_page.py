@@ -1,11 +1,7 @@
-"""``python -m parley.settings_page``: writes the reference of every setting, `docs/settings.md`, from the code.
-
-What a setting is for stands where it is declared; nothing is described here.
-"""
+"""The settings reference, `docs/settings.md`, generated from the declarations."""
 
 import ast
 import inspect
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
@@ -27,19 +23,22 @@ from orchestrator.settings.fields import EVERYBODY, Form, ReadBy
 _OF_COMMANDS = {
     "PARLEY_HOST": (
         "127.0.0.1",
-        "Where the gateway, or Flower, listens: `parley serve`, `python -m gateway`.",
+        "Address that the gateway or Flower listens on.",
     ),
-    "PARLEY_PORT": ("8600, Flower 5555", "Its port."),
-    "PARLEY_URL": ("", "The gateway that commands talk to; else the running `up`."),
-    "PARLEY_API_KEY": ("", "The key that commands send it."),
+    "PARLEY_PORT": ("8600, Flower 5555", "Port that the gateway or Flower listens on."),
+    "PARLEY_URL": (
+        "",
+        "URL of the gateway that commands use. Default: the gateway of a running `parley up`.",
+    ),
+    "PARLEY_API_KEY": ("", "API key that commands send."),
     "FLOWER_BASIC_AUTH": ("", "`user:password` of Flower; required where others can reach it."),
     "OTEL_EXPORTER_OTLP_ENDPOINT": (
         "",
-        "Where traces are sent, by OTLP over HTTP; none are made without it.",
+        "URL of the OTLP collector (HTTP). Default: no traces.",
     ),
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ("", "The same for traces alone; goes before."),
-    "OTEL_EXPORTER_OTLP_HEADERS": ("", "`name=value,…` sent with them; their values are kept out of logs."),
-    "OTEL_SERVICE_NAME": ("parley-gateway, parley-turns, …", "The service's name in traces."),
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ("", "The same for traces only; takes precedence."),
+    "OTEL_EXPORTER_OTLP_HEADERS": ("", "Headers, `name=value,…`. Their values are kept out of logs."),
+    "OTEL_SERVICE_NAME": ("parley-gateway, parley-turns, …", "Service name in traces."),
 }
 
 _BAR = "\\|"
@@ -48,24 +47,23 @@ _FORMS = {str: "text", bool: "`true` or `false`", SecretStr: "secret", Path: "pa
 _HEAD = """\
 # Settings
 
-Made from the code by `make docs`; change it there.
+Generated from the code by `make docs`.
 
-A process is configured by its environment. Every variable may be left in a file instead: `DATABASE_URL_FILE`
-names a file that holds what `DATABASE_URL` would. A process that finds a value that it cannot use names
-the variable in one line and ends. *Read by* names the roles of `parley serve`. What one assistant is like
-stands in its folder's `domain.yaml`, section by section over shared defaults.
+Processes are configured by environment variables, an assistant by `domain.yaml` in its folder. Instead of a variable,
+you can name a file with its value: `DATABASE_URL_FILE` for `DATABASE_URL`. A process with an invalid value exits with
+one line that names the variable. *Read by* lists the roles of `parley serve`.
 """
 
 
 def make_page() -> str:
-    """Make the whole page, in Markdown."""
+    """Return the page in Markdown."""
     commands = ((f"`{name}`", _code(default), what) for name, (default, what) in _OF_COMMANDS.items())
     parts = [
         _HEAD,
         "## Environment\n",
-        _table(("variable", "default", "unit or form", "read by", "what for"), _environment()),
-        "## Environment of commands and of traces\n",
-        _table(("variable", "default", "what for"), commands),
+        show_table(("variable", "default", "unit or form", "read by", "meaning"), _environment()),
+        "## Environment of commands and traces\n",
+        show_table(("variable", "default", "meaning"), commands),
         "## `domain.yaml`\n",
         *_domain(),
     ]
@@ -80,7 +78,7 @@ def _environment() -> Iterator[tuple[str, ...]]:
 
 
 def describe_form(field: FieldInfo) -> str:
-    """Name the unit of a value, or the form in which it is written."""
+    """Return the unit or form of a value."""
     parts = get_args(field.annotation)
     notes = [*field.metadata, *(note for part in parts for note in getattr(part, "__metadata__", ()))]
     for form in (note for note in notes if isinstance(note, Form)):
@@ -95,7 +93,7 @@ def describe_form(field: FieldInfo) -> str:
 
 
 def _readers(field: FieldInfo) -> str:
-    """Name the roles that read it, as `parley serve` names them."""
+    """Return the roles that read it, as named by `parley serve`."""
     (readers,) = (note for note in field.metadata if isinstance(note, ReadBy))
     return "all" if readers == EVERYBODY else ", ".join(readers.roles)
 
@@ -108,16 +106,16 @@ def _domain() -> Iterator[str]:
         if not (inspect.isclass(section) and issubclass(section, BaseModel)):
             continue
         descriptions = describe_fields(section)
-        yield f"### {name}\n\n{_sentence(section.__doc__)}\n"
+        yield f"### {name}\n\n{show_sentence(section.__doc__)}\n"
         given = defaults.get(name) or {}
         rows = (
             (f"`{key}`", _show(given.get(key)), descriptions.get(key, "")) for key in section.model_fields
         )
-        yield _table(("key", "default", "what for"), rows)
+        yield show_table(("key", "default", "meaning"), rows)
 
 
 def describe_fields(model: type[BaseModel]) -> dict[str, str]:
-    """Read by field the text that stands under its declaration."""
+    """Return each field's docstring."""
     [declared] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(declared, ast.ClassDef)
     found: dict[str, str] = {}
@@ -127,13 +125,13 @@ def describe_fields(model: type[BaseModel]) -> dict[str, str]:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 field = name
             case ast.Expr(value=ast.Constant(value=str(text))) if field:
-                found[field] = _sentence(text)
+                found[field] = show_sentence(text)
             case _:
                 field = ""
     return found
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def show_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = (head, tuple("---" for _ in head), *rows)
     return "".join(f"| {' | '.join(cell.replace('|', _BAR) for cell in line)} |\n" for line in lines)
 
@@ -148,9 +146,5 @@ def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
-def _sentence(text: str | None) -> str:
+def show_sentence(text: str | None) -> str:
     return " ".join(inspect.cleandoc(text or "").replace("``", "`").split())
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1] if len(sys.argv) > 1 else "docs/settings.md").write_text(make_page(), encoding="utf-8")

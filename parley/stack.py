@@ -20,7 +20,7 @@ from pathlib import Path
 from orchestrator.adapters.models.trained_files import SUFFIX, TrainedFiles
 from orchestrator.errors import ProcessFailed, Unavailable
 from orchestrator.settings import read_settings
-from orchestrator.settings.environment import read_variable
+from orchestrator.settings.environment import read_environment
 from parley.data_folder import EVALUATIONS, hold, trained_folder
 from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.ports import free_port
@@ -33,7 +33,7 @@ _PRIVATE_SHUTDOWN_S = 5.0
 _STARTS = 2  # of a role that is killed while it starts; the third end is the last
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 PREPARED = Path(sys.prefix, "share", "parley", "trained")
-"""What `make` has trained for this installation: a new data folder begins with it."""
+"""Models trained by `make` for this installation; new data folders start with them."""
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
     *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
@@ -47,7 +47,7 @@ IMPORTED = (
         "workers.app",
     ),
 )
-"""What the roles need, but for Flower, which is seldom looked at."""
+"""Modules of all roles except Flower, which is rarely used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
     """
     with hold(plan.data_dir), ExitStack() as stack:
         for name in end_leftovers(plan.data_dir / "run"):
-            say(f"Ended {name}, left over from a run that was killed.")
+            say(f"Stopped leftover process {name} from an earlier run.")
         take_prepared(_kept_in(plan))
         # Two seconds of imports, done while the stores start, and no thread left when the roles are forked.
         with ThreadPoolExecutor(1) as importing:
@@ -153,13 +153,20 @@ def _import_roles() -> None:
 
 
 def note_models(say: Callable[[str], None]) -> None:
-    """Say so when no model is configured."""
-    if not (read_variable("OPENAI_API_KEY") or read_variable("OPENAI_BASE_URL")):
-        say("No OPENAI_API_KEY: running on System 1 and direct mode, without a language model.")
+    """Print which models answer, their problems, or that none is configured."""
+    # Imports the settings of all processes, which take a while.
+    from parley.diagnosis.surroundings import examine_models  # noqa: PLC0415
+
+    for finding in examine_models(read_environment()):
+        say(
+            ". ".join(
+                part for part in (f"{finding.name.capitalize()}: {finding.message}", finding.remedy) if part
+            )
+        )
 
 
 def address_of(host: str, port: int) -> str:
-    """The URL under which this machine reaches a server that listens on `host`."""
+    """Return the URL at which this machine reaches a server that listens on `host`."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104
     return f"http://{reachable}:{port}"
 
@@ -207,7 +214,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
     ready = answers(f"{address_of(plan.host, plan.port)}/health/ready")
     programs = [program("gateway", Role.GATEWAY, seat, ready, link)]
     programs += [worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
-    if not plan.private:  # in a run for one conversation nobody submits by Celery
+    if not plan.private:  # a run for one conversation has no Celery clients
         programs += [worker(f"submissions-{number}", Role.SUBMISSIONS) for number in (1, 2)]
     programs.append(worker("internal", Role.INTERNAL))
     if not plan.private:
@@ -220,7 +227,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
 
 def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
-    """The environment of all roles, besides our own."""
+    """Return the environment that all roles add to ours."""
     alone = {"PARLEY_SHUTDOWN_GRACE_S": str(_PRIVATE_SHUTDOWN_S), "PARLEY_AUTH": "open"}
     return {
         "DATABASE_URL": stores.database_url,
@@ -228,6 +235,7 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
         "PARLEY_DOMAIN": plan.domain,
         "PARLEY_HOST": plan.host,
         "PARLEY_PORT": str(plan.port),
+        "PARLEY_PUBLIC_URL": os.environ.get("PARLEY_PUBLIC_URL") or address_of(plan.host, plan.port),
         "PARLEY_OWNER_ONLY": os.environ.get("PARLEY_OWNER_ONLY", "true"),
         "PARLEY_EVALUATIONS_FOLDER": os.environ.get("PARLEY_EVALUATIONS_FOLDER")
         or str(plan.data_dir / EVALUATIONS),
@@ -289,7 +297,7 @@ def await_role(child: Child, say: Callable[[str], None]) -> None:
             was_killed = (child.exit_code() or 0) < 0
             if not was_killed:
                 raise
-            say(f"{error} It is started again.")
+            say(f"{error} Restarting it.")
             child.start()
         else:
             return
@@ -297,7 +305,7 @@ def await_role(child: Child, say: Callable[[str], None]) -> None:
 
 
 def answers(url: str) -> Callable[[str], bool]:
-    """A readiness check that waits for the server."""
+    """Return a readiness check that waits for the server."""
 
     def answers(_log: str) -> bool:
         try:

@@ -32,12 +32,12 @@ class Supervised:
                 self.delay_s = _FIRST_DELAY_S
             self.restart_at = now + self.delay_s
             code = self.child.exit_code()
-            say(f"{name} ended with code {code}; it is started again in {self.delay_s:.0f} s.")
+            say(f"{name} exited with code {code}; restarting in {self.delay_s:.0f} s.")
         elif now >= self.restart_at:
             self.child.start()
             self.started_at, self.restart_at = now, None
             self.delay_s = min(self.delay_s * 2, _LONGEST_DELAY_S)
-            say(f"{name} runs again (pid {self.child.pid}).")
+            say(f"{name} restarted (pid {self.child.pid}).")
 
 
 def supervise(

@@ -13,25 +13,26 @@ from parley.commands.options import AsJson
 app = typer.Typer()
 
 BENCHMARKS = {
-    "profile": "CPU of a turn by layer, and its calls, in one process",
-    "turns": "turns per second and CPU per turn, beside a hand-written task",
+    "profile": "CPU and function calls of a turn by layer",
+    "turns": "turns per second and CPU per turn, compared with a hand-written task",
     "length": "cost and size of a session at turn 1,000 against turn 10",
-    "graphs": "graphs of Internal flows beside their critical path",
-    "replay": "finished turns decided anew per second",
-    "waiting": "500 sessions that wait a second for a model, in one worker process",
+    "graphs": "graphs of background flows compared with their critical path",
+    "replay": "replayed turns per second",
+    "waiting": "500 sessions that each wait a second for a model, in one worker process",
     "workers": "turns per second of one, two and three worker processes",
 }
 
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="Which one: " + ", ".join(BENCHMARKS) + ".")] = "turns",
+    name: Annotated[str, typer.Argument(help="One of: " + ", ".join(BENCHMARKS) + ".")] = "turns",
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="Passed on to it; after `--` if they begin with a dash.")
+        list[str] | None,
+        typer.Argument(help="Arguments of the benchmark, after `--` if they begin with a dash."),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Run one benchmark. Figures are ratios within one run, since machines differ and are shared."""
+    """Run a benchmark. Compare ratios within one run; absolute figures depend on the machine."""
     if name not in BENCHMARKS:
         known = "; ".join(f"{known}: {what}" for known, what in BENCHMARKS.items())
         raise InvalidInput(f"There is no benchmark {name!r}. There are {known}.", field="name")

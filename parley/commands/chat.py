@@ -13,12 +13,21 @@ from typing import Annotated
 import typer
 
 from orchestrator.errors import FolderInUse, ProcessFailed
-from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, resolve_domain
+from parley.commands.options import (
+    DEFAULT_DATA_DIR,
+    DEFAULT_DOMAIN,
+    AsJson,
+    DataDir,
+    LocaleOption,
+    TimezoneOption,
+    Url,
+    resolve_domain,
+)
 from parley.connection import locate_gateway, open_client
 from parley.data_folder import hold, trained_folder
 from parley.output import say
 from parley.signals import stop_on_signals
-from parley.terminal.conversation import Conversation
+from parley.terminal.conversation import Conversation, Place
 from parley.terminal.pipe import talk_in_pipe
 
 app = typer.Typer()
@@ -28,19 +37,24 @@ _PRIVATE_PREFIX = "parley-chat-"
 
 @app.command()
 def chat(
-    domain: Annotated[str | None, typer.Option(help="Name of a shipped domain, or path of a folder.")] = None,
-    session: Annotated[
-        str | None, typer.Option(help="Continue this session, or begin one of this name.")
+    domain: Annotated[
+        str | None, typer.Option(help="Name of a shipped domain, or path of a domain folder.")
     ] = None,
+    session: Annotated[str | None, typer.Option(help="Session ID to continue or create.")] = None,
     user: Annotated[
         str | None,
-        typer.Option(help="Who you are: what is remembered of you is used, and kept for the next time."),
+        typer.Option(help="User ID. What is remembered about this user is used and kept."),
     ] = None,
+    timezone: TimezoneOption = None,
+    locale: LocaleOption = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Talk to an assistant: each line is one turn. Joins a running `up`, else starts a private one."""
+    """Chat with an assistant. Connects to a running `parley up`, or starts a private system.
+
+    Each line of piped input is one turn.
+    """
     chosen = None if domain is None else resolve_domain(domain)
     with stop_on_signals(), ExitStack() as stack:
         gateway = locate_gateway(url, data_dir) or stack.enter_context(
@@ -49,7 +63,8 @@ def chat(
         client = stack.enter_context(open_client(gateway))
         # A gateway knows a domain's folder by the folder's name.
         named = None if chosen is None else Path(chosen).name
-        conversation = Conversation.begin(client, domain=named, session_id=session, user_id=user)
+        place = Place(timezone, locale)
+        conversation = Conversation.begin(client, domain=named, session_id=session, user_id=user, place=place)
         _talk(conversation, data_dir, as_json=as_json)
 
 
@@ -102,7 +117,7 @@ def _remove(folder: Path | None) -> None:
 
 
 def _remove_leftovers() -> None:
-    """Remove the folders of private runs that were killed."""
+    """Delete the folders of private runs that were killed."""
     from parley.processes import end_leftovers  # noqa: PLC0415
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_PRIVATE_PREFIX}*"):

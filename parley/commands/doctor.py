@@ -1,4 +1,4 @@
-"""`parley doctor`: checks everything a run or a deployment needs, and says what to do about what is wrong."""
+"""`parley doctor`: check everything a run or a deployment needs, and explain how to fix problems."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,13 @@ from parley.data_folder import is_held
 from parley.diagnosis.database import examine_database
 from parley.diagnosis.finding import Finding, attempt, bad, note, well
 from parley.diagnosis.messaging import examine_broker, examine_processes, examine_redis
-from parley.diagnosis.surroundings import examine_flower, examine_folders, examine_models, examine_settings
+from parley.diagnosis.surroundings import (
+    examine_flower,
+    examine_folders,
+    examine_models,
+    examine_settings,
+    read_model_settings,
+)
 from parley.embedded.postgres import find_binaries, running_database
 from parley.embedded.redis import find_server, running_redis
 from parley.output import Answer, print_result
@@ -33,18 +39,27 @@ def doctor(
         typer.Option(envvar="PARLEY_DOMAIN", help="Name of a shipped domain, or path of a domain folder."),
     ] = DEFAULT_DOMAIN,
     preflight: Annotated[
-        bool, typer.Option("--preflight", help="Only what has to be there before anything is started.")
+        bool, typer.Option("--preflight", help="Only check what must be present before anything starts.")
+    ] = False,
+    model: Annotated[
+        bool,
+        typer.Option(
+            "--model", help="Only ask the configured model a dozen small questions, which costs tokens."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check everything that a run or a deployment needs.
+    """Check the environment and a running deployment.
 
     That is stores, workers, gateway, models, domain and settings. The exit code is not zero when something is wrong.
     """
     broken = False
     folder = data_dir.resolve()
     environment = {**_running_stores(folder), **read_environment()}
-    for finding in examine(folder, domain, environment, preflight=preflight):
+    findings = (
+        _examine_model(environment) if model else examine(folder, domain, environment, preflight=preflight)
+    )
+    for finding in findings:
         broken = broken or finding.fine is False
         remedy = f"; {finding.remedy}" if finding.remedy else ""
         text = f"{_MARKS[finding.fine]}  {finding.name:<16} {finding.message}{remedy}"
@@ -53,8 +68,15 @@ def doctor(
         raise typer.Exit(1)
 
 
+def _examine_model(environment: Mapping[str, str]) -> Iterator[Finding]:
+    from parley.diagnosis.model_probe import examine_model  # noqa: PLC0415 - slow to import
+
+    remedy = "correct PARLEY_MODEL, its key or its endpoint"
+    yield from attempt("model", lambda: examine_model(read_model_settings(environment)), remedy)
+
+
 def _running_stores(data_dir: Path) -> dict[str, str]:
-    """Read the addresses of the embedded stores of an `up` that runs on this folder."""
+    """Return the URLs of the embedded stores of a running `parley up` on this folder."""
     if not is_held(data_dir):
         return {}
     found = {"DATABASE_URL": running_database(data_dir), "REDIS_URL": running_redis(data_dir)}
@@ -64,7 +86,7 @@ def _running_stores(data_dir: Path) -> dict[str, str]:
 def examine(
     data_dir: Path, domain: str, environment: Mapping[str, str], *, preflight: bool
 ) -> Iterator[Finding]:
-    """Yield all findings, in the order in which a run would need the things."""
+    """Yield all findings, in startup order."""
     database_url, redis_url = environment.get("DATABASE_URL"), environment.get("REDIS_URL")
     embedded = database_url is None or redis_url is None
     yield well("python", f"{platform.python_version()} on {platform.system()}")
@@ -123,7 +145,7 @@ def _check_domain(domain: str) -> Iterator[Finding]:
     named = resolve_domain(domain)
     problems = check_internal_flows(domain_folder(named) or Path(named))
     for problem in problems:
-        yield bad("domain", f"an Internal flow or job is off: {problem}", "run `parley domain check`")
+        yield bad("domain", f"a background flow or job is off: {problem}", "run `parley domain check`")
     if not problems:
         yield well("domain", f"{named} is there")
 

@@ -9,13 +9,15 @@ import typer
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.models.trained_files import TrainedFiles
-from orchestrator.domain.summary import FlowSummary, summarize
+from orchestrator.domain.hints import list_hints
+from orchestrator.domain.summary import FlowSummary, list_assumed, summarize
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from parley.commands.options import AsJson
+from parley.openapi_tools import make_tools, read_document, write_tools
 from parley.output import Answer, Rows, print_result, say
 
-app = typer.Typer(help="Work on domain folders.", no_args_is_help=True)
+app = typer.Typer(help="Create, check and train domains.", no_args_is_help=True)
 
 _SCAFFOLD = Path(__file__).parent.parent / "scaffold"
 _COLUMNS: tuple[str, ...] = ("flow", "tools", "changes things with", "tags", "confirmation", "approval")
@@ -24,10 +26,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @app.command()
 def check(
-    domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a folder.")],
+    domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a domain folder.")],
     as_json: AsJson = False,
 ) -> None:
-    """Print every mistake of a domain folder, one per line; of one in order, what each flow may do."""
+    """Print every mistake in a domain folder, or what each flow can do if there is none."""
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
@@ -40,6 +42,14 @@ def check(
         raise typer.Exit(1)
     rows = [dict(zip(_COLUMNS, _row(flow), strict=True)) for flow in summarize(loaded.domain)]
     print_result(Rows(rows, _COLUMNS), as_json=as_json)
+    for tool_id, tags in list_assumed(loaded.domain).items():
+        named = " and ".join(tag.replace("_", " ") for tag in tags)
+        say(
+            f"{tool_id}: assumed {named}, because the tool is remote; if it isn't so, write `trusted: <why>`."
+        )
+    policies = frozenset(map(str, loaded.policies))
+    for hint in list_hints(loaded.domain, policies):
+        say(f"Hint: {hint}")
     say(f"{domain} is in order.")
 
 
@@ -53,14 +63,38 @@ def _tell_mistakes(domain: str, problems: list[Problem], *, as_json: bool) -> No
 
 
 @app.command()
-def train(
-    domains: Annotated[list[str], typer.Argument(help="Names of shipped domains, or paths of folders.")],
+def tools_from(
+    source: Annotated[str, typer.Argument(help="URL or file of an OpenAPI document.")],
     into: Annotated[
-        Path | None, typer.Option(envvar="PARLEY_TRAINED_FOLDER", help="Where what is trained is kept.")
+        Path | None,
+        typer.Option(help="File to write, such as my_domain/tools.yaml. Default: standard output."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train System 1 ahead, as an image is built, so that processes take it over when they start."""
+    """Make a domain's tools.yaml from the OpenAPI document of a service."""
+    if into is not None and into.exists():
+        raise InvalidInput(
+            f"{into} exists already; choose another file and copy what you need.", field="into"
+        )
+    tools = make_tools(read_document(source), source)
+    text = write_tools(tools)
+    if into is not None:
+        into.write_text(text, encoding="utf-8")
+        say(f"Wrote {len(tools)} tools to {into}; check `idempotent`, `errors` and the descriptions.")
+    print_result(Answer({"tools": tools}, text.rstrip() if into is None else ""), as_json=as_json)
+
+
+@app.command()
+def train(
+    domains: Annotated[
+        list[str], typer.Argument(help="Names of shipped domains, or paths of domain folders.")
+    ],
+    into: Annotated[
+        Path | None, typer.Option(envvar="PARLEY_TRAINED_FOLDER", help="Folder for the trained models.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train the local classifier, for example while an image is built, so that processes load it at startup."""
     if into is None:
         raise InvalidInput("Say where: --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")
     kept = TrainedFiles(into.resolve())
@@ -72,7 +106,7 @@ def train(
 
 
 def _row(flow: FlowSummary) -> list[str]:
-    """Describe what a flow may do; an empty cell means no."""
+    """Return the cells that describe what a flow can do; an empty cell means no."""
     return [
         flow.dact,
         ", ".join(flow.tools),
@@ -85,20 +119,22 @@ def _row(flow: FlowSummary) -> list[str]:
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Name of the domain: small letters, digits and _.")],
-    into: Annotated[Path, typer.Option(help="Folder in which the domain's folder is made.")] = Path(),
+    name: Annotated[str, typer.Argument(help="Domain name: lowercase letters, digits and _.")],
+    into: Annotated[Path, typer.Option(help="Parent folder of the new domain folder.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Make a small domain that works, to build on."""
+    """Create a small working domain to build on."""
     folder = scaffold(name, into)
     print_result(Answer({"domain": name, "folder": str(folder)}, ""), as_json=as_json)
-    say(f"Made {folder}. Try it: parley chat --domain {folder}")
+    say(f"Created {folder}. Try it: parley chat --domain {folder}")
 
 
 def scaffold(name: str, into: Path) -> Path:
-    """Copy the sample domain. Raises InvalidInput for a bad name or a folder that exists."""
+    """Copy the sample domain. Raises InvalidInput if the name is invalid or the folder exists."""
     if not _NAME.fullmatch(name):
-        raise InvalidInput(f"{name!r} is no name: use small letters, digits and _.", field="name")
+        raise InvalidInput(
+            f"{name!r} is not a valid name: use lowercase letters, digits and _.", field="name"
+        )
     folder = into / name
     if folder.exists():
         raise InvalidInput(f"{folder} exists already: choose another name or place.", field="name")

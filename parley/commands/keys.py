@@ -1,4 +1,4 @@
-"""`parley keys`: make, list and revoke the keys of the gateway's callers."""
+"""`parley keys`: create, list and revoke API keys."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,32 +19,30 @@ from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from parley.commands.stores import open_some_database
 from parley.output import Answer, Rows, print_json, print_result, say
 
-app = typer.Typer(help="Make, list and revoke keys of callers, in the database itself.", no_args_is_help=True)
+app = typer.Typer(help="Manage API keys.", no_args_is_help=True)
 
 _LISTED = ("key_id", "name", "tenant_id", "user_id", "scopes", "status", "created_at", "expires_at")
 _T = TypeVar("_T")
 
-Tenant = Annotated[str, typer.Option(help="Whose sessions the key reaches.")]
+Tenant = Annotated[str, typer.Option(help="Tenant whose sessions the key can access.")]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="What the key is for; people see it.")],
+    name: Annotated[str, typer.Argument(help="Name of the key, shown in lists.")],
     tenant: Tenant = DEFAULT_TENANT,
-    operator: Annotated[
-        bool, typer.Option("--operator", help="May do everything within the tenant.")
-    ] = False,
-    user: Annotated[str | None, typer.Option(help="Reaches the sessions of this user only.")] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="Ends after so many days.")] = None,
+    operator: Annotated[bool, typer.Option("--operator", help="Allow everything within the tenant.")] = False,
+    user: Annotated[str | None, typer.Option(help="Limit the key to the sessions of this user.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Expire after this many days.")] = None,
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Make a key. Its text is printed this once, alone on standard output, and kept nowhere."""
+    """Create a key. Prints it once, to standard output; it is not stored."""
     _require_identifier(tenant, "tenant")
     if user is not None:
         _require_identifier(user, "user")
     if operator and user is not None:
-        raise InvalidInput("An operator's key is bound to no user; leave one of the two out.", field="user")
+        raise InvalidInput("An operator's key has no user: use either --operator or --user.", field="user")
     scope = Scope.OPERATOR if operator else Scope.USER
     ends = None if days is None else datetime.now(UTC) + timedelta(days=days)
     key, text = _ask(
@@ -70,24 +68,24 @@ def list_keys(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """List all keys, those that are of no use any more as well."""
+    """List all keys, including expired and revoked ones."""
     found = _ask(data_dir, lambda kept: kept.list(None if tenant is None else TenantId(tenant)))
     print_result(Rows([key_object(key) for key in found], _LISTED), as_json=as_json)
 
 
 @app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(help="Identifier of the key.")],
+    key: Annotated[str, typer.Argument(help="Key ID.")],
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Make a key useless, within a second."""
+    """Revoke a key. Takes effect within a second."""
     revoked = key_object(_ask(data_dir, lambda kept: kept.revoke(key)))
     print_result(Answer(revoked, f"{revoked['key_id']} is {revoked['status']}"), as_json=as_json)
 
 
 def key_object(key: ApiKey) -> JsonObject:
-    """A key as it is printed; never its text."""
+    """Return the printed fields of a key, without its text."""
     now = datetime.now(UTC)
     expired = key.expires_at is not None and key.expires_at <= now
     return {
@@ -104,11 +102,11 @@ def key_object(key: ApiKey) -> JsonObject:
 
 def _require_identifier(text: str, field: str) -> None:
     if not IDENTIFIER_PATTERN.fullmatch(text):
-        raise InvalidInput(f"{text!r} is no identifier: use letters, digits and . _ : @ -", field=field)
+        raise InvalidInput(f"{text!r} is not a valid ID: use letters, digits and . _ : @ -", field=field)
 
 
 def _ask(data_dir: Path, call: Callable[[Any], Awaitable[_T]]) -> _T:
-    """Ask the keys of the database, on an event loop of their own."""
+    """Call the key store in the database, on a separate event loop."""
 
     async def ask(url: str) -> _T:
         async with Database(url, size=2, reading_size=1, application="parley keys") as database:

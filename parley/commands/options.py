@@ -8,18 +8,29 @@ import typer
 from orchestrator.errors import InvalidInput
 
 Url = Annotated[
-    str | None, typer.Option(help="Address of the gateway; else PARLEY_URL, else the running `up`.")
+    str | None,
+    typer.Option(help="Gateway URL. Default: PARLEY_URL, or the gateway of a running `parley up`."),
 ]
-DataDir = Annotated[Path, typer.Option(help="Folder with the data of the embedded stores.")]
+DataDir = Annotated[Path, typer.Option(help="Data folder of the embedded stores.")]
 Domain = Annotated[str, typer.Option(help="Name of a shipped domain, or path of a domain folder.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text, one object per line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+TimezoneOption = Annotated[
+    str | None,
+    typer.Option(
+        "--timezone", help="Your time zone, such as Europe/Berlin. Default: the session's, or the domain's."
+    ),
+]
+LocaleOption = Annotated[
+    str | None,
+    typer.Option("--locale", help="Your locale, such as de-DE: how numbers, dates and amounts are written."),
+]
 
 DEFAULT_DATA_DIR = Path(".parley")
 DEFAULT_DOMAIN = "travel"
 
 
 def resolve_domain(domain: str) -> str:
-    """Return a shipped domain's name as it is; a folder, checked, as its absolute path.
+    """Return the name of a shipped domain, or the absolute path of a domain folder.
 
     Raises:
         InvalidInput: there is no such domain, or its folder has mistakes.
@@ -32,6 +43,6 @@ def resolve_domain(domain: str) -> str:
     if not problems:
         return str(Path(domain).expanduser().resolve())
     more = (
-        f" There are {len(problems)} mistakes: `parley domain check {domain}`." if len(problems) > 1 else ""
+        f" There are {len(problems)} problems: `parley domain check {domain}`." if len(problems) > 1 else ""
     )
     raise InvalidInput(f"{str(problems[0]).rstrip('.')}.{more}", field="domain")

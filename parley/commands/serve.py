@@ -19,9 +19,9 @@ app = typer.Typer()
 
 @app.command()
 def serve(
-    role: Annotated[Role, typer.Argument(help="Which role.")],
+    role: Annotated[Role, typer.Argument(help="The role to run.")],
     host: Annotated[
-        str, typer.Option(envvar="PARLEY_HOST", help="Where the gateway or Flower listens.")
+        str, typer.Option(envvar="PARLEY_HOST", help="Address that the gateway or Flower listens on.")
     ] = "127.0.0.1",
     port: Annotated[
         int | None,
@@ -29,10 +29,12 @@ def serve(
             envvar="PARLEY_PORT", min=1, max=65535, help="Port of the gateway (8600) or Flower (5555)."
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="A worker's name; %h stands for the host.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Tasks of a worker side by side.")] = None,
+    name: Annotated[str | None, typer.Option(help="Worker name; %h stands for the host.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Number of concurrent tasks of a worker.")
+    ] = None,
 ) -> None:
-    """Run one role until SIGTERM. Stores and secrets are read from the environment."""
+    """Run one role until SIGTERM. Reads stores and secrets from the environment."""
     seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
     os.environ.update(make_environment(role, seat))
     _, module, *arguments = command_of(role, seat)
@@ -42,7 +44,7 @@ def serve(
 
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
-    """Make the environment of the role. Raises InvalidInput, ConfigurationError for one that it must not start in."""
+    """Return the environment of the role. Raises InvalidInput or ConfigurationError if it is not safe to start in."""
     load_settings()
     environment = {**ONE_THREAD_EACH, **read_environment()}
     if role is Role.FLOWER:
@@ -52,15 +54,13 @@ def make_environment(role: Role, seat: Seat) -> dict[str, str]:
 
 @app.command()
 def health(
-    role: Annotated[Role, typer.Argument(help="Which role runs beside this command.")],
-    live: Annotated[
-        bool, typer.Option("--live", help="Only whether it moves, not whether it is ready.")
-    ] = False,
+    role: Annotated[Role, typer.Argument(help="The role to check.")],
+    live: Annotated[bool, typer.Option("--live", help="Check liveness only, not readiness.")] = False,
     port: Annotated[
-        int | None, typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Where a server listens.")
+        int | None, typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Port of the server.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the role that runs beside this command. It is in the same container."""
+    """Check the health of a role in this container."""
     found = probe(role, live=live, port=port)
     print_result(Answer({"role": role.value, "found": found}, found), as_json=as_json)

@@ -1,4 +1,4 @@
-"""`parley soak`: does it survive? For as long as one likes, with real faults, on stores of its own."""
+"""`parley soak`: a soak test of any duration, with real faults, on temporary stores."""
 
 import random
 import shutil
@@ -26,14 +26,14 @@ _SHOWN = 20
 
 @app.command()
 def soak(
-    minutes: Annotated[float, typer.Option(min=0.05, help="How long things are broken.")] = 5.0,
-    sessions: Annotated[int, typer.Option(min=1, help="Conversations at a time.")] = 30,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes for turns.")] = 2,
+    minutes: Annotated[float, typer.Option(min=0.05, help="Minutes of injected faults.")] = 5.0,
+    sessions: Annotated[int, typer.Option(min=1, help="Number of concurrent conversations.")] = 30,
+    workers: Annotated[int, typer.Option(min=1, help="Number of worker processes for turns.")] = 2,
     fault_every: Annotated[float, typer.Option(min=0.2, help="Seconds between faults, on average.")] = 3.0,
-    seed: Annotated[int | None, typer.Option(help="The same seed chooses the same faults.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed that selects the faults.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Book flights while workers, gateway and stores are killed. The exit code is not zero if a promise is broken.
+    """Run a soak test with injected faults. Exits with status 1 if a guarantee is broken.
 
     Uses throw-away stores of its own, never those of DATABASE_URL and REDIS_URL.
     """
@@ -46,7 +46,7 @@ def soak(
     folder, held = Path(tempfile.mkdtemp(prefix=_PREFIX)), False
     try:
         with stop_on_signals(), run_stack(_stack_of(folder, workers), say) as stack:
-            say(f"Breaking things for {minutes:g} minutes, seed {plan.seed}.")
+            say(f"Injecting faults for {minutes:g} minutes, seed {plan.seed}.")
             with progress("breaking things, seconds") as counted:
                 report = run(stack, plan, say, counted)
         held = not report.breaches
@@ -57,18 +57,18 @@ def soak(
         if held:
             shutil.rmtree(folder)
         else:
-            say(f"What was stored and logged is kept in {folder}.")
+            say(f"Data and logs are in {folder}.")
     if as_json:
         print_json({**asdict(report), "faults": dict(report.faults)})
     else:
         print_table(("fault", "times"), report.faults.most_common())
         print(
             f"{report.conversations} conversations of {report.turns} turns in {report.seconds:.0f} s,"
-            f" {report.retries} requests sent again."
+            f" {report.retries} requests retried."
         )
         for breach in report.breaches[:_SHOWN]:
             print(f"BROKEN  {breach}")
-        print(f"Promises broken: {len(report.breaches)}." if report.breaches else "Every promise held.")
+        print(f"Broken guarantees: {len(report.breaches)}." if report.breaches else "Every promise held.")
     raise typer.Exit(1 if report.breaches else 0)
 
 

@@ -31,7 +31,7 @@ _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
 
 @contextmanager
 def open_some_database(data_dir: Path) -> Iterator[str]:
-    """Give the server that the environment names, that of the running `up`, or the folder's, started for the block."""
+    """Yield the server of the environment, of a running `parley up`, or the folder's own, started for the block."""
     found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
     found = found or running_database(data_dir.resolve())
     if found is not None:
@@ -44,33 +44,35 @@ def open_some_database(data_dir: Path) -> Iterator[str]:
 @app.command()
 def migrate(
     data_dir: DataDir = DEFAULT_DATA_DIR,
-    roles: Annotated[bool, typer.Option("--roles", help="Make the database's roles as well.")] = False,
+    roles: Annotated[bool, typer.Option("--roles", help="Also create the database roles.")] = False,
     reader: Annotated[
-        str | None, typer.Option(help="Let this login role read the rows of --tenant, and no others.")
+        str | None, typer.Option(help="Login role that can read the rows of --tenant only.")
     ] = None,
     login: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ROLE=FILE",
-            help="Let the user of the address in FILE log in as `runtime` or `gateway`; makes the roles as well.",
+            help="Let the user of the URL in FILE log in as `runtime` or `gateway`. Also creates the roles.",
         ),
     ] = None,
-    tenant: Annotated[str, typer.Option(help="The tenant of --reader.")] = DEFAULT_TENANT,
+    tenant: Annotated[str, typer.Option(help="Tenant of --reader.")] = DEFAULT_TENANT,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail unless this release can use the database.")
+        bool,
+        typer.Option("--check", help="Change nothing. Fail unless this release can use the database."),
     ] = False,
     wait_s: Annotated[
-        float, typer.Option("--for", min=0, help="Seconds that --check waits for another to migrate.")
+        float,
+        typer.Option("--for", min=0, help="Seconds that --check waits for a migration by another process."),
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the database to the newest schema.
+    """Apply database migrations.
 
-    That is DATABASE_URL, or the embedded database of the data folder (`up` does so by itself).
+    That is DATABASE_URL, or the embedded database of the data folder (`up` does this automatically).
     """
     logins = [read_login(entry) for entry in login or []]
     if reader is not None and not reader.strip():
-        raise InvalidInput("Name a login role of the database.", field="reader")
+        raise InvalidInput("--reader needs the name of a login role.", field="reader")
     if check:
         await_schema(read_variable("DATABASE_URL"), wait_s)
         print_result(Answer({"usable": True}, ""), as_json=as_json)
@@ -81,17 +83,17 @@ def migrate(
         say("The database is up to date.")
         if roles or reader or logins:
             made = list(make_roles(url))
-            say(f"Made the roles {', '.join(made)}." if made else "The roles are there.")
+            say(f"Created the roles {', '.join(made)}." if made else "The roles already exist.")
         for role, address in logins:
-            say(f"{make_login(url, address, role)} logs in with the rights of {role}.")
+            say(f"{make_login(url, address, role)} can log in with the privileges of {role}.")
         if reader:
             tie_reader(url, reader, TenantId(tenant))
-            say(f"{reader} reads the rows of {tenant}.")
+            say(f"{reader} can read the rows of {tenant}.")
     print_result(Answer({"usable": True, "roles_made": made, "reader": reader}, ""), as_json=as_json)
 
 
 def read_login(entry: str) -> tuple[str, str]:
-    """Read role of the database and address of one `--login`. Raises InvalidInput."""
+    """Parse one `--login` into database role and URL. Raises InvalidInput."""
     name, _, place = entry.partition("=")
     role = _LOGIN_ROLES.get(name)
     if role is None or not place:
@@ -103,7 +105,7 @@ def read_login(entry: str) -> tuple[str, str]:
 
 
 def await_schema(database_url: str | None, wait_s: float) -> None:
-    """Wait for the schema of this release, or a newer one. Raises InvalidInput, Unavailable."""
+    """Wait for the schema of this release or a newer one. Raises InvalidInput or Unavailable."""
     if database_url is None:
         raise InvalidInput("--check reads DATABASE_URL; set it.", field="DATABASE_URL")
     ends_at = time.monotonic() + wait_s
@@ -120,9 +122,9 @@ def await_schema(database_url: str | None, wait_s: float) -> None:
 
 @app.command("redis-acl")
 def redis_acl(
-    template: Annotated[bool, typer.Option(help="Leave a place for each password instead.")] = False,
+    template: Annotated[bool, typer.Option(help="Print placeholders instead of passwords.")] = False,
 ) -> None:
-    """Print an ACL file for Redis (`aclfile`). The passwords, made afresh, go to standard error."""
+    """Print an ACL file for Redis. Prints the generated passwords to standard error."""
     if template:
         sys.stdout.write(write_template())
         return

@@ -1,4 +1,4 @@
-"""`parley up`: everything in the foreground of one machine."""
+"""`parley up`: run everything on one machine, in the foreground."""
 
 import os
 from typing import Annotated
@@ -25,8 +25,8 @@ app = typer.Typer()
 @app.command()
 def up(
     domain: Domain = DEFAULT_DOMAIN,
-    host: Annotated[str, typer.Option(help="Address on which the gateway listens.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
+    host: Annotated[str, typer.Option(help="Address that the gateway listens on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port that the gateway listens on.")] = 8600,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     workers: Annotated[int, typer.Option(min=1, help="Number of worker processes for turns.")] = 1,
 ) -> None:
@@ -52,7 +52,7 @@ def up(
             try:
                 supervise(running.children, say)
             finally:
-                say("Stopping; turns in progress are finished first (Ctrl-C again: do not wait).")
+                say("Stopping after the running turns (press Ctrl-C again to stop now).")
                 UpNote.path(plan.data_dir).unlink(missing_ok=True)
     except StopRequested:
         say("Stopped.")

@@ -1,4 +1,4 @@
-"""Examines PostgreSQL: does it answer, is it writable, at our schema, and are tenants separated?"""
+"""Checks of PostgreSQL: responsive, writable, at our schema, with separated tenants."""
 
 import time
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ def check_clock(name: str, their_lead_s: float) -> Finding:
     return bad(
         name,
         f"is {abs(their_lead_s):.0f} s {direction} this machine's",
-        "let both machines follow a time server (NTP): tokens, limits and logs go by these clocks",
+        "synchronize both machines with NTP: tokens, limits and logs depend on these clocks",
     )
 
 
@@ -121,8 +121,8 @@ def _check_rights(connection: psycopg.Connection[Any]) -> Finding | None:
         return None
     return bad(
         "rights",
-        f"{connection.info.user} may not use {forbidden}",
-        "as the owner of the tables, run `parley migrate --login runtime=FILE`, FILE with this user's address",
+        f"{connection.info.user} can't use {forbidden}",
+        "as the owner of the tables, run `parley migrate --login runtime=FILE`, FILE with this user's URL",
     )
 
 
@@ -137,7 +137,7 @@ def _check_schema(connection: psycopg.Connection[Any]) -> Finding:
     return note(
         "schema",
         f"is at {revision}, newer than this release's {HEAD}",
-        "fine while an upgrade is under way; else run the newer release",
+        "fine during an upgrade; otherwise run the newer release",
     )
 
 
@@ -148,21 +148,21 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
     if tables and passes_by:
         yield (bad if guarded else note)(
             "tenants",
-            f"{tables} tables are guarded by tenant, but the role {name} passes every guard",
-            "give the processes login users with fewer rights: `parley migrate --login runtime=FILE` (docs/operate.md)",
+            f"{tables} tables have row-level security, but the role {name} bypasses it",
+            "give the processes users with fewer privileges: `parley migrate --login=runtime=FILE`",
         )
     elif tables:
-        yield well("tenants", f"{tables} tables are guarded by tenant, also against {name}")
+        yield well("tenants", f"{tables} tables have row-level security, and it applies to {name}")
 
 
 def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
-    """Look whether summaries, memory, gathering and what uses their tools can run, which have rights of their own."""
+    """Check whether background flows with separate rights can run."""
     if may_run_session_flows(connection):
-        return well("session flows", f"run as {SESSION_FLOWS}, which has no part of sessions")
+        return well("session flows", f"run as {SESSION_FLOWS}, which can't access sessions")
     user = connection.info.user
     return bad(
         "session flows",
-        f"cannot run, nor can forgetting and repair: there is no role {SESSION_FLOWS} that {user} may act as",
+        f"can't run, and neither can forgetting and repair: {user} can't use the role {SESSION_FLOWS}",
         f"as the database's administrator, run `parley migrate --roles` and then `GRANT {SESSION_FLOWS} TO {user}`",
     )
 
@@ -172,14 +172,14 @@ def _check_lanes(connection: psycopg.Connection[Any]) -> Finding:
     if oldest_s > WAITING_S:
         return bad(
             "lanes",
-            f"{count} sessions wait for a worker, the longest for {oldest_s:.0f} s",
-            "start more workers (`parley serve turns`), or see in their logs why they take none",
+            f"{count} sessions wait for a worker, up to {oldest_s:.0f} s",
+            "start more workers (`parley serve turns`), or check their logs",
         )
     return well("lanes", f"{count} sessions wait for a worker")
 
 
 def _fetch(connection: psycopg.Connection[Any], query: LiteralString) -> tuple[Any, ...]:
-    """The one row of a query."""
+    """Return the only row of a query."""
     row = connection.execute(query).fetchone()
     assert row is not None
     return row

@@ -28,7 +28,7 @@ _STARTS: Mapping[str, Role] = {queue: role for role, queues in QUEUES.items() fo
 
 
 def examine_redis(url: str) -> Iterator[Finding]:
-    """Examine one Redis. Raises redis.RedisError when it does not answer."""
+    """Examine a Redis server. Raises redis.RedisError if it does not respond."""
     with _open(url) as client:
         server: Mapping[str, Any] = client.info("server")
         yield well("redis", f"version {server['redis_version']} answers")
@@ -39,7 +39,7 @@ def examine_redis(url: str) -> Iterator[Finding]:
 
 
 def examine_broker(url: str) -> Iterator[Finding]:
-    """Examine a broker that is not Redis. `url` with its password; it is not shown."""
+    """Examine a broker other than Redis. `url`: with its password, which is not displayed."""
     with Connection(url, connect_timeout=_TIMEOUT_S) as connection:
         shown = connection.as_uri()
         try:
@@ -48,8 +48,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
             yield bad(
                 "broker",
                 f"{shown} does not answer: {' '.join(str(error).split())}",
-                "turns go on as long as workers live, since these search for work themselves; "
-                "start the broker, or correct PARLEY_BROKER_URL",
+                "turns continue as long as workers run; start the broker, or correct PARLEY_BROKER_URL",
             )
         else:
             yield well("broker", f"{shown} answers")
@@ -64,12 +63,12 @@ def examine_processes(redis_url: str) -> Iterator[Finding]:
         if count:
             yield well(f"queue {queue}", f"{count} worker{'s' if count > 1 else ''} there")
         else:
-            yield bad(f"queue {queue}", "no worker takes from it", f"start one: `parley serve {role}`")
+            yield bad(f"queue {queue}", "no worker consumes it", f"start one: `parley serve {role}`")
     beats = [entry for entry in present if entry.role == "beat"]
     if beats:
         yield well("beat", f"runs on {', '.join(sorted({beat.host for beat in beats}))}")
     else:
-        yield bad("beat", "nobody fires scheduled jobs", "start one: `parley serve beat`")
+        yield bad("beat", "no scheduler is running", "start one: `parley serve beat`")
     yield from _check_refused(redis_url)
 
 
@@ -89,8 +88,8 @@ def _check_refused(redis_url: str) -> Iterator[Finding]:
         at = datetime.fromtimestamp(last["at"], UTC).isoformat(timespec="seconds")
         yield note(
             "refused messages",
-            f"{len(kept)} kept without their contents, the last at {at} from {last['queue']}: {last['wrong']}",
-            f"see who sends into this queue; the list is {REFUSED} in Redis, delete it once it is understood",
+            f"{len(kept)} stored without contents, the last at {at} from {last['queue']}: {last['wrong']}",
+            f"find the sender; the list is {REFUSED} in Redis, delete it afterwards",
         )
 
 
@@ -102,9 +101,7 @@ def _check_writes(replication: Mapping[str, Any], persistence: Mapping[str, Any]
             "point REDIS_URL at the primary",
         )
     if persistence.get("aof_enabled") and persistence.get("aof_last_write_status", "ok") != "ok":
-        yield bad(
-            "redis writes", "are refused: its log cannot be written", "make room where Redis keeps its data"
-        )
+        yield bad("redis writes", "are refused: its log can't be written", "free disk space for Redis")
 
 
 def _check_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:

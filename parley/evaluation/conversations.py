@@ -1,4 +1,4 @@
-"""Take the conversations of a domain's `evaluations/` through the real Agent, and see what comes of each turn.
+"""Runs the conversations in a domain's `evaluations/` through the real Agent, and checks each turn.
 
 Each conversation has stores in memory of its own. What is measured of the outcomes is `scores`' business.
 """
@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import yaml
-from pydantic import ValidationError
-
 from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.adapters.domains.yaml_source import parse_yaml, read_yaml
 from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.domain.compile.problems import Problems, SourceFile
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.evaluations import ConversationEntry, EvaluationFile, ExpectEntry
 from orchestrator.errors import InvalidInput
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.types import Json, JsonObject
+from parley.evaluation.outside import Reset
 from parley.evaluation.rubric import Judge, Verdict, judge_answer
 
 REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
@@ -30,10 +30,10 @@ REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """One turn: what was said, what was expected, and what came. `faults`: what is not as expected, in words.
+    """A turn's message, expectations and result. `faults`: differences from the expectations, in words.
 
-    `observed`: by the names of what is expected, with `source`, who understood the message, and `answer`.
-    `verdicts`: of the answer by its rubric.
+    `observed`: by name of expectation, with `source`, the component that interpreted the message, and
+    `answer`. `verdicts`: the answer's grades.
     """
 
     said: str
@@ -45,7 +45,7 @@ class TurnOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One conversation. `file`: where it is written."""
+    """A conversation's results. `file`: its source."""
 
     file: str
     name: str
@@ -58,9 +58,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What conversations are taken through. `sections`: configuration laid over the domain's own.
+    """The system under evaluation. `sections`: configuration merged over the domain's own. `reset`: begins anew with
+    real services.
 
-    `judge`: judges what of answers no rule can; without one, that is not judged.
+    `judge`: grades criteria that no rule can; without it, those are not graded.
     """
 
     loaded: LoadedDomain
@@ -68,14 +69,26 @@ class Evaluated:
     models: ModelPool | None = None
     sections: JsonObject = field(default_factory=JsonObject)
     judge: Judge | None = None
+    reset: Reset | None = None
 
 
 def read_file(path: Path) -> EvaluationFile:
-    """Read conversations. Raises InvalidInput for a file that is none."""
-    try:
-        return EvaluationFile.model_validate(yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader))
-    except (OSError, yaml.YAMLError, ValidationError) as error:
-        raise InvalidInput(f"{path} cannot be read: {str(error).splitlines()[0]}", field="path") from error
+    """Read conversations. Raises InvalidInput listing every problem of the file."""
+    problems = Problems()
+    return _validate(read_yaml(path, path.name, problems), problems)
+
+
+def read_conversations(text: str, name: str) -> EvaluationFile:
+    """Parse conversations. Raises InvalidInput listing every problem of the text."""
+    problems = Problems()
+    return _validate(parse_yaml(text, name, problems), problems)
+
+
+def _validate(file: SourceFile, problems: Problems) -> EvaluationFile:
+    read = problems.read(EvaluationFile, file, (), file.body)
+    if problems.found:
+        raise InvalidInput("\n".join(map(str, problems.found)), field="path")
+    return read
 
 
 async def evaluate(
@@ -84,7 +97,7 @@ async def evaluate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Go through all conversations of files, by name. `counted`: given how many are done, of how many."""
+    """Run all conversations of files, by name. `counted`: receives progress."""
     outcomes: list[Outcome] = []
     total = sum(len(conversations) for conversations in files.values())
     for file, conversations in files.items():
@@ -98,8 +111,25 @@ async def evaluate(
     return outcomes
 
 
+def tell_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield lines for each turn that is not as written: where it is, what was said, what differs, and the answer."""
+    for outcome in outcomes:
+        for place, turn in enumerate(outcome.turns, start=1):
+            if turn.faults:
+                yield f"{outcome.file}: {outcome.name or 'a conversation'}: turn {place}"
+                yield f"    said      {turn.said}"
+                yield from (f"    wrong     {fault}" for fault in turn.faults)
+                yield from (
+                    f"    answered  {line}"
+                    for line in to_plain(turn.observed["answer"] or "").splitlines()
+                    if line
+                )
+
+
 async def go_through(conversation: ConversationEntry, evaluated: Evaluated) -> list[TurnOutcome]:
-    """Take every turn of a conversation, over stores of its own."""
+    """Run every turn of a conversation, on separate stores."""
+    if evaluated.reset is not None:
+        await evaluated.reset()
     simulator = Simulator.of(
         evaluated.loaded,
         sections=merge_sections(conversation.config, evaluated.sections),
@@ -120,7 +150,7 @@ def beginning_of(conversation: ConversationEntry) -> datetime:
 async def take_turns(
     conversation: ConversationEntry, simulator: Simulator, judge: Judge | None = None
 ) -> list[TurnOutcome]:
-    """Take every turn of a conversation; one that goes wrong does not end it."""
+    """Run every turn of a conversation; a failed one does not end it."""
     talk = simulator.converse()
     remembered: dict[str, str] = {}
     outcomes: list[TurnOutcome] = []
@@ -145,19 +175,21 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Give the payload that the last answer offered under this name with what is written, else what is written."""
+    """Return the payload that the last answer offered under this name, merged with the given one, or the
+    given one.
+    """
     written: JsonObject = action.get("payload") or {}
     fitting = (one["payload"] for one in offered if one["name"] == action["name"])
     return next((one for one in fitting if written.items() <= one.items()), written)
 
 
 def insert(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace ``<booking_ref>`` by the value that an earlier answer gave, as far as there is one."""
+    """Replace ``<booking_ref>`` by the value in an earlier answer, if any."""
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
 
 
 def insert_names(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace references that an earlier answer gave by their names: what `insert` undoes."""
+    """Replace references in earlier answers by their names: the inverse of `insert`."""
     for name, value in remembered.items():
         if REFERENCE.fullmatch(value):
             text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)
@@ -165,13 +197,13 @@ def insert_names(text: str, remembered: Mapping[str, str]) -> str:
 
 
 def values_of(turn: JsonObject) -> dict[str, str]:
-    """Give what an answer's frame tells, by name."""
+    """Return the values in an answer's frame, by name."""
     data = (turn["frame"] or {}).get("data")
     return {name: str(value) for name, value in data.items()} if isinstance(data, dict) else {}
 
 
 def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
-    """Say of a turn what may be expected of it."""
+    """Return a turn's observable results."""
     predictions = [signal.payload for signal in signals if signal.type is SignalType.PREDICTION]
     predicted = predictions[0] if predictions else {}
     stack = [flow["dact"] for flow in turn["flows"]]
@@ -193,7 +225,7 @@ def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
 
 
 def find_faults(expect: ExpectEntry, observed: JsonObject) -> Iterator[str]:
-    """Say what is not as it should be."""
+    """Yield differences from the expectations."""
     for name in ("kind", "flow", "flows", "completed", "tools", "ambiguity"):
         wanted: Json = getattr(expect, name)
         wanted = list(wanted) if isinstance(wanted, tuple) else wanted

@@ -1,4 +1,4 @@
-"""Evaluate a domain: find its conversations, run them with and without models, keep and report what came of it."""
+"""Evaluate a domain: find its conversations, run them with and without models, store and report the results."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -9,15 +9,16 @@ from orchestrator.adapters.domains.folder import domain_folder, load_domain, rea
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.errors import InvalidInput
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
-from orchestrator.telemetry import RecordSignal, drop_signal
-from orchestrator.types import JsonObject
-from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file
+from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
+from orchestrator.types import DEFAULT_TENANT, Json, JsonObject
+from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file, tell_wrong
 from parley.evaluation.explain import explain
 from parley.evaluation.faults.cases import part_cases, take_kept
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.sound import Sounds
+from parley.evaluation.outside import read_reset, tell_services
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import Judge
 from parley.evaluation.runs import (
@@ -38,20 +39,22 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """`runs`: one for each variant, the last one is reported. `page`: the HTML page. `findings`: what is too low."""
+    """A domain's evaluation. `runs`: one per variant, of which the last is reported. `page`: the HTML page.
+    `findings`: results below their limits.
+    """
 
     runs: list[JsonObject]
     page: Path
     findings: list[str]
 
 
-def find_conversations(target: str) -> tuple[str, Conversations] | None:
-    """Find the domain that is meant and its conversations, by file; None for something else.
+def find_conversations(target: str) -> tuple[str, Conversations]:
+    """Return a domain and its conversations by file.
 
     `target`: a domain's name or folder, or one file of its `evaluations/`.
 
     Raises:
-        InvalidInput: the domain has no conversations.
+        InvalidInput: there is no such domain, or it has no conversations.
     """
     path = Path(target)
     is_file = path.suffix == ".yaml" and path.is_file()
@@ -60,10 +63,10 @@ def find_conversations(target: str) -> tuple[str, Conversations] | None:
     )
     folder = domain_folder(domain)
     if folder is None:
-        return None
+        raise InvalidInput(f"{target!r} is not a domain: give its name or its folder.", field="target")
     files = [path] if is_file else sorted((folder / "evaluations").glob("*.yaml"))
     if not files:
-        raise InvalidInput(f"{folder} has no conversations: write evaluations/*.yaml.", field="target")
+        raise InvalidInput(f"{folder} has no test conversations: add evaluations/*.yaml.", field="target")
     return domain, {file.stem: read_file(file).conversations for file in files}
 
 
@@ -77,8 +80,9 @@ async def evaluate_domain(
     against: str | None,
     folder: Path,
     notice: Callable[[str], None],
+    tenant: str = DEFAULT_TENANT,
 ) -> DomainReport:
-    """Take a domain's conversations through the Agent.
+    """Run a domain's conversations through the Agent.
 
     Each of the `variants` gives a run of its own; without a model, System 1 understands alone. What learns from some of
     the examples is reported beside the others, and neither kept nor held to bounds. `judge`: the model that judges
@@ -94,6 +98,9 @@ async def evaluate_domain(
     system1 = System1.for_domain(loaded.domain)
     edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
     sections = [_read_sections(variant) for variant in variants]
+    reset = read_reset(loaded.domain.folder)
+    for sentence in tell_services(loaded.domain):
+        notice(sentence)
     runs: list[JsonObject] = []
     files, kept = part_cases(files)
     findings = await take_kept(Sounds(Workers(domain, system1)), kept) if kept else []
@@ -106,13 +113,15 @@ async def evaluate_domain(
             async with open_model(variant.model, use.note) as pool:
                 few = variant.examples
                 learnt = system1 if few is None else System1.for_domain(loaded.domain, examples=few)
-                evaluated = Evaluated(loaded, learnt, pool, laid_over, judging_by)
+                evaluated = Evaluated(loaded, learnt, pool, laid_over, judging_by, reset)
                 with progress(variant.name) as counted:
                     outcomes = await evaluate(files, evaluated, notice, counted)
             _notice_unjudged(outcomes, notice)
-            run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use)
+            run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use, tenant)
             runs.append(run)
             if variant.examples is None:
+                for line in tell_wrong(outcomes):
+                    notice(line)
                 keep(run, folder)
                 findings += [*find_shortfalls(run["figures"], limits)]
     findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
@@ -122,7 +131,7 @@ async def evaluate_domain(
 
 
 def _read_sections(variant: Variant) -> JsonObject:
-    """Read the prompts that a variant tries, as configuration."""
+    """Return a variant's prompts as configuration."""
     if variant.prompts is None:
         return {}
     prompts = read_prompts(variant.prompts)
@@ -132,7 +141,7 @@ def _read_sections(variant: Variant) -> JsonObject:
 
 
 def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
-    """Say how many criteria nobody has judged, and why the first was not."""
+    """Report how many criteria were not graded, and why the first was not."""
     verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:
@@ -148,9 +157,12 @@ async def open_model(
     if model is None:
         yield None
         return
-    endpoints = read_endpoints(read_settings(**NO_STORES))
+    endpoints = read_endpoints(read_settings(**NO_STORES, PARLEY_MODEL=model))
     if not endpoints:
-        raise InvalidInput("A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL.", field="model")
+        raise InvalidInput(
+            "A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or name it as provider:name.",
+            field="model",
+        )
     pool = ModelPool(endpoints, model=model, record=record)
     try:
         yield pool
@@ -162,8 +174,14 @@ async def explain_sentence(sentence: str, domain: str, model: str | None) -> Jso
     """Show how a domain understands a sentence; see `explain`."""
     loaded = load_domain(domain)
     use = PromptUse()
-    async with open_model(model, use.note) as pool:
+    problems: list[Json] = []
+
+    def note(signal: Signal) -> None:
+        use.note(signal)
+        if signal.type is SignalType.MODEL_CALL and signal.payload["problem"] is not None:
+            problems.append(signal.payload["problem"])
+
+    async with open_model(model, note) as pool:
         asker = pool.engineer(loaded.domain.config) if pool is not None else None
-        askers = [asker] if asker is not None else []
-        found = await explain(sentence, loaded, System1.for_domain(loaded.domain), askers)
-    return {**found, "prompts": use.figures}
+        found = await explain(sentence, loaded, System1.for_domain(loaded.domain), asker)
+    return {**found, "prompts": use.figures, "endpoint": problems[-1] if problems else None}

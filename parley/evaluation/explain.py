@@ -1,6 +1,6 @@
-"""Show how NLU comes to its understanding of one sentence: what each reader says, and what is made of it."""
+"""Show how NLU interprets a message: each component's result, and the decision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,20 +10,29 @@ from orchestrator.models.calling import CallContext
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Asker, Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.readers import READERS
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validation
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
 
 async def explain(
-    sentence: str, loaded: LoadedDomain, system1: System1, askers: Sequence[Asker] = ()
+    sentence: str, loaded: LoadedDomain, system1: System1, asker: Asker | None = None
 ) -> JsonObject:
-    """Ask the readers in their order, as at the beginning of a conversation, and tell what each said.
+    """Run the NLU components in order, as at the start of a conversation, and return each result.
 
-    Gives `readers` with what each made of it, `decided_by`, and `understanding`, checked as in a turn.
+    Returns `readers` with their results, `decided_by`, and `understanding`, validated as in a turn.
+    `model_problem`: the error code if a model was asked and did not answer.
     """
-    setup = ReaderSetup(loaded.domain, system1.flows, system1.read, askers)
+    setup = ReaderSetup(
+        loaded.domain,
+        system1.flows,
+        system1.read,
+        system1.opinion,
+        system1.slots_for,
+        system1.lexicon,
+        asker,
+    )
     context = NluContext(datetime.now(UTC).date())
     call = CallContext(session_id=SessionId("session_explained"), turn_id=TurnId("turn_explained"))
     words = clean(sentence)
@@ -49,7 +58,8 @@ async def explain(
         "domain": loaded.domain.name,
         "readers": heard,
         "decided_by": understanding.source.value,
-        "confidence": round(last.confidence, 3),
+        "confidence": round((message.guess or last).confidence if last.problem else last.confidence, 3),
+        "model_problem": last.problem,
         "ask_a_model_below": loaded.domain.config.thresholds.confident,
         "understanding": _show(understanding),
         "problems": [] if refused else list(problems),
@@ -63,13 +73,15 @@ def _name_of(make: Callable[[ReaderSetup], Reader | None]) -> str:
 
 
 def _describe(reader: Reader | None, reading: Reading | None, decided: Reading | None) -> str:
-    """Say in a line what a reader made of the sentence."""
+    """Return a component's result in one line."""
     if decided is not None:
         return "not asked: it was decided before"
     if reader is None:
         return "not used: this domain has no need of it, or there is no model"
     if reading is None:
         return "left it to the next"
+    if reading.problem is not None:
+        return f"the model did not answer ({reading.problem}); the local classifier's guess stands"
     found = reading.understanding
     flows = ", ".join(f"{flow.dact} {flow.score:.2f}" for flow in found.flows if flow.dact)
     verdict = "decided" if reading.is_final else "a guess"

@@ -20,7 +20,7 @@ MOST_BEFORE = 10
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an answer meets a criterion; `met` is None for one that nobody could judge."""
+    """A graded criterion. `met`: None if it could not be graded."""
 
     criterion: str
     met: bool | None

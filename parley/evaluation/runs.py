@@ -11,14 +11,14 @@ import orjson
 
 from orchestrator.errors import InvalidInput
 from orchestrator.telemetry import Signal, SignalType
-from orchestrator.types import JsonObject
+from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.evaluation.conversations import Outcome
 from parley.evaluation.scores import Scores
 
 LATEST = "latest"
 NO_MODEL = "without a model"
 CURVE = (1, 2, 4, 8, 16)
-"""How many examples a flow are learnt from, to see how far more of them help."""
+"""Numbers of examples per flow, to see whether more would help."""
 TOLERANCE = 0.005
 """By how much a figure may be lower than before."""
 MAIN_FIGURE = "turns_as_expected"
@@ -26,7 +26,7 @@ MAIN_FIGURE = "turns_as_expected"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is evaluated beside others: a model, and a folder of prompts in place of the domain's own.
+    """A variant to evaluate: a model, and a folder of prompts that replace the domain's.
 
     `examples`: how many of each flow System 1 learns from; None: all.
     """
@@ -50,7 +50,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PromptUse:
-    """How often each prompt was asked, and the tokens of its questions and answers together."""
+    """Calls and tokens of each prompt."""
 
     calls: Counter[str] = field(default_factory=Counter[str])
     tokens: Counter[str] = field(default_factory=Counter[str])
@@ -63,7 +63,7 @@ class PromptUse:
 
     @property
     def figures(self) -> JsonObject:
-        """Give the calls by prompt, and their tokens on average."""
+        """Return calls by prompt, with their average tokens."""
         return {
             name: {"calls": calls, "tokens_a_call": round(self.tokens[name] / calls)}
             for name, calls in sorted(self.calls.items())
@@ -71,12 +71,18 @@ class PromptUse:
 
 
 def describe_run(
-    domain: str, variant: Variant, outcomes: Sequence[Outcome], scores: Scores, use: PromptUse
+    domain: str,
+    variant: Variant,
+    outcomes: Sequence[Outcome],
+    scores: Scores,
+    use: PromptUse,
+    tenant: str = DEFAULT_TENANT,
 ) -> JsonObject:
-    """Write a run as it is kept, reported and compared."""
+    """Write a run as it is kept, reported and compared. `tenant`: whose operators may read it in the inspector."""
     made = datetime.now(UTC)
     return {
         "run": f"{made:%Y%m%d-%H%M%S}{variant.suffix}",
+        "tenant_id": tenant,
         "domain": domain,
         "model": variant.model,
         "name": variant.name,
@@ -137,7 +143,7 @@ def find_run(said: str, folder: Path) -> JsonObject:
     if said == LATEST and kept:
         path = kept[-1]
     if not path.is_file():
-        there = f" There are {', '.join(one.stem for one in kept[-5:])}." if kept else " None is kept yet."
+        there = f" There are {', '.join(one.stem for one in kept[-5:])}." if kept else " There are none yet."
         raise InvalidInput(f"There is no run {said!r} in {folder}.{there}", field="against")
     run: JsonObject = orjson.loads(path.read_bytes())
     return run
@@ -156,17 +162,17 @@ def read_bounds(said: Sequence[str]) -> dict[str, float]:
             bounds[name if sign else MAIN_FIGURE] = float(number)
         except ValueError:
             raise InvalidInput(
-                f"{one!r} is no bound: write 0.95, or slot_f1=0.9.", field="fail_under"
+                f"{one!r} is not a valid limit: use 0.95, or slot_f1=0.9.", field="fail_under"
             ) from None
     return bounds
 
 
 def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, float]) -> Iterator[str]:
-    """Say which figures are below their bounds. Raises InvalidInput for a figure that there is not."""
+    """Return scores below their limits. Raises InvalidInput for unknown scores."""
     for name, bound in bounds.items():
         if name not in figures:
             raise InvalidInput(
-                f"There is no figure {name!r}; there are {', '.join(figures)}.", field="fail_under"
+                f"There is no score {name!r}; choose from {', '.join(figures)}.", field="fail_under"
             )
         value = figures[name]
         if value is not None and value < bound:
@@ -174,7 +180,7 @@ def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, fl
 
 
 def find_regressions(run: JsonObject, earlier: JsonObject) -> Iterator[str]:
-    """Say what is worse than in an earlier run: figures, and turns that were right."""
+    """Return what is worse than in an earlier run: scores, and turns that were right."""
     for name, before in earlier["figures"].items():
         now = run["figures"].get(name)
         if before is not None and now is not None and now < before - TOLERANCE:

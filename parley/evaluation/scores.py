@@ -66,7 +66,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
-    """Say of each turn that expects something of this name whether it came."""
+    """Return, for each turn with this expectation, whether it was met."""
     wanted: list[tuple[Json, Json]] = [(getattr(turn.expect, name), turn.observed[name]) for turn in turns]
     return [
         (list(expected) if isinstance(expected, tuple) else expected) == observed
@@ -76,7 +76,7 @@ def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
 
 
 def _flow_pair(turn: TurnOutcome) -> tuple[str, str] | None:
-    """Give the flow that a turn should have been taken for, and the one that it was."""
+    """Return the expected and the actual flow of a turn."""
     expect, observed = turn.expect, turn.observed
     if expect.flow is not None:
         return expect.flow, str(observed["flow"] or NOTHING)

@@ -16,7 +16,7 @@ from parley.replay.sandbox import Replayed
 
 CALLS: Final = "calls"
 ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display", "system")
-"""What is compared: the message's kind and likeliest flow; the stack with what has ended; values; tools with their
+"""Aspects to compare: the message's kind and likeliest flow; the stack with ended flows; values; tools with their
 arguments; questions to models; words and the open question; what is shown beside them; turns of the system.
 """
 RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
@@ -27,7 +27,7 @@ _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
 """Names of what a turn makes, and fingerprints of calls, which are made of those."""
 _DIGITS: Final = 32
 _SHADOWS: Final = bytes(ord("x" if chr(one) in "0123456789abcdef" else " ") for one in range(256))
-"""What each byte is turned into, so that so many digits are looked for as they are: far quicker than by a pattern."""
+"""Translation of each byte, so that digits are found without a pattern, which is much faster."""
 
 
 def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
@@ -90,7 +90,7 @@ def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
 
 
 def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
-    """The questions to models that were asked only then, and those that would be only now: prompt and digest.
+    """Return the model calls that were made only then, and those that would be made only now: prompt and digest.
 
     What failed then is not recorded, so it is none of the latter.
     """
@@ -112,7 +112,7 @@ def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Js
 
 
 def name_question(key: str) -> str:
-    """Name a step of a model by its prompt and a digest of what was asked."""
+    """Return the name of a model step: its prompt and a digest of the question."""
     _, prompt_id, digest, *_ = key.split(":")
     return f"{prompt_id} {digest[:8]}"
 
@@ -122,7 +122,7 @@ def _write(decided: Json) -> bytes:
 
 
 def _number(written: bytes) -> bytes:
-    """Number the identifiers in their order; each stands in a string."""
+    """Replace the IDs in a text by their order of appearance."""
     names: dict[bytes, bytes] = {}
     shadow, parts, done = written.translate(_SHADOWS), list[bytes](), 0
     place = shadow.find(b"x" * _DIGITS)

@@ -28,7 +28,7 @@ def sum_up(
     seconds: float,
     allowed: frozenset[str] = frozenset(),
 ) -> JsonObject:
-    """Write the report of a replay, of sessions or of runs. `allowed`: see `read_allowed`."""
+    """Write the report of a replay. `allowed`: see `read_allowed`."""
     made = datetime.now(UTC)
     left_out, not_made, changed = Counter[str](), Counter[str](), Counter[str]()
     different: list[JsonObject] = []
@@ -37,33 +37,30 @@ def sum_up(
         not_made.update(one["not_made"])
         for turn in one["different"]:
             changed.update(turn["changes"].keys())
-            names = (name := one.get("session") or one["run"], f"{name} {turn.get('epoch') or turn['stage']}")
-            whose = {"session": name} if "session" in one else {}
-            different.append({**whose, **turn, "allowed": not allowed.isdisjoint(names)})
-    turns, stages = (sum(one.get(part, 0) for one in sessions) for part in ("turns", "stages"))
-    runs = sum("run" in one for one in sessions)
+            names = (name := one["session"], f"{name} {turn['epoch']}")
+            different.append({"session": name, **turn, "allowed": not allowed.isdisjoint(names)})
+    turns = sum(one["turns"] for one in sessions)
     return {
         "replay": f"{made:%Y%m%d-%H%M%S}",
+        "tenant_id": wanted.tenant,
         "domain": domain,
         "by": {name: getattr(wanted, name) for name in ("domain", "prompt", "model")},
         "made_at": made.isoformat(timespec="seconds"),
-        "sessions": len(sessions) - runs,
+        "sessions": len(sessions),
         "turns": turns,
-        "runs": runs,
-        "stages": stages,
         "differing": len(different),
         "changed": {name: changed[name] for name in ALL_ASPECTS if changed[name]},
         "not_made": dict(sorted(not_made.items())),
         "left_out": dict(sorted(left_out.items())),
-        "remembering": sum(one.get("remembering", 0) for one in sessions),
+        "remembering": sum(one["remembering"] for one in sessions),
         "seconds": round(seconds, 3),
-        "turns_a_second": round((turns + stages) / max(seconds, 1e-9), 1),
+        "turns_a_second": round(turns / max(seconds, 1e-9), 1),
         "different": different,
     }
 
 
 def read_allowed(path: Path | None) -> frozenset[str]:
-    """Read what may come out otherwise: a session or run, or one and an epoch or stage, on each line; after # a remark.
+    """Read what may come out otherwise: a session, or a session and an epoch, on each line; after # a comment.
 
     Raises InvalidInput for a file that cannot be read.
     """
@@ -93,41 +90,33 @@ def keep(report: JsonObject, folder: Path) -> Path:
 
 
 def tell(report: JsonObject) -> Iterator[str]:
-    """Say in lines what came out otherwise, turn by turn, and then all in all."""
+    """Return the differences as lines, turn by turn, and a summary."""
     for turn in report["different"][:MOST_TOLD]:
         mark = (
             " (allowed)"
             if turn["allowed"]
             else " (reads what is remembered now)"
             if turn["remembers"]
-            else " (its flow was rewritten)"
-            if turn.get("rewritten")
             else ""
         )
-        whose = (
-            f"{turn['run']}, {turn['stage']}"
-            if "run" in turn
-            else f"{turn['session']}, epoch {turn['epoch']}"
-        )
-        yield f"{whose}: “{turn['said']}”{mark}"
+        yield f"{turn['session']}, epoch {turn['epoch']}: “{turn['said']}”{mark}"
         for aspect, places in turn["changes"].items():
             for place in places:
                 at = f" {place['at']}" if place["at"] else ""
                 yield f"  {aspect}{at}: {_show(place['then'])} → {_show(place['now'])}"
-    whole, parts = ("runs", "stages") if report["runs"] else ("sessions", "turns")
     if report["differing"] > MOST_TOLD:
-        yield f"… and {_count(report['differing'] - MOST_TOLD, 'more ' + parts)}"
-    seen = ", ".join(_count(report[name], name) for name in (whole, parts))
-    yield f"{seen}: {report['differing']} came out otherwise."
+        yield f"… and {_count(report['differing'] - MOST_TOLD, 'more turns')}"
+    seen = ", ".join(_count(report[name], name) for name in ("sessions", "turns"))
+    yield f"{seen}: {report['differing']} changed."
     for name, count in report["changed"].items():
         yield f"  {name}: {count}"
     for tool, count in report["not_made"].items():
-        yield f"Not made, as no recording answers it: {tool} {_count(count, 'times')}."
+        yield f"Not called, because there is no recording: {tool} {_count(count, 'times')}."
     for why, count in report["left_out"].items():
-        yield f"Left out: {_count(count, 'runs' if report['runs'] else parts)} {why}."
+        yield f"Left out: {_count(count, 'turns')} {why}."
     if report["remembering"]:
-        yield f"{_count(report['remembering'], parts)} looked at what is remembered beyond the session, as it is now."
-    yield f"No effect was had. {report['turns_a_second']:.0f} {parts} a second."
+        yield f"{_count(report['remembering'], 'turns')} looked at what is remembered beyond the session, as it is now."
+    yield f"No effect was had. {report['turns_a_second']:.0f} turns a second."
 
 
 def _count(number: int, things: str) -> str:

@@ -1,4 +1,4 @@
-"""Replays the sessions that are wanted, in a process for each core, and gives what came out otherwise."""
+"""Replays the sessions that are wanted, in a process for each core, and gives what changed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ import orjson
 
 from orchestrator.adapters.domains.folder import LoadedDomain, domain_folder, load_domain
 from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_endpoints
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.turns.recordings import PostgresRecordings
 from orchestrator.errors import InvalidInput, NotFound, Unavailable
 from orchestrator.models.config import DEFAULT_PROVIDER
 from orchestrator.models.templates import Prompt, parse_prompt
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.runtime.journal import TOOL
 from orchestrator.settings import NO_STORES, Settings, read_settings
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.recording import RecordedSession
-from orchestrator.types import JsonObject, SessionId
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from parley.replay.comparing import compare
 from parley.replay.sandbox import Sandbox
 
@@ -43,9 +43,9 @@ UNASKED: Final = "http://unasked.invalid/v1"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is replayed, and by what.
+    """What to replay, and against what.
 
-    `sessions`, `runs`: these; none: the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
+    `sessions`: these; if none, the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
     folder; None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked
     anew in place of what was answered then. `since`: the first epoch.
     """
@@ -53,17 +53,16 @@ class Wanted:
     sessions: tuple[SessionId, ...] = ()
     last: int = 0
     of: str | None = None
-    tenant: str | None = None
+    tenant: str = DEFAULT_TENANT
     domain: str | None = None
     prompt: str | None = None
     model: str | None = None
     since: int = 0
-    runs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What each process starts from; forks share it."""
+    """Shared start of all processes; forks inherit it."""
 
     url: str
     settings: Settings
@@ -74,7 +73,7 @@ class Setup:
 
 
 def open_models(settings: Settings, loaded: LoadedDomain, model: str | None) -> ModelPool:
-    """The models that are asked; without one, those that would be, at an address that nobody has."""
+    """Return the models to ask. Without a model, their URL reaches nothing."""
     if model is not None:
         endpoints = read_endpoints(settings)
         if not endpoints:
@@ -165,7 +164,7 @@ async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
 
 
 def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterator[JsonObject]:
-    """Give every process its share, and pass on what each finds; few sessions are not worth a process."""
+    """Distribute the sessions among processes, and pass on their results. Few sessions don't need a process."""
     parts = [*_cut(wanted, processes)]
     if min(processes, len(parts)) <= 1:
         outcomes: list[JsonObject] = []
@@ -202,7 +201,7 @@ def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[Sessi
 
 
 def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence[SessionId]]:
-    """Take the next part that no other process has taken, as long as there is one."""
+    """Yield the next unclaimed part while there is one."""
     while True:
         with taken.get_lock():
             number = taken.value
@@ -213,7 +212,7 @@ def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence
 
 
 def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer: Any) -> None:
-    """The whole life of one process."""
+    """Run one process from start to end."""
     take = _take(parts, taken)
     asyncio.run(replay_parts(setup, take, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
     writer.close()

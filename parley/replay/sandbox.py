@@ -23,7 +23,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.record import make_result
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.user_memory import owner_of
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.ports.memory.context import ContextQuestion, Finding, Findings
 from orchestrator.ports.memory.documents import PASSAGES, Embedder, Owned, Passage
 from orchestrator.ports.memory.preferences import Preference
@@ -81,14 +81,14 @@ class RecordedJournal(Journal):
             self.stopped = False
 
     def _find(self, key: str, kind: str, digest: str) -> Step | None:
-        """The step of this key if it asked the same, else another that did."""
+        """Return the step with this key if it asked the same, else another that did."""
         fitting = [step for step in self.unused.values() if (step.kind, step.request_hash) == (kind, digest)]
         known = next((step for step in fitting if step.key == key), fitting[0] if fitting else None)
         return None if known is None else self.unused.pop(known.key)
 
 
 class RecordedLane(MemoryLane):
-    """What the turn at work may look up under its lease, as it was when it began; keeps nothing."""
+    """Lookups of the running turn under its lease, as they were at its start. Stores nothing."""
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(MemoryStore())
@@ -111,12 +111,12 @@ class RecordedLane(MemoryLane):
         return replace(entry, status=LedgerStatus.DONE) if entry is not None and undone else entry
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        """It is in the ledger already."""
+        """Do nothing: the effect is in the ledger already."""
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """What somebody had decided by then, else what this turn decides."""
+        """Return the decision made by then, else that of this turn."""
         record = self._moment.session.approvals.get(approval_id)
         if record is None:
             return None
@@ -223,7 +223,7 @@ class GatheredThen:
 
 @dataclass(slots=True)
 class Replayed:
-    """What a turn has decided now. `missed`: calls that no recording answers, by key, with what is asked; `unused`:
+    """A turn's decision now. `missed`: calls without a recording, by key, with what was asked; `unused`:
     recorded ones that were not asked for.
     """
 
@@ -270,7 +270,7 @@ class Sandbox:
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
         agent = self._find_agent(by_model=by_model or self._asks)
-        known = {"waited_s": turn.waited_s, "steps": turn.steps}
+        known = {"waited_s": turn.waited_s, "accepted_at": turn.began - turn.waited_s, "steps": turn.steps}
         work = Work(turn.turn_id, turn.seq, turn.input, 1, agent.deadline_s, **known)
         whose = (session.session_id, session.tenant_id, session.user_id, session.domain)
         lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work, session.root)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from orchestrator.client import AsyncClient
 from orchestrator.errors import InboxFull, ParleyError, Unavailable
 from orchestrator.types import JsonObject
 from parley.soak.checks import ANSWERED, UNFINISHED
+from parley_client import AsyncClient
 
 Answer = TypeVar("Answer")
 
@@ -38,7 +38,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Booker:
-    """Holds one conversation after another; a conversation begun is ended."""
+    """Runs one conversation after another; a started conversation is finished."""
 
     client: AsyncClient
     name: str
@@ -46,7 +46,7 @@ class Booker:
     tally: Tally
 
     async def keep_booking(self, stopping: threading.Event) -> None:
-        """Hold conversations until `stopping` is set."""
+        """Run conversations until `stopping` is set."""
         number = 0
         while not stopping.is_set():
             number += 1
@@ -77,12 +77,12 @@ class Booker:
         listed = len(LISTED.findall(shown["reply"]))
         if not (expected == done == listed):
             self.tally.breaches.append(
-                f"{session}: {expected} booking was confirmed, {done} stand in the ledger,"
+                f"{session}: {expected} booking was confirmed, {done} are in the ledger,"
                 f" {listed} are listed: {shown['reply']!r} after {booked['reply']!r}"
             )
 
     async def _say(self, session: str, number: int, text: str) -> JsonObject:
-        """One turn to its end, however often the gateway has to be asked."""
+        """Run one turn to its end, with as many requests as that takes."""
         key = f"{session}:{number}"
         while True:
             turn = await self._insist(
@@ -106,7 +106,7 @@ class Booker:
                 self.tally.unreachable += 1
                 await asyncio.sleep(AGAIN_AFTER_S)
             except ParleyError as error:
-                raise _Broken(f"{self.name}: a request was refused as {error.code}: {error}") from error
+                raise _Broken(f"{self.name}: a request was refused with {error.code}: {error}") from error
 
 
 class _Broken(Exception):

@@ -1,6 +1,6 @@
-"""Reads what a run left in the store and says what is wrong with it, in the manner of Jepsen.
+"""Check the data of a run for violations, in the manner of Jepsen.
 
-It trusts nothing but the accepted turns that the submitters noted. Knows no domain.
+Trusts only the accepted turns recorded by the submitters. Independent of any domain.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +12,6 @@ from typing import Any
 
 import psycopg
 
-from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.rows.events import number_entries
 
 ANSWERED = "done"
@@ -52,7 +51,7 @@ History = dict[str, SessionHistory]  # by session
 
 @contextmanager
 def snapshot(database_url: str) -> Iterator[psycopg.Connection]:
-    """A connection whose reads all show one moment."""
+    """Open a connection whose reads all show the same moment."""
     with psycopg.connect(database_url) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         yield connection
@@ -70,7 +69,7 @@ def read_history(connection: psycopg.Connection) -> History:
         history[session].epochs.append(epoch)
     events = "SELECT session_id, number, turn_id, body FROM events ORDER BY 1, 2"
     for session, last, turn, body in connection.execute(events):
-        for number, entry in number_entries(last, unpack_json(body)):
+        for number, entry in number_entries(last, body):
             history[session].event_numbers.append(number)
             history[session].answers[entry.get("turn_id", turn)] += entry["type"] == "answer"
     effects = "SELECT session_id, tool_id, status FROM effects ORDER BY session_id, at"
@@ -89,7 +88,7 @@ def check(history: History, accepted: AbstractSet[str]) -> list[str]:
 
 
 def check_session(session: SessionHistory) -> list[str]:
-    """The breaches of one session."""
+    """Return the broken guarantees of one session."""
     return [
         *_check_turns(session.turns),
         *_check_answers(session),

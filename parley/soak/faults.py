@@ -28,7 +28,7 @@ class Broken:
 
 
 def kill(prefix: str) -> Callable[[Broken], None]:
-    """A fault that kills one of these roles, and starts it again."""
+    """Return a fault that kills and restarts one of these roles."""
 
     def kill_one(broken: Broken) -> None:
         child = broken.pick(prefix)

@@ -1,4 +1,4 @@
-"""Runs a soak: the load on a thread of its own, the faults on the main one, the checks at the end."""
+"""Runs a soak test: load on its own thread, faults on the main thread, checks at the end."""
 
 import asyncio
 import random
@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from orchestrator.client import AsyncClient
 from orchestrator.errors import Unavailable
 from parley.soak.bookings import Booker, Tally
 from parley.soak.checks import check, read_history, snapshot
 from parley.soak.faults import Broken, break_something
 from parley.stack import RunningStack
 from parley.supervision import supervise
+from parley_client import AsyncClient
 
 _AT_REST_WITHIN_S = 180.0
 _CLIENT_TIMEOUT_S = 10.0
@@ -116,7 +116,7 @@ def _break_until(
 
 
 def _is_at_rest(stack: RunningStack) -> bool:
-    """Say whether no turn is under way, those of the system included."""
+    """Return whether no turn is running, system turns included."""
     try:
         with psycopg.connect(stack.stores.database_url, connect_timeout=5) as connection:
             found = connection.execute("SELECT 1 FROM turns WHERE finished_at IS NULL LIMIT 1").fetchone()

@@ -20,6 +20,11 @@ class Answers:
         self._awaited: dict[str, Turn] = {}
         self._waiting: list[threading.Thread] = []
 
+    @property
+    def status(self) -> str:
+        """The status line: a model can take long before its first word."""
+        return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
+
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:
         """Show a turn when it has ended; None where nothing was sent."""
         if turn is None:
@@ -48,10 +53,7 @@ class Answers:
             self._words.finish()
 
     def _show_ended(self, conversation: Conversation) -> None:
-        """Show what has ended: what did before the turn that was waited for, has ended by now.
-
-        An answer that was given beside a turn is of the epoch before that turn's.
-        """
+        """Show the turns that have ended, in the order of their answers."""
         now = [conversation.client.turn(turn_id) for turn_id in self._awaited]
         ended = [turn for turn in now if turn["status"] not in RUNNING]
         for turn in sorted(ended, key=lambda turn: (turn["epoch"] or 0, turn["seq"])):

@@ -56,7 +56,7 @@ def _command(name: str, words: str) -> Callable[[Command], Command]:
 
 
 def find_command(line: str) -> tuple[Command, str] | None:
-    """The command of a line and its argument; None when the line is a message."""
+    """Parse a line as a command and its argument, or return None if it is a message."""
     name, _, argument = line.partition(" ")
     known = COMMANDS.get(name)
     return None if known is None else (known[0], argument.strip())
@@ -67,7 +67,7 @@ def _help(talk: Talk, _: str) -> None:
     table = Table.grid(padding=(0, 2))
     rows = [
         *((name, words) for name, (_command, words) in COMMANDS.items()),
-        ("/1, /2 …", "choose a suggested reply; where one is asked for, the number alone"),
+        ("/1, /2 …", "choose a suggested reply"),
         ("Alt-Enter", "a new line; Enter sends"),
     ]
     for name, words in rows:
@@ -120,7 +120,7 @@ def _page(talk: Talk, argument: str) -> None:
     talk.console.print(make_table(frame["block"]["columns"], page["rows"], title=f"page {argument}"))
 
 
-@_command("/form", "fill in the form that was asked")
+@_command("/form", "fill in the form")
 def _form(talk: Talk, _: str) -> Turn | None:
     interaction = (talk.turn or {}).get("interaction") or {}
     if interaction.get("kind") != "form":
@@ -188,7 +188,7 @@ def _history(talk: Talk, _: str) -> None:
 def _new(talk: Talk, _: str) -> None:
     before = talk.conversation
     talk.conversation = Conversation.begin(
-        before.client, domain=before.domain, session_id=None, user_id=before.user_id
+        before.client, domain=before.domain, session_id=None, user_id=before.user_id, place=before.place
     )
     talk.turn, talk.progress = None, ""
     talk.note(f"Session {talk.conversation.session_id}.")

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from orchestrator.client import Client
 from orchestrator.domain.export_links import PREFIX as EXPORTS
+from parley_client import Client
 
 Turn: TypeAlias = dict[str, Any]
 """A turn object."""
@@ -18,6 +18,17 @@ RUNNING = frozenset({"queued", "running"})
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where the user is: a time zone and a locale, or None for what the session has already."""
+
+    timezone: str | None = None
+    locale: str | None = None
+
+
+NOWHERE = Place()
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """One session of a gateway."""
 
@@ -25,30 +36,47 @@ class Conversation:
     session_id: str
     domain: str | None = None
     user_id: str | None = None
-    ahead: str | None = None
-    """By which rule of `if_busy` is sent what is typed ahead; None: by the session's own."""
+    place: Place = NOWHERE
 
     @classmethod
     def begin(
-        cls, client: Client, *, domain: str | None, session_id: str | None, user_id: str | None = None
+        cls,
+        client: Client,
+        *,
+        domain: str | None,
+        session_id: str | None,
+        user_id: str | None = None,
+        place: Place = NOWHERE,
     ) -> Conversation:
         """Begin a session, or continue the one that has this identifier already."""
-        made = client.create_session(domain, session_id=session_id, user_id=user_id)
-        ahead = "understand" if made["if_busy"] == "enqueue" else None
-        return cls(client, str(made["session_id"]), domain, user_id, ahead)
+        made = client.create_session(
+            domain, session_id=session_id, user_id=user_id, timezone=place.timezone, locale=place.locale
+        )
+        return cls(client, str(made["session_id"]), domain, user_id, place)
 
     def ask(self, text: str) -> Turn:
-        """Say something, and wait for the end of the turn."""
-        return self.wait(self.client.submit(self.session_id, text, wait_s=WAIT_S))
+        """Send a message and wait for the end of its turn."""
+        return self.wait(
+            self.client.submit(
+                self.session_id, text, wait_s=WAIT_S, timezone=self.place.timezone, locale=self.place.locale
+            )
+        )
 
     def say(self, text: str) -> Turn:
-        """Say something, whatever else is at work; gives the receipt of the turn."""
-        return self.client.submit(self.session_id, text, if_busy=self.ahead)
+        """Send a message without waiting. Returns the turn's receipt."""
+        return self.client.submit(
+            self.session_id, text, timezone=self.place.timezone, locale=self.place.locale
+        )
 
     def act(self, name: str, payload: dict[str, Any]) -> Turn:
         """Send an action, as a click does; gives the receipt of the turn."""
         action = {"name": name, "payload": payload}
-        return self.client.submit(self.session_id, action=action, if_busy=self.ahead)
+        return self.client.submit(
+            self.session_id,
+            action=action,
+            timezone=self.place.timezone,
+            locale=self.place.locale,
+        )
 
     def wait(self, turn: Turn) -> Turn:
         """Wait for the end of a turn."""
@@ -57,7 +85,7 @@ class Conversation:
         return turn
 
     def words_of(self, turn: Turn) -> str:
-        """Give what the user reads, with whole addresses for what can be downloaded."""
+        """Return the reply with complete URLs of downloads."""
         return answer_of(turn).replace(EXPORTS, f"{self.client.base_url.rstrip('/')}{EXPORTS}")
 
 
@@ -72,5 +100,5 @@ def line_of(said: dict[str, Any]) -> str:
 
 
 def answer_of(turn: Turn) -> str:
-    """Give what the user reads: the reply, or the way the turn ended without one."""
+    """Return the reply, or how the turn ended without one."""
     return turn.get("reply") or f"(no answer: the turn is {turn['status']})"

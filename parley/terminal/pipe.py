@@ -14,7 +14,7 @@ LONGEST_LINE = 64 * 1024  # bytes; the gateway takes no larger body
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
-    """Submit each line as one turn; a line that cannot be one is reported, and the next is taken."""
+    """Submit each line as one turn. An invalid line is reported and skipped."""
     for number, line in enumerate(read_lines(stream), start=1):
         try:
             text = decode(line)

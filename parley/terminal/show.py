@@ -1,4 +1,4 @@
-"""A turn as a terminal shows it: words, tables, charts, cards, forms, and suggested replies with numbers."""
+"""A turn as a terminal shows it: words, tables, cards, forms, and suggested replies with numbers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from parley.terminal.conversation import Turn, answer_of
-from parley.terminal.drawing import draw
 from parley.terminal.words import clean, plain, takes_numbers
 
 MOST_ROWS = 20
@@ -51,7 +50,7 @@ def _count_listed(turn: Turn) -> int:
 
 
 def make_table(columns: list[Turn], rows: list[Turn], *, title: str = "") -> Table:
-    """The first rows and columns."""
+    """Return the first rows and columns."""
     table = Table(
         title=Text(title) if title else None, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left"
     )
@@ -71,13 +70,11 @@ def _cell(value: Any) -> str:
 
 
 def _show_chart(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType]:
-    del turn  # a chart says what no words do
-    lines = draw(frame["data"])
-    if lines is None:
-        yield Text(f"(a {clean(block['chart_type'])} chart; the inspector draws it)", style="dim")
-        return
-    title = clean(block["title"])
-    yield Panel(Text("\n".join(lines)), title=Text(title), title_align="left", expand=False)
+    del frame, turn
+    yield Text(
+        f"({clean(block['title'])}: a {clean(block['chart_type'])} chart, shown in the inspector)",
+        style="dim",
+    )
 
 
 def _show_card(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType]:

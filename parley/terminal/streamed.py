@@ -1,4 +1,4 @@
-"""Takes an answer's words while they come (RT-15), and answers that nobody waits for, such as of a task that
+"""Collects an answer's words as they arrive (RT-15), and answers that nobody waits for, such as of a task that
 went on by itself.
 """
 
@@ -6,9 +6,9 @@ import contextlib
 import threading
 from collections.abc import Callable
 
-from orchestrator.client import Client, SessionEvent
 from orchestrator.errors import ParleyError
 from parley.terminal.words import plain
+from parley_client import Client, SessionEvent
 
 LEADER = "Parley: "
 
@@ -28,7 +28,7 @@ class StreamedWords:
 
     @property
     def written(self) -> str:
-        """What is to be seen of it now."""
+        """Return the visible text."""
         words = self._words
         return f"{LEADER}{plain(words)}" if words else ""
 
@@ -38,7 +38,7 @@ class StreamedWords:
             self._busy += 1
 
     def take(self, event: SessionEvent) -> None:
-        """A piece and where it begins."""
+        """Add a piece of a reply at its offset."""
         text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
             if not self._busy or event.turn_id in self._over:
@@ -47,12 +47,12 @@ class StreamedWords:
                 self._turn_id, self._words = event.turn_id, ""
             kept = self._words[:offset] + text
             if offset > len(self._words) or (kept and self._words.startswith(kept)):
-                return  # a piece is missing, so that the answer comes whole; or the same again, from another attempt
+                return  # a piece is missing, and the whole answer follows; or a repetition by another attempt
             self._words = kept
         self._changed()
 
     def answered(self, turn_id: str, reply: str) -> None:
-        """A turn of the session has its answer; one that was not waited for is printed, at the latest later."""
+        """Print the answer of a turn that was not awaited, once none is."""
         with self._lock:
             self._others.append((turn_id, reply))
             self._print_others()

@@ -39,7 +39,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
         while not talk.over:
             try:
                 line = await session.prompt_async(
-                    lambda: _begin_prompt(words), bottom_toolbar=lambda: talk.status
+                    lambda: _begin_prompt(words), bottom_toolbar=lambda: answers.status
                 )
             except EOFError:
                 break
@@ -51,7 +51,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
 
 
 def _begin_prompt(words: StreamedWords) -> str:
-    """Put what is written of an answer above the line that is typed: its end, half a screen at most."""
+    """Show the end of a streamed answer above the input line, half a screen at most."""
     written = "" if get_app().is_done else words.written
     if not written:
         return PROMPT
@@ -68,7 +68,7 @@ def _make_prompt(data_dir: Path) -> PromptSession[str]:
 
 
 def _make_keys() -> KeyBindings:
-    """Let Enter send; Alt-Enter begins a new line, and pasted lines stay together."""
+    """Bind Enter to send and Alt-Enter to a new line; pasted lines stay together."""
     keys = KeyBindings()
 
     @keys.add("enter")

@@ -10,7 +10,7 @@ NUMBERED = frozenset({"options", "confirmation", "approval"})
 
 
 def clean(value: Any) -> str:
-    """A value on one line, without control characters."""
+    """Return a value on one line, without control characters."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -26,17 +26,17 @@ def clean_lines(text: str) -> str:
 
 
 def plain(message: str) -> str:
-    """A message's words."""
+    """Return a message's words."""
     return clean_lines(to_plain(message))
 
 
 def takes_numbers(turn: dict[str, Any]) -> bool:
-    """Say whether a bare number answers the turn's question."""
+    """Return whether a bare number answers the turn's question."""
     return (turn.get("interaction") or {}).get("kind") in NUMBERED
 
 
 def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | None:
-    """The suggested reply that a number means; None when it means none."""
+    """Return the suggested reply with this number, or None."""
     slashed = text.startswith("/")
     number = text.removeprefix("/")
     if turn is None or not (number.isascii() and number.isdigit()) or len(number) > 2:
@@ -48,7 +48,7 @@ def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | No
 
 
 def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
-    """The stack in one line, the task at hand first."""
+    """Return the stack in one line, the current task first."""
     flows = (turn or {}).get("flows") or []
     if not flows:
         return "no open task"
@@ -58,13 +58,13 @@ def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
 
 
 def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
-    """A flow's name and its state with the reason."""
+    """Return a flow's name, state and reason."""
     reason = f", {clean(flow['reason']).replace('_', ' ')}" if flow.get("reason") else ""
     return clean(flow["dact"]), f"{clean(flow['state'])}{reason}"
 
 
 def describe_progress(plan: dict[str, Any]) -> str:
-    """How far a plan is; empty when it has no steps."""
+    """Return a plan's progress, or an empty text without steps."""
     steps = (plan.get("body") or plan).get("steps") or []
     done = sum(1 for step in steps if step.get("state") == "Completed" or step.get("done"))
     return f" · plan {done}/{len(steps)}" if steps else ""

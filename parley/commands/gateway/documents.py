@@ -5,31 +5,31 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.client import Client
 from orchestrator.errors import InvalidInput
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows, progress
+from parley_client import Client
 
-app = typer.Typer(help="Keep, list, search or delete documents that answers draw on.", no_args_is_help=True)
+app = typer.Typer(help="Manage the documents that answers are based on.", no_args_is_help=True)
 
 _LISTED = ("document_id", "title", "domain", "user_id", "status", "chunks", "characters")
 _FOUND = ("score", "title", "text", "document_id")
 
-OfUser = Annotated[str | None, typer.Option(help="Of this user, besides everybody's.")]
-OfDomain = Annotated[str | None, typer.Option(help="Of this domain, besides those for all.")]
+OfUser = Annotated[str | None, typer.Option(help="Include this user's documents.")]
+OfDomain = Annotated[str | None, typer.Option(help="Include this domain's documents.")]
 
 
 @gateway_command(app)
 def add(
     client: Client,
     files: Annotated[list[Path], typer.Argument(help="Text or Markdown files.")],
-    title: Annotated[str | None, typer.Option(help="Title of the one file; else the file's name.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of a single file. Default: its name.")] = None,
     domain: Annotated[str | None, typer.Option(help="Only for this domain.")] = None,
     user: Annotated[str | None, typer.Option(help="Only for this user.")] = None,
 ) -> Answer | Rows:
-    """Keep documents; the same text is kept once."""
+    """Add documents. The same text is stored once."""
     if title is not None and len(files) > 1:
-        raise InvalidInput("A title is for one file: leave it out for several.", field="title")
+        raise InvalidInput("--title only works with a single file.", field="title")
     texts = [_read(file) for file in files]
     added: list[dict[str, object]] = []
     with progress("Keeping documents") as show:
@@ -41,9 +41,7 @@ def add(
             show(len(added), len(files))
     if len(added) > 1:
         return Rows(added, ("document_id", "title", "created"))
-    return Answer(
-        added[0], f"{added[0]['document_id']}{'' if added[0]['created'] else ' (was there already)'}"
-    )
+    return Answer(added[0], f"{added[0]['document_id']}{'' if added[0]['created'] else ' (already existed)'}")
 
 
 def _read(file: Path) -> str:
@@ -62,21 +60,21 @@ def list_documents(client: Client, user: OfUser = None, domain: OfDomain = None)
 @gateway_command(app)
 def search(
     client: Client,
-    question: Annotated[str, typer.Argument(help="What is to be found.")],
+    question: Annotated[str, typer.Argument(help="What to search for.")],
     user: OfUser = None,
     domain: OfDomain = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="At most so many passages.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of passages.")] = 5,
 ) -> Rows:
-    """Find the passages that answer a question, best first."""
+    """Search for passages that answer a question, best first."""
     return Rows(client.search_documents(question, user_id=user, domain=domain, limit=limit), _FOUND)
 
 
 @gateway_command(app)
 def delete(
     client: Client,
-    document: Annotated[str, typer.Argument(help="Identifier of the document.")],
+    document: Annotated[str, typer.Argument(help="Document ID.")],
     user: OfUser = None,
 ) -> Answer:
-    """Remove a document; it is not found any more."""
+    """Delete a document."""
     client.delete_document(document, user_id=user)
     return Answer({"document_id": document, "removed": True}, f"{document} removed")

@@ -1,39 +1,37 @@
-"""`parley feedback`: what people said of answers, and the cases that come of it."""
+"""`parley feedback`: user feedback on answers, and test cases from it."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.client import Client
 from orchestrator.types import JsonObject
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows
+from parley_client import Client
 
-app = typer.Typer(help="List what people said of answers, and make cases of it.", no_args_is_help=True)
+app = typer.Typer(help="List user feedback, or turn it into test cases.", no_args_is_help=True)
 
 _LISTED = ("session_id", "turn_id", "rating", "comment", "correction", "author", "at")
 _TURNS_AT_ONCE = 1000
 
-Session = Annotated[str | None, typer.Option(help="Only of this session.")]
+Session = Annotated[str | None, typer.Option(help="Only feedback on this session.")]
 
 
 @gateway_command(app, "list")
 def list_feedback(client: Client, session: Session = None) -> Rows:
-    """List what people said of answers, newest first."""
+    """List user feedback, newest first."""
     return Rows(client.feedback(session_id=session), _LISTED)
 
 
 @gateway_command(app)
 def cases(
     client: Client,
-    domain: Annotated[str, typer.Argument(help="Name of the domain whose sessions are meant.")],
-    into: Annotated[
-        Path | None, typer.Option(help="File of conversations to add them to; else they are printed.")
-    ] = None,
+    domain: Annotated[str, typer.Argument(help="Domain of the sessions.")],
+    into: Annotated[Path | None, typer.Option(help="File to add the cases to. Default: print them.")] = None,
     session: Session = None,
 ) -> Answer:
-    """Make cases for `parley eval` of feedback and corrections: each conversation up to the turn that was rated."""
+    """Turn feedback into cases for `parley eval`: each conversation up to the rated turn."""
     from parley.evaluation.cases import add_cases, make_case, write_cases  # noqa: PLC0415  # slow to import
 
     given: dict[str, list[JsonObject]] = {}
@@ -50,7 +48,7 @@ def cases(
 
 
 def _read_turns(client: Client, session: str) -> list[JsonObject]:
-    """Read all turns of a session, oldest first."""
+    """Return all turns of a session, oldest first."""
     turns: list[JsonObject] = []
     while page := client.session_turns(
         session, before=turns[0]["seq"] if turns else None, limit=_TURNS_AT_ONCE

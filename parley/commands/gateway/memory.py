@@ -1,22 +1,22 @@
-"""`parley memory`: what is remembered of a user, with where it is from, and forgetting it (CO-4)."""
+"""`parley memory`: list and erase what is remembered about a user, with its sources (CO-4)."""
 
 from typing import Annotated
 
 import typer
 
-from orchestrator.client import Client
 from orchestrator.errors import InvalidInput, NotFound
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows
+from parley_client import Client
 
-app = typer.Typer(help="Show what is remembered of a user, or forget it.", no_args_is_help=True)
+app = typer.Typer(help="Show or erase what is remembered about a user.", no_args_is_help=True)
 
-User = Annotated[str, typer.Argument(help="Who it is about.")]
+User = Annotated[str, typer.Argument(help="User ID.")]
 
 
 @gateway_command(app, "list")
 def list_preferences(client: Client, user: User) -> Rows:
-    """List what is remembered of a user."""
+    """List what is remembered about a user."""
     return Rows(client.preferences(user)["preferences"], ("key", "kind", "source", "value", "text"))
 
 
@@ -24,12 +24,14 @@ def list_preferences(client: Client, user: User) -> Rows:
 def forget(
     client: Client,
     user: User,
-    keys: Annotated[list[str] | None, typer.Argument(help="What is to be forgotten, by key.")] = None,
-    everything: Annotated[bool, typer.Option("--everything", help="All, and all that was said.")] = False,
+    keys: Annotated[list[str] | None, typer.Argument(help="Keys of the entries to erase.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Erase everything, messages included.")
+    ] = False,
 ) -> Answer:
-    """Forget for good: within minutes it is gone from conversations, notes and documents."""
+    """Erase irreversibly. Conversations, scratchpad and documents follow within minutes."""
     if everything == bool(keys):
-        raise InvalidInput("Name keys of what is to be forgotten, or say --everything.", field="keys")
+        raise InvalidInput("Give the keys to forget, or --everything.", field="keys")
     known = client.preferences(user)["preferences"]
     unknown = set(keys or ()) - {one["key"] for one in known}
     if unknown:

@@ -1,23 +1,20 @@
-"""`parley repair`: what is wrong with a session, what a repair would change, and making it."""
+"""`parley repair`: diagnose a session, preview a repair, and apply it."""
 
 from typing import Annotated
 
 import orjson
 import typer
 
-from orchestrator.client import Client
 from orchestrator.errors import InvalidInput, Refused
 from orchestrator.types import Json, JsonObject
 from parley.commands.gateway import gateway_command
 from parley.output import Answer
+from parley_client import Client
 
 app = typer.Typer()
 
 FORMS: dict[str, tuple[str, ...]] = {
-    "fill": ("flow", "slot", "value"),
     "drop": ("flow",),
-    "resume": ("flow",),
-    "mend": (),
     "done": ("fingerprint",),
     "not-done": ("fingerprint",),
     "take-over": (),
@@ -30,14 +27,14 @@ FORMS: dict[str, tuple[str, ...]] = {
 """The words of each repair, and what follows it."""
 
 Why = Annotated[
-    str | None, typer.Option(help="Make the repair, signed with this reason; without it, show it only.")
+    str | None, typer.Option(help="Apply the repair, and record this reason. Default: only preview it.")
 ]
 
 
 @gateway_command(app)
 def repair(
     client: Client,
-    session: Annotated[str, typer.Argument(help="Identifier of the session.")],
+    session: Annotated[str, typer.Argument(help="Session ID.")],
     change: Annotated[
         list[str] | None,
         typer.Argument(
@@ -47,7 +44,7 @@ def repair(
     why: Why = None,
     result: Annotated[str, typer.Option(help="With `done`: what the call returned, as JSON.")] = "{}",
 ) -> Answer:
-    """Show what is wrong with a session, or repair it as an operator. Without --why nothing is changed."""
+    """Diagnose and repair a session. Changes nothing without --why."""
     if not change:
         return _show(client.repairs(session))
     return make_repair(client, session, read_change(change, result), why)
@@ -75,8 +72,6 @@ def read_change(words: list[str], result: str = "{}") -> JsonObject:
     repair: JsonObject = {"kind": name.replace("-", "_"), **dict(zip(wanted, given, strict=True))}
     if name in {"done", "not-done"}:
         repair |= {"kind": "mark", "done": name == "done", "result": _read_json(result)}
-    if name == "fill" and given[2][:1] in {"[", "{"}:
-        repair["value"] = _read_json(given[2])
     return repair
 
 

@@ -1,4 +1,4 @@
-"""`parley runs`: Internal flows at work: list, show, start, watch, cancel, redo (IF-16)."""
+"""`parley runs`: background runs: list, show, start, watch, cancel, redo (IF-16)."""
 
 import time
 from typing import Annotated, Any
@@ -8,19 +8,19 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from orchestrator.client import Client
 from orchestrator.errors import InvalidInput
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows, as_lines
+from parley_client import Client
 
 POLL_S = 0.25
 _ENDED = {"done", "skipped", "failed", "cancelled", "blocked"}
 _COUNTED = ("done", "skipped", "failed")
 
-app = typer.Typer(help="List housekeeping runs; start, watch, cancel or redo one.", no_args_is_help=True)
+app = typer.Typer(help="Manage background runs.", no_args_is_help=True)
 
-Run = Annotated[str, typer.Argument(help="Identifier of the run.")]
-Session = Annotated[str | None, typer.Option(help="Identifier of a session.")]
+Run = Annotated[str, typer.Argument(help="Run ID.")]
+Session = Annotated[str | None, typer.Option(help="Session ID.")]
 
 
 @gateway_command(app, "list")
@@ -37,7 +37,7 @@ def list_runs(
 
 @gateway_command(app)
 def debt(client: Client) -> Rows:
-    """Show the housekeeping that is due and put off while turns have to wait, by session."""
+    """Show the backlog of deferred background work, by session."""
     found = client.housekeeping_debt()
     return Rows(found["sessions"], value=found)
 
@@ -46,9 +46,9 @@ def debt(client: Client) -> Rows:
 def show(
     client: Client,
     run: Run,
-    items: Annotated[int, typer.Option(help="How many items to show as well.")] = 0,
+    items: Annotated[int, typer.Option(help="Number of items to show.")] = 0,
 ) -> Answer | Rows:
-    """Show a run, and item by item what became of its inputs."""
+    """Show a run and its items."""
     found = client.run(run)
     rows = client.run_items(run, limit=items) if items else []
     whole = {**found, "items": rows}
@@ -58,15 +58,13 @@ def show(
 @gateway_command(app)
 def start(
     client: Client,
-    flow: Annotated[str | None, typer.Argument(help="Name of the Internal flow.")] = None,
+    flow: Annotated[str | None, typer.Argument(help="Name of the background flow.")] = None,
     session: Session = None,
-    trigger: Annotated[
-        str | None, typer.Option(help="Start all flows that have this trigger instead.")
-    ] = None,
-    inputs: Annotated[str, typer.Option(help="Its inputs, a JSON list.")] = "[]",
+    trigger: Annotated[str | None, typer.Option(help="Start all flows with this trigger instead.")] = None,
+    inputs: Annotated[str, typer.Option(help="Inputs, as a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch it until it ends.")] = False,
 ) -> Answer:
-    """Start a flow, or the flows of a trigger; one that is at work on the session already is joined."""
+    """Start a flow, or all flows of a trigger. Joins a run that is already active for the session."""
     started = client.start_run(flow, trigger=trigger, session_id=session, inputs=_read_list(inputs))
     run_ids = list(started["runs"].values())
     if not follow:
@@ -78,27 +76,27 @@ def start(
 
 @gateway_command(app)
 def watch(client: Client, run: Run) -> Answer:
-    """Follow a run with its reruns until it ends."""
+    """Watch a run and its reruns until it ends."""
     latest = _follow(client, run)
     return Answer(latest, _ending(latest))
 
 
 @gateway_command(app)
 def cancel(client: Client, run: Run) -> Answer:
-    """End a run; what depends on it is left unrun."""
+    """Cancel a run. Runs that depend on it do not start."""
     found = client.cancel_run(run)
     return Answer(found, found["status"])
 
 
 @gateway_command(app)
 def redo(client: Client, run: Run) -> Answer:
-    """Run it once more by hand, also past the ceiling of automatic reruns."""
+    """Run it again, even beyond the limit of automatic reruns."""
     found = client.redo_run(run)
     return Answer(found, found["run_id"])
 
 
 def _follow(client: Client, run_id: str) -> dict[str, Any]:
-    """Show a bar that fills with the items that have ended; return the latest run of the chain."""
+    """Show a progress bar of finished items. Returns the latest run of the chain."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -134,7 +132,7 @@ def _ending(run: dict[str, Any]) -> str:
 
 
 def _summary(run: dict[str, Any]) -> dict[str, Any]:
-    """The cells of a list."""
+    """Return the cells of a run's row."""
     ended = sum(run["progress"][name] for name in _COUNTED)
     return {
         "run_id": run["run_id"],
@@ -151,7 +149,7 @@ def _read_list(text: str) -> list[Any]:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise InvalidInput(f"--inputs is no JSON: {error}", field="inputs") from error
+        raise InvalidInput(f"--inputs is not valid JSON: {error}", field="inputs") from error
     if not isinstance(value, list):
         raise InvalidInput('--inputs must be a JSON list, for example ["a", "b"].', field="inputs")
     return value

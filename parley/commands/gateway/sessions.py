@@ -1,21 +1,24 @@
-"""`parley submit`, `sessions`, `show`, `history`, `rollback`, `branch`, `compare`: one turn, and journeys in time."""
+"""`parley submit`, `sessions`, `show`, `history`, `rollback`, `branch`, `compare`: single turns, and forks
+of sessions.
+"""
 
 from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
-from orchestrator.client import Client
 from orchestrator.errors import NotFound
 from parley.commands.gateway import gateway_command
+from parley.commands.options import LocaleOption, TimezoneOption
 from parley.output import Answer, Rows, as_lines
 from parley.terminal.conversation import answer_of, line_of
+from parley_client import Client
 
 app = typer.Typer()
 
 _LISTED = ("session_id", "domain", "user_id", "epoch", "status", "pending", "updated_at")
 
-Session = Annotated[str, typer.Argument(help="Identifier of the session.")]
+Session = Annotated[str, typer.Argument(help="Session ID.")]
 
 
 @gateway_command(app)
@@ -24,21 +27,31 @@ def submit(
     session: Session,
     text: str,
     wait: Annotated[
-        float | None, typer.Option(help="Seconds to wait for the answer; without it, do not.")
+        float | None, typer.Option(help="Seconds to wait for the answer. Default: do not wait.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="Submitting it again gives the same turn.")
+        str | None, typer.Option(help="Submitting with the same key again returns the same turn.")
     ] = None,
     if_busy: Annotated[str | None, typer.Option(help="What to do while a turn is running.")] = None,
+    timezone: TimezoneOption = None,
+    locale: LocaleOption = None,
 ) -> Answer:
-    """Submit one turn to a session."""
-    turn = client.submit(session, text, idempotency_key=idempotency_key, if_busy=if_busy, wait_s=wait)
+    """Submit a message to a session."""
+    turn = client.submit(
+        session,
+        text,
+        idempotency_key=idempotency_key,
+        if_busy=if_busy,
+        wait_s=wait,
+        timezone=timezone,
+        locale=locale,
+    )
     return Answer(turn, f"{turn['turn_id']} {turn['status']}" if wait is None else answer_of(turn))
 
 
 @gateway_command(app, "sessions")
 def list_sessions(client: Client) -> Rows:
-    """List the sessions, newest activity first."""
+    """List sessions, most recently active first."""
     return Rows(client.sessions(), _LISTED)
 
 
@@ -47,10 +60,10 @@ def show(
     client: Client,
     session: Session,
     at: Annotated[
-        int | None, typer.Option(min=0, help="As it was after this epoch, with what was said.")
+        int | None, typer.Option(min=0, help="Show the session as it was at this version, with its messages.")
     ] = None,
 ) -> Answer:
-    """Show a session: its facts and its flow stack, top last."""
+    """Show a session's state and flow stack. The top of the stack comes last."""
     found = client.session(session, at=at)
     if at is None:
         with suppress(NotFound):
@@ -64,7 +77,7 @@ def show(
 
 
 def describe_plan(plan: dict[str, Any]) -> list[str]:
-    """Describe a plan in lines: what for, how far, and each step with its state."""
+    """Return the lines that describe a plan: goal, progress, and each step with its state."""
     reason = f", {plan['reason']}" if plan.get("reason") else ""
     head = f"{plan['dact']} ({plan['state']}{reason}), {plan['progress']} done, revision {plan['revision']}"
     lines = [f"{'plan':<12} {head}", f"{'goal':<12} {plan['goal']}"]
@@ -86,7 +99,7 @@ def _describe(flow: dict[str, Any]) -> str:
 
 @gateway_command(app)
 def history(client: Client, session: Session) -> Answer:
-    """Print what was said in a session, oldest first."""
+    """Print a session's messages, oldest first."""
     said = client.history(session)
     return Answer(said, "\n".join(map(line_of, said)))
 
@@ -95,11 +108,13 @@ def history(client: Client, session: Session) -> Answer:
 def rollback(
     client: Client,
     session: Session,
-    epoch: Annotated[int, typer.Argument(min=0, help="The epoch whose state becomes current again.")],
+    epoch: Annotated[int, typer.Argument(min=0, help="The version to roll back to.")],
 ) -> Answer:
-    """Make an earlier state of a session current again. The history is kept."""
+    """Roll a session back to an earlier version. Its history is kept."""
     found = client.rollback(session, epoch)
-    return Answer(found, f"{session} is as it was after epoch {epoch}; that is epoch {found['epoch']} now.")
+    return Answer(
+        found, f"Rolled {session} back to version {epoch}; the current version is {found['epoch']}."
+    )
 
 
 @gateway_command(app)
@@ -107,28 +122,28 @@ def branch(
     client: Client,
     session: Session,
     at: Annotated[
-        int | None, typer.Option(min=0, help="The epoch to go on from; without it, the present one.")
+        int | None, typer.Option(min=0, help="The version to fork at. Default: the current one.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Identifier of the new session.")] = None,
+    name: Annotated[str | None, typer.Option(help="ID of the new session.")] = None,
 ) -> Answer:
-    """Make a session that goes on from an epoch of another one."""
+    """Fork a session at an earlier version."""
     found = client.branch(session, epoch=at, branch_id=name)
-    return Answer(found, f"{found['session_id']} goes on from epoch {found['parent_epoch']} of {session}.")
+    return Answer(found, f"Forked {found['session_id']} at version {found['parent_epoch']} of {session}.")
 
 
 @gateway_command(app)
 def compare(
     client: Client,
     session: Session,
-    other: Annotated[str, typer.Argument(help="Identifier of the session to compare it with.")],
+    other: Annotated[str, typer.Argument(help="ID of the session to compare with.")],
 ) -> Answer:
-    """Lay two sessions beside each other from where they part."""
+    """Compare two forks of a session."""
     found = client.compare(session, other)
     return Answer(found, "\n".join(describe_comparison(found)))
 
 
 def describe_comparison(found: dict[str, Any]) -> list[str]:
-    """Describe a comparison in lines: what is shared, each turn since on both sides, the effects of each."""
+    """Return the lines of a comparison: shared history, later turns of both sides, side effects of each."""
     common = found["common"]
     shared = f"epoch {common['epoch']} of {common['session_id']}" if common else "nothing"
     lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]

@@ -1,1 +1,1 @@
-"""Take a domain's conversations again with something going wrong at every step, and judge what came of it."""
+"""Replays a domain's conversations with faults injected at every step, and grades the outcome."""

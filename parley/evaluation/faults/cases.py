@@ -79,7 +79,7 @@ def _goes_wrong(conversation: ConversationEntry) -> bool:
 
 
 async def take_kept(sounds: Sounds, kept: Mapping[str, ConversationEntry]) -> list[str]:
-    """Take the cases that a domain keeps; gives a sentence for each that is not borne."""
+    """Run the cases stored with a domain. Returns a sentence for each failure."""
     said: list[str] = []
     for name, conversation in kept.items():
         findings, _ = await try_case(sounds, read_case(name, conversation))
@@ -91,15 +91,17 @@ def try_faults(
     domain: str, files: Mapping[str, Sequence[ConversationEntry]], folder: Path, *, seed: int, budget: int,
     processes: int | None = None,
 ) -> tuple[JsonObject, Path]:  # fmt: skip
-    """Let something go wrong in each conversation of a domain; gives the report, and its page.
+    """Inject faults into each conversation of a domain. Returns the report and its page.
 
     `folder`: where reports are kept. Raises InvalidInput where there is nothing to take.
     """
     given, kept = part_cases(files)
     conversations = {f"{file}: {one.name}": one for file, some in given.items() for one in some if one.turns}
     if not conversations:
-        raise InvalidInput("There are no conversations in which anything could go wrong.", field="target")
+        raise InvalidInput("There are no conversations to inject faults into.", field="target")
     workers = Workers(domain)
+    if workers.reset is not None:
+        processes = 1  # they share what it resets
     share = look_everywhere(Search(workers, conversations, seed, budget), processes)
     broken = asyncio.run(take_kept(Sounds(Workers(domain, workers.system1)), kept)) if kept else []
     report = describe(workers.loaded.domain.name, share, broken, seed=seed)

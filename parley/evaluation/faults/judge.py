@@ -17,12 +17,12 @@ from parley.evaluation.faults.references import find_strayed, find_unmeant
 from parley.evaluation.faults.running import NEVER_MIND, Course, Heard, Talk
 from parley.evaluation.faults.sound import Sound, Sounds
 
-_UNSURE = re.compile(r"cannot tell|may have been done|\bI had\b|I have already")
+_UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I've already")
 """Words that leave open what was done, or tell of a part of it."""
 
 
 class Breach(StrEnum):
-    """What must not come of a fault, worst first."""
+    """Possible breaches, worst first."""
 
     TWICE = "done twice"
     UNASKED = "done without having been asked for"
@@ -44,7 +44,7 @@ class Finding:
 
 
 async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Say what is wrong with a conversation; its user says again what did not come to its end."""
+    """Grades a conversation; its user repeats what was not finished."""
     course = talk.course
     strayed = [*find_strayed(course, sound, faults)]
     turns = {one.at for one in strayed}
@@ -71,7 +71,7 @@ def _judge_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]
 
 
 def _judge_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
-    """Hold what was told against what was done, turn by turn."""
+    """Compare replies with what was done, turn by turn."""
     invisible = all(fault.is_invisible for fault in faults)
     as_told = True
     for heard, reply, store in zip(course.script, sound.replies, sound.stores, strict=False):
@@ -97,7 +97,7 @@ def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
 
 
 def _judge_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
-    """Hold what is in the store, and what was called, against what was asked for.
+    """Compare the store and the calls with what was requested.
 
     `strayed`: turns that are judged by what was displayed.
     """

@@ -1,4 +1,4 @@
-"""What a model may make of a message that it does not mean: other tasks, and values that nobody has said."""
+"""Wrong interpretations that a model might return: other tasks, and values that nobody said."""
 
 from __future__ import annotations
 

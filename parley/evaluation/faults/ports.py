@@ -22,12 +22,12 @@ from orchestrator.models.config import ModelChoice, read_model_config
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.templates import load_prompts
 from orchestrator.nlu.model_calls import CONTEMPLATE, SLOT_FILL, THINK
-from orchestrator.ports.language_model import ChatDelta, ChatReply, ChatRequest, FinishReason
+from orchestrator.ports.language_model import ChatDelta, ChatReply, ChatRequest, FinishReason, Usage
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit
-from orchestrator.turns.step import Step, UnknownOutcome
+from orchestrator.turns.step import Step
 from orchestrator.types import Json, JsonObject, TurnId
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Fault:
 
     @property
     def is_invisible(self) -> bool:
-        """Say whether the script is answered as without it."""
+        """Return whether the script gets the same answers without it."""
         match self.kind:
             case FaultKind.OTHER_WORKER:
                 return True
@@ -87,7 +87,7 @@ async def _nobody(_fault: Fault) -> None:
 
 @dataclass(slots=True)
 class Outside:
-    """What is outside of the runtime in one run: counts what is reached, and does there what the faults say.
+    """The outside world of one run: counts calls and injects the faults.
 
     `places`: what was reached, by turn, each tool with whether it writes. `done`: the calls that were carried out.
     """
@@ -101,7 +101,7 @@ class Outside:
     _fired: set[Fault] = field(default_factory=set[Fault])
 
     def happens(self, kind: FaultKind, at: str) -> bool:
-        """Say whether a fault happens here; each happens once."""
+        """Return whether a fault happens here; each happens once."""
         for fault in self.faults:
             if (fault.kind, fault.turn, fault.at) == (kind, self.turn, at) and fault not in self._fired:
                 self._fired.add(fault)
@@ -166,7 +166,7 @@ class Ports:
     outside: Outside = field(default_factory=Outside)
 
     def wrap(self, loaded: LoadedDomain) -> LoadedDomain:
-        """Give a domain whose services are reached through here."""
+        """Return the domain with services that are called through this world."""
         tools = {
             tool.target: tool
             for tool in loaded.domain.tools.values()
@@ -278,7 +278,7 @@ class MortalLane(MemoryLane):
         step: Step,
         entry: LedgerEntry | None = None,
         heard: int | None = None,
-    ) -> bool | UnknownOutcome:
+    ) -> bool:
         write = super().record
         return await self._write("journal", lambda: write(lease, turn_id, step, entry, heard))
 
@@ -317,6 +317,9 @@ class _Babbler:
     ports: Ports
     endpoint: str = "nonsense"
 
+    def list_price(self, model: str, usage: Usage) -> float:
+        return 0.0
+
     async def complete(self, request: ChatRequest) -> ChatReply:
         outside = self.ports.outside
         said = next(
@@ -333,7 +336,7 @@ class _Babbler:
 
 
 class NonsensePool(ModelPool):
-    """Gives out who asks the model that talks nonsense."""
+    """Provides clients of the model that talks nonsense."""
 
     def __init__(self, ports: Ports) -> None:
         super().__init__({}, model="nonsense")

@@ -1,4 +1,4 @@
-"""Hold what a line did against what its user saw: "them", "it" and "that" mean what was displayed last.
+"""Compare what a line did with what its user saw: "them", "it" and "that" mean what was displayed last.
 
 Whatever was displayed before that, and has done nothing, decides nothing. So a line must do what it does in the same
 conversation without those earlier displays.
@@ -29,7 +29,7 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Hold what a line did against what it does where less was displayed before; gives what it should not have done."""
+    """Compare what a line did with what it does if less was displayed before. Returns what it should not have done."""
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None

@@ -1,9 +1,10 @@
-"""Take one conversation once, with what goes wrong in it, and note what a user and the outside see of it."""
+"""Runs one conversation with its faults, and records what the user and the outside world see."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import orjson
 
@@ -12,7 +13,7 @@ from orchestrator.adapters.domains.folder import domain_folder, load_domain
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEntry
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Simulator
@@ -35,6 +36,7 @@ from parley.evaluation.faults.ports import (
     Ports,
     WorkerDied,
 )
+from parley.evaluation.outside import read_reset
 
 NEVER_MIND = "never mind"
 _MOST_ATTEMPTS = 12
@@ -69,7 +71,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Course:
-    """What came of a conversation. `done`: the calls that were carried out; `places`: what was reached, by turn."""
+    """Outcome of a conversation. `done`: executed calls. `places`: ports reached, by turn."""
 
     heard: list[Heard] = field(default_factory=list[Heard])
     done: list[Call] = field(default_factory=list[Call])
@@ -84,7 +86,7 @@ class Course:
         return self.heard[-1].store if self.heard else {}
 
     def seen_before(self, line: Heard | None = None) -> Heard | None:
-        """Give what the user saw displayed last, before a line or at all."""
+        """Return what the user saw last, before a line or at all."""
         until = len(self.heard) if line is None else self.heard.index(line)
         return next((one for one in reversed(self.heard[:until]) if one.displays), None)
 
@@ -104,6 +106,7 @@ class Workers:
         if folder is not None:
             forget(folder)
         self._copy = load_domain(domain)
+        self.reset = read_reset(self.loaded.domain.folder)
         self._ports = Ports()
         self._backing = MemoryStore()
         self._made: dict[bytes, list[Simulator]] = {}
@@ -123,10 +126,12 @@ class Workers:
         is_later: bool = False,
         goes_on: Callable[[Course], bool] = lambda _course: True,
     ) -> Talk:
-        """Take the turns of a conversation; gives the talk, which can go on.
+        """Run the turns of a conversation. Returns the talk, which can continue.
 
         `is_later`: at another pace. `goes_on`: whether the user says what is written after what was heard.
         """
+        if self.reset is not None:
+            await self.reset()
         workers = self._workers(conversation, with_model=with_model)
         self._backing.documents.setdefault((DEFAULT_TENANT, ""), {}).clear()
         for worker in workers:
@@ -176,7 +181,7 @@ class Talk:
         self._ports, self._outside = ports, ports.outside
         self._outside.break_in = self._break_in
         self._backing = backing
-        self._store = MemoryStore()
+        self._store = MemoryStore(clock=lambda: datetime.fromtimestamp(workers[0].now, UTC))
         self._inbox = MemoryInbox(self._store)
         self._session_id = SessionId(new_id("session"))
         self._pace_s = pace_s
@@ -201,7 +206,7 @@ class Talk:
         return agent
 
     async def take_script(self, goes_on: Callable[[Course], bool]) -> None:
-        """Say everything that is written, with what goes wrong; then the outside is sound."""
+        """Say the whole script with its faults; afterwards, the outside world works."""
         for at, entry in enumerate(self.conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break
@@ -213,7 +218,7 @@ class Talk:
         self.course.done, self.course.places = self._outside.done, self._outside.places
 
     async def _come_to(self, at: int) -> None:
-        """Let happen what comes before a turn."""
+        """Inject the faults before a turn."""
         self._outside.turn = at
         for worker in self._workers:
             worker.now = beginning_of(self.conversation).timestamp() + at * self._pace_s
@@ -250,7 +255,7 @@ class Talk:
                 return
 
     async def say_again(self, first: int) -> None:
-        """Say the script again from a turn on, after whatever is open was dropped, and not twice in a row."""
+        """Repeat the script from a turn on, after canceling open tasks, and not twice in a row."""
         for _ in range(_MOST_OPEN):
             last = self.course.heard[-1]
             if last.is_open or last.said == self.conversation.turns[first - 1].user:
@@ -269,9 +274,7 @@ class Talk:
         while self._broke_in:
             turn_id, said = self._broke_in.pop(0)
             answered.append((await self._see_through(turn_id), 0, said))
-        for one in sorted(
-            answered, key=lambda one: one[0]["epoch"] or 0
-        ):  # what is answered beside comes first
+        for one in sorted(answered, key=lambda one: one[0]["epoch"] or 0):
             self._note(*one)
         return turn
 
@@ -300,7 +303,7 @@ class Talk:
         return turn_object(await self._inbox.turn(DEFAULT_TENANT, turn_id))
 
     async def _break_in(self, fault: Fault) -> None:
-        """Say something while a turn is at work, which stops it or is understood."""
+        """Send a message during a turn."""
         stops = fault.kind is FaultKind.INTERRUPTED
         said = TurnInput(text=NEVER_MIND if stops else fault.at.partition(": ")[2])
         if_busy = IfBusy.INTERRUPT if stops else IfBusy.UNDERSTAND

@@ -1,7 +1,4 @@
-"""Look for the faults that a domain does not bear: every place of every conversation, then several at once.
-
-What is found is shrunk: fewer faults, then fewer turns, as long as the same is wrong.
-"""
+"""Look for the faults that a domain does not bear: every place of every conversation, then several at once."""
 
 from __future__ import annotations
 
@@ -24,8 +21,6 @@ from parley.evaluation.faults.sound import Sound, Sounds
 from parley.output import progress
 
 AS_IT_IS = "as it is"
-_SHRINKINGS = 80
-"""Shorter cases that are tried of each finding."""
 _OWN = frozenset({"journal", "commit"})
 """Places of the runtime itself, where nothing but the worker's end happens."""
 
@@ -45,7 +40,7 @@ class Case:
 
 @dataclass(slots=True)
 class Found:
-    """What is wrong, in the shortest case of it. `times`: how many cases show the like."""
+    """A finding in its shortest case. `times`: number of similar cases."""
 
     finding: Finding
     case: Case
@@ -54,7 +49,7 @@ class Found:
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """What makes two findings the same one: what is wrong with what, after which faults."""
+        """Key of a finding: breach, subject, and faults."""
         about = self.finding.why.split(" ")[0]
         return (
             self.finding.breach,
@@ -65,7 +60,7 @@ class Found:
 
 @dataclass(slots=True)
 class Share:
-    """What one process has looked at."""
+    """Results of one process."""
 
     taken: int = 0
     by_kind: dict[str, int] = field(default_factory=dict[str, int])
@@ -82,7 +77,7 @@ class Share:
             known.finding, known.case, known.transcript = found.finding, found.case, found.transcript
 
     def join(self, other: Share) -> None:
-        """Take in what another process has looked at."""
+        """Merge the results of another process."""
         self.taken += other.taken
         for kind, count in other.by_kind.items():
             self.by_kind[kind] = self.by_kind.get(kind, 0) + count
@@ -91,7 +86,7 @@ class Share:
 
 
 async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Heard]]:
-    """Take a case and judge it; also gives what was heard."""
+    """Run and grade a case. Returns also what the user heard."""
     sound = await sounds.of(case.conversation, with_model=case.needs_model)
     talk = await sounds.workers.take(
         case.conversation,
@@ -190,55 +185,9 @@ def list_cases(
     return cases[:budget]
 
 
-async def shrink(
-    sounds: Sounds, case: Case, finding: Finding, heard: list[Heard]
-) -> tuple[Case, Finding, list[Heard]]:
-    """Find a shorter case of the same breach: fewer faults, then fewer turns."""
-    best = case, finding, heard
-    tries = 0
-    is_shorter = True
-    while is_shorter and tries < _SHRINKINGS:
-        is_shorter = False
-        for shorter in _shorten(best[0]):
-            tries += 1
-            findings, heard = await try_case(sounds, shorter)
-            same = next((one for one in findings if one.breach is finding.breach), None)
-            if same is not None:
-                best, is_shorter = (shorter, same, heard), True
-                break
-    return best
-
-
-def _shorten(case: Case) -> Iterator[Case]:
-    """List cases that lack one thing each."""
-    if len(case.faults) > 1:
-        for fault in case.faults:
-            yield Case(case.name, case.conversation, tuple(one for one in case.faults if one != fault))
-    turns = case.conversation.turns
-    for at in range(len(turns), 0, -1):
-        if len(turns) > 1 and all(fault.turn != at for fault in case.faults):
-            faults = [_move(fault, at) for fault in case.faults]
-            if None not in faults:
-                left = case.conversation.model_copy(update={"turns": (*turns[: at - 1], *turns[at:])})
-                yield Case(case.name, left, tuple(fault for fault in faults if fault is not None))
-    if case.conversation.now is not None:
-        yield Case(case.name, case.conversation.model_copy(update={"now": None}), case.faults)
-
-
-def _move(fault: Fault, gone: int) -> Fault | None:
-    """Let a fault stay with its turn when an earlier one goes; None where it speaks of the one that goes."""
-    at = fault.at
-    if fault.kind is FaultKind.STALE_CLICK:
-        name, _, number = at.partition(" of turn ")
-        if int(number) == gone:
-            return None
-        at = f"{name} of turn {int(number) - (int(number) > gone)}"
-    return Fault(fault.kind, fault.turn - (fault.turn > gone), at)
-
-
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked at: some conversations, by name, in as many cases as `budget` says.
+    """What to search: conversations by name, in at most `budget` cases.
 
     `seed` gives their order. `kinds`: the faults that happen.
     """
@@ -250,7 +199,7 @@ class Search:
     kinds: Collection[FaultKind] = tuple(FaultKind)
 
     async def look(self, part: slice = slice(None)) -> Share:
-        """Take a part of all cases."""
+        """Run a part of the cases."""
         with progress("faults") as counted:
             return await self._look(part, counted)
 
@@ -270,28 +219,23 @@ class Search:
             for fault in case.faults:
                 share.by_kind[fault.kind.value] = share.by_kind.get(fault.kind.value, 0) + 1
             if findings:
-                await _keep(sounds, share, case, findings[0], heard)
+                _keep(share, case, findings[0], heard)
             counted(share.taken, len(cases))
         await self.workers.close()
         return share
 
 
-async def _keep(sounds: Sounds, share: Share, case: Case, finding: Finding, heard: list[Heard]) -> None:
-    """Keep a finding in its shortest case; one like it that is known already is only counted."""
-    rough = Found(finding, case, [])
-    if rough.likeness in share.found:
-        share.found[rough.likeness].times += 1
-        return
-    shortest, same, heard = await shrink(sounds, case, finding, heard)
-    share.add(Found(same, shortest, [line for one in heard for line in (f"> {one.said}", one.reply)]))
+def _keep(share: Share, case: Case, finding: Finding, heard: list[Heard]) -> None:
+    """Keep a finding; one like it that is known already is only counted."""
+    share.add(Found(finding, case, [line for one in heard for line in (f"> {one.said}", one.reply)]))
 
 
 _given: list[Search] = []
-"""What this process has inherited from the one that forked it."""
+"""State inherited from the parent process."""
 
 
 def look_everywhere(search: Search, processes: int | None = None) -> Share:
-    """Take all cases, with a process for each core; what System 1 has learnt, they inherit."""
+    """Run all cases with one process per core; each inherits the trained classifier."""
     count = processes or os.cpu_count() or 1
     parts = [slice(first, None, count) for first in range(count)]
     whole = Share()

@@ -20,7 +20,7 @@ _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
 
 
 class Sound:
-    """What comes of a conversation when nothing goes wrong: taken several times, since identifiers and times differ."""
+    """Outcome of a conversation without faults: run several times, because IDs and times differ."""
 
     def __init__(self, course: Course, *others: Course) -> None:
         self.course = course
@@ -45,7 +45,7 @@ class Sound:
         return _IN_PIECES.sub(_CHANGING, masked)
 
     def done_now(self, course: Course, turn: int) -> set[str]:
-        """Name what a turn did; what is to write and has not written was not done."""
+        """Return what a turn did. A call that should write and didn't was not done."""
         return {
             self.name(call)
             for call in course.done
@@ -53,11 +53,11 @@ class Sound:
         }
 
     def done_in(self, turn: int) -> set[str]:
-        """Name what the turn of the script does that lasts."""
+        """Return the side effects of the script's turn."""
         return {self.name(call) for call in self.course.done if call.lasting and call.turn == turn}
 
     def missing(self, course: Course) -> set[str]:
-        """Name what is asked for and not done: of what writes nothing here, else until the documents are there."""
+        """Return what was requested and not done."""
         store = self.count(course.store)
         wanted = self._outside if store == self.stores[-1] else self.effects
         return wanted - {
@@ -67,7 +67,7 @@ class Sound:
         }
 
     def is_as_planned(self, course: Course, faults: Sequence[Fault]) -> bool:
-        """Say whether a user who reads goes on: not past another offer than was to come, nor a stopped turn, nor
+        """Return whether a user who reads continues: not after an unexpected offer, nor a stopped turn, nor
         when something else was done than they said.
         """
         offers = _offers_of(course.heard[-1])
@@ -81,21 +81,21 @@ class Sound:
         return not offers or (is_as_told and offers == _offers_of(last))
 
     def is_seen(self, seen: Heard | None, turn: int) -> bool:
-        """Say whether what was displayed last is what is to be displayed last before a turn of the script."""
+        """Return whether the last displayed data is that expected before a turn of the script."""
         wanted = self.course.seen_before(self.course.script[turn - 1])
         known = [None if one is None else self.mask(one.reply) for one in (seen, wanted)]
         return known[0] == known[1]
 
     def has_offered(self, heard: Heard) -> bool:
-        """Say whether an answer makes an offer that was to be made, in the words in which it was to come."""
+        """Return whether an answer makes the expected offer in the expected words."""
         return any(self.mask(heard.reply).endswith(reply) for reply in self.replies)
 
     def turns_down(self, reply: str) -> bool:
-        """Say whether an answer makes an offer that the user goes past without a yes."""
+        """Return whether an answer makes an offer that the user ignores."""
         return any(offer in self.mask(reply) for offer in self._turned_down)
 
     def name(self, call: Call) -> str:
-        """Name a call by its tool and arguments."""
+        """Return a call's name: its tool and arguments."""
         return f"{call.tool} {self._write(call.arguments)}"
 
     def count(self, store: Store) -> Counter[str]:
@@ -144,7 +144,7 @@ def _words_in(value: Json) -> Iterable[str]:
 
 
 class Sounds:
-    """What comes of conversations in which nothing goes wrong; each is looked at once."""
+    """Outcomes of conversations without faults; each is computed once."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
@@ -153,7 +153,7 @@ class Sounds:
     async def of(
         self, conversation: ConversationEntry, faults: Sequence[Fault] = (), *, with_model: bool = False
     ) -> Sound:
-        """Take a conversation several times: what is alike in two of them may be so by chance.
+        """Run a conversation several times: two runs can be alike by chance.
 
         `faults`: what happens in each of them.
         """

@@ -67,7 +67,7 @@ def _parts(words: list[str]) -> Iterator[tuple[str, ...]]:
             continue
         if part:
             yield tuple(part)
-        if "--" in part:  # what `kubectl exec` runs
+        if "--" in part[:-1]:  # what `kubectl exec` runs
             yield tuple(part[part.index("--") + 1 :])
         if part[:4] == ["docker", "compose", "run", "--rm"] and part[4] == "migrate" and part[5:]:
             yield ("parley", *part[5:])

@@ -6,10 +6,10 @@ import io
 
 import pytest
 
-from orchestrator.client import Client
 from orchestrator.errors import InputTooLarge, InvalidInput
 from parley.terminal.conversation import Conversation, answer_of
 from parley.terminal.pipe import LONGEST_LINE, decode, read_lines
+from parley_client import Client
 
 
 def test_each_line_is_one_turn_also_without_a_last_line_end() -> None:

@@ -62,7 +62,8 @@ def test_every_service_that_compose_is_asked_for_is_in_its_file() -> None:
 def test_every_object_that_kubectl_is_asked_for_is_in_the_manifests() -> None:
     documents = [
         document
-        for path in (ROOT / "k8s" / "base").glob("*.yaml")
+        for folder in ("base", "components")
+        for path in (ROOT / "k8s" / folder).rglob("*.yaml")
         for document in yaml.safe_load_all(path.read_text())
         if path.name != "kustomization.yaml"
     ]

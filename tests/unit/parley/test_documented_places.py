@@ -17,7 +17,6 @@ _LINK = re.compile(r"\]\((?!\w+:)([^)\s]*)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 _FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|md|sql|lua|yaml|yml|json|toml|js|sh|j2))`")
 _TEST = re.compile(r"\btest_\w+\b(?!\.py)(?!\w)")
-_HELD_BY = re.compile(r"`([a-z]+(?:_[a-z0-9]+){2,})(?:_…|\[\w+\])?`")
 
 
 def _anchors(page: Path) -> list[str]:
@@ -57,14 +56,6 @@ def test_what_a_page_points_at_is_there(page: Path) -> None:
     assert missing_files(page, text) == []
     files = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
     assert set(_TEST.findall(text)) <= _tests() | files
-
-
-def test_what_holds_a_skill_back_is_held_by_tests_of_those_names() -> None:
-    page = (ROOT / "docs" / "skills.md").read_text(encoding="utf-8")
-    table = [line.strip(" |") for line in page.splitlines() if line.startswith("|")]
-    named = [name for line in table for name in _HELD_BY.findall(line.rpartition("|")[2])]
-    assert len(named) > 15
-    assert [name for name in named if not any(test.startswith(f"test_{name}") for test in _tests())] == []
 
 
 def test_what_is_not_there_would_be_found() -> None:

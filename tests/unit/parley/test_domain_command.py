@@ -46,6 +46,32 @@ def test_what_each_flow_may_do_is_shown_with_its_tags(
     assert "needed" not in listing
 
 
+def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A time without a part of the day, a side effect that nothing undoes, an output that no tool declares."""
+    run(["domain", "new", "garden", "--into", str(tmp_path)])
+    garden = tmp_path / "garden"
+    for file, right, wrong in [
+        ("ontology.yaml", "type: free_text", "type: time"),
+        ("tools.yaml", "idempotent: true", "idempotent: false"),
+        ("templates/add_note.md.j2", "", "{{ data.boddy }}"),
+    ]:
+        path = garden / file
+        path.write_text(path.read_text().replace(right, wrong, 1))
+    capsys.readouterr()
+
+    assert run(["domain", "check", str(garden)]) == 0
+
+    hints = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Hint: ")]
+    assert [hint.split(": ")[1] for hint in hints] == [
+        "ontology.yaml",
+        "tools.yaml",
+        "templates/add_note.md.j2",
+    ]
+    assert "flows.add_note.slots.body" in hints[0]
+    assert "note_create" in hints[1]
+    assert "did you mean 'body'?" in hints[2]
+
+
 def test_every_mistake_is_named_on_a_line_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,7 +82,7 @@ def test_every_mistake_is_named_on_a_line_of_its_own(
         ("type: free_text", "type: poem"),
         ("intent: Look", "intent: Gaze"),
         ("tool_id: note_list", "tool_id: note_lost"),
-        ('dax: "101"', 'dax: "zzz"'),
+        ("intent: Keep", "intent: Keep\n    dax: zzz"),
         ("confirm: true", "confrim: true"),
     ]:
         assert right in text
@@ -80,7 +106,7 @@ def test_every_mistake_is_named_on_a_line_of_its_own(
 @pytest.mark.parametrize("name", ["Garden", "../garden", "my-garden", ""])
 def test_a_bad_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert run(["domain", "new", name, "--into", str(tmp_path)]) == 1
-    assert "small letters" in capsys.readouterr().err
+    assert "lowercase letters" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

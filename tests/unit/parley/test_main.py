@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ def no_gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["sessions"], 1, "No gateway runs on .parley"),
+        (["sessions"], 1, "No gateway is running in .parley"),
         (["nonsense"], 2, "No such command 'nonsense'"),
         (["show"], 2, "Missing argument"),
         (["up", "--port", "0"], 2, "--port"),
@@ -141,7 +142,9 @@ def test_help_imports_no_command() -> None:
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     printed = capsys.readouterr().out
-    assert "..." not in printed.partition("Commands:")[2]
+    for group in ("Start", "Build", "Sessions", "Operate", "Deploy", "Measure"):
+        assert f"\n{group}:\n" in printed
+    assert "..." not in printed.partition("Start:")[2]
     for command in (
         "up",
         "chat",
@@ -181,3 +184,8 @@ def test_what_was_made_is_told_as_json(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["domain", "new", "garden", "--into", str(tmp_path), "--json"]) == 0
 
     assert json.loads(capsys.readouterr().out) == {"domain": "garden", "folder": str(tmp_path / "garden")}
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert re.fullmatch(r"parley \d+\.\d+\.\d+\n", capsys.readouterr().out)

@@ -57,7 +57,7 @@ def test_a_child_that_ends_while_starting_is_told_with_its_last_words(tmp_path: 
     child = Child(make_program(tmp_path, "raise SystemExit('no such database')"), tmp_path / "run")
     child.start()
 
-    with pytest.raises(ProcessFailed, match=r"sample ended with code 1 .*no such database"):
+    with pytest.raises(ProcessFailed, match=r"sample exited with code 1 .*no such database"):
         child.await_ready()
     child.stop()
 
@@ -135,7 +135,7 @@ def test_words_of_an_earlier_run_do_not_make_a_child_ready(tmp_path: Path) -> No
     child = Child(make_program(tmp_path, "pass"), tmp_path / "run")
     child.start()
 
-    with pytest.raises(ProcessFailed, match="ended with code 0"):
+    with pytest.raises(ProcessFailed, match="exited with code 0"):
         child.await_ready()
     child.stop()
 
@@ -190,8 +190,8 @@ def test_a_role_that_is_killed_while_it_starts_is_started_again_and_that_is_said
     assert child.is_running()
     child.stop()
     [line] = said
-    assert line.startswith("sample ended with code -9 while starting")
-    assert line.endswith("It is started again.")
+    assert line.startswith("sample exited with code -9 while starting")
+    assert line.endswith("Restarting it.")
 
 
 def test_a_role_that_ends_by_itself_while_it_starts_says_why(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ def test_a_dead_child_is_started_again_after_a_growing_delay(tmp_path: Path) -> 
     assert child.pid == second
     supervised.check(104.0, said.append)
     assert child.pid != second
-    assert said[0] == "sample ended with code 3; it is started again in 1 s."
-    assert said[2] == "sample ended with code 3; it is started again in 2 s."
+    assert said[0] == "sample exited with code 3; restarting in 1 s."
+    assert said[2] == "sample exited with code 3; restarting in 2 s."
     child.stop()
 
 
@@ -61,7 +61,7 @@ def test_the_delay_is_short_again_after_a_steady_run(tmp_path: Path) -> None:
     wait_for_end(child)
     supervised.check(500.0, said.append)
 
-    assert said == ["sample ended with code 0; it is started again in 1 s."]
+    assert said == ["sample exited with code 0; restarting in 1 s."]
     child.stop()
 
 

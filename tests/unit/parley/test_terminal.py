@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestrator.client import SessionEvent
 from parley.terminal.answers import Answers
 from parley.terminal.commands import COMMANDS, Talk, find_command
-from parley.terminal.conversation import Conversation, line_of
-from parley.terminal.drawing import draw
+from parley.terminal.conversation import Conversation, Place, line_of
 from parley.terminal.show import show_turn
 from parley.terminal.streamed import StreamedWords
 from parley.terminal.words import choose_action, clean, describe_status, plain
+from parley_client import SessionEvent
 
 YES_NO = [{"label": "Yes", "name": "confirm", "payload": {}}, {"label": "No", "name": "deny", "payload": {}}]
 
@@ -172,27 +171,10 @@ def make_chart(mark: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def test_bars_are_as_long_as_their_values() -> None:
-    lines = draw(make_chart("bar", [{"a.b": "red", "n": 10}, {"a.b": "blue", "n": 5}]))
-
-    assert lines is not None
-    assert [line.count("█") for line in lines] == [40, 20]
-    assert lines[1].startswith("blue ")
-
-
-def test_a_line_rises_with_its_values() -> None:
-    lines = draw(make_chart("line", [{"day": str(place), "n": place} for place in range(200)]))
-
-    assert lines is not None
-    assert (lines[0][0], lines[0][-1], len(lines[0])) == ("▁", "█", 60)
-    assert "from 0 to 199" in lines[1]
-
-
-def test_what_text_cannot_draw_is_named() -> None:
-    spec = make_chart("point", [{"x": 1, "y": 2}])
-    assert draw(spec) is None
-    assert "a scatter chart; the inspector draws it" in shown(
-        make_turn(frame=make_frame("chart", spec, chart_type="scatter"))
+def test_a_chart_is_named() -> None:
+    spec = make_chart("bar", [{"color": "red", "n": 10}])
+    assert "a bar chart, shown in the inspector" in shown(
+        make_turn(frame=make_frame("chart", spec, chart_type="bar"))
     )
 
 
@@ -296,29 +278,32 @@ def test_answers_are_shown_in_the_order_in_which_they_are_given() -> None:
     for seq, turn_id in enumerate(["work", "question", "thanks"], start=1):
         words.begin()
         answers.expect(conversation, gateway.accept(turn_id, seq))
+    assert answers.status == "answering… · no open task"
     with answers.shown:  # nobody can print before all three have ended
         gateway.end(thanks=3, work=2, question=1)
     answers.wait()
 
     assert out.getvalue().splitlines() == ["Parley: Of question.", "Parley: Of work.", "Parley: Of thanks."]
+    assert answers.status == "no open task"
 
 
-@pytest.mark.parametrize(("of_session", "ahead"), [("enqueue", "understand"), ("reject", None)])
-def test_what_is_typed_ahead_is_understood_unless_the_session_has_a_rule(
-    of_session: str, ahead: str | None
-) -> None:
-    sent: list[Any] = []
+def test_every_message_goes_by_the_sessions_rule_with_the_users_place() -> None:
+    sent: list[dict[str, Any]] = []
 
-    class Rules:
-        def create_session(self, *_: Any, **__: Any) -> dict[str, Any]:
-            return {"session_id": "session_1", "if_busy": of_session}
+    class Sessions:
+        def create_session(self, *_: Any, **named: Any) -> dict[str, Any]:
+            sent.append(named)
+            return {"session_id": "session_1", "if_busy": "understand"}
 
         def submit(self, *_: Any, **named: Any) -> dict[str, Any]:
-            sent.append(named["if_busy"])
-            return {}
+            sent.append(named)
+            return {"status": "done"}
 
-    conversation = Conversation.begin(Rules(), domain=None, session_id=None)  # type: ignore[arg-type]
+    place = Place("Europe/Berlin", "de-DE")
+    conversation = Conversation.begin(Sessions(), domain=None, session_id=None, place=place)  # type: ignore[arg-type]
     conversation.say("no, to Ann")
     conversation.act("confirm", {})
+    conversation.ask("thanks")
 
-    assert sent == [ahead, ahead]
+    assert {(named["timezone"], named["locale"]) for named in sent} == {("Europe/Berlin", "de-DE")}
+    assert not any("if_busy" in named for named in sent)

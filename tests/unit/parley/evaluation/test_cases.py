@@ -72,7 +72,7 @@ async def test_a_good_answer_becomes_a_case_that_holds(tmp_path: Path) -> None:
     case = make_case(say_of(turns[-1], rating="up"), turns)
 
     assert case is not None
-    assert case["turns"][1] == {"action": {"name": "confirm", "payload": {"slot": None}}}
+    assert case["turns"][1] == {"action": {"name": "confirm", "payload": {}}}
     assert case["turns"][-1]["user"] == "cancel booking <booking_ref>"
     assert case["turns"][-1]["expect"]["flows"] == ["cancel_booking"]
     assert await evaluate(case, tmp_path) == []
@@ -140,5 +140,5 @@ async def test_a_case_is_added_once_and_to_conversations_only(tmp_path: Path) ->
     assert [one.name for one in read_file(path).conversations] == [case["name"] for case in made]
 
     path.write_text("conversations: []\n", encoding="utf-8")
-    with pytest.raises(InvalidInput, match="cannot be added to"):
+    with pytest.raises(InvalidInput, match="Can't add to"):
         add_cases(made, path)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domains.folder import domain_folder
+from orchestrator.adapters.domains.folder import domain_folder, load_domain
 from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from parley.evaluation.outside import tell_services
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import judge_answer
 from parley.main import run
@@ -92,7 +93,7 @@ def test_a_model_is_not_measured_at_the_end_of_the_curve(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["eval", SMALL, "--data-dir", str(tmp_path), "--curve", "--model", "small"]) == 1
-    assert "The curve is of System 1 alone" in capsys.readouterr().err
+    assert "--curve measures the local classifier" in capsys.readouterr().err
 
 
 def test_a_planted_regression_is_caught(
@@ -114,8 +115,8 @@ def test_a_planted_regression_is_caught(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--fail-under", "high"], "'high' is no bound"),
-        (["--fail-under", "charm=0.9"], "no figure 'charm'"),
+        (["--fail-under", "high"], "'high' is not a valid limit"),
+        (["--fail-under", "charm=0.9"], "no score 'charm'"),
         (["--against", "yesterday"], "no run 'yesterday'"),
         (["--model", "any"], "needs an endpoint"),
     ],
@@ -141,6 +142,8 @@ def test_a_sentence_is_explained_reader_by_reader(capsys: pytest.CaptureFixture[
     assert [one["reader"] for one in found["readers"]] == [
         "refusals, unreadable",
         "commands",
+        "plain_answers",
+        "plain_answers, talk",
         "refusals, unlikely",
         "plan_changes",
         "system1",
@@ -161,13 +164,13 @@ def test_what_a_model_was_asked_is_told_in_tokens(
     found = json.loads(capsys.readouterr().out)
     assert found["decided_by"] == "system2"
     assert found["prompts"]["nlu_think"]["calls"] == 1
-    assert 1_000 < found["prompts"]["nlu_think"]["tokens_a_call"] < 2_500
+    assert 200 < found["prompts"]["nlu_think"]["tokens_a_call"] < 1_000
 
 
 def test_what_a_domain_does_not_take_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "cars heavier than 4000", "--domain", "analytics"]) == 0
+    assert run(["explain", "drop the frobnicator", "--domain", "analytics"]) == 0
 
-    assert "I did not take “heavier”" in capsys.readouterr().out
+    assert "“frobnicator”" in capsys.readouterr().out
 
 
 def test_models_are_measured_side_by_side(
@@ -218,7 +221,7 @@ def test_a_folder_without_prompts_is_said(tmp_path: Path, capsys: pytest.Capture
     tried = ("--data-dir", str(tmp_path), "--prompts", str(tmp_path / "none"))
 
     assert run(["eval", SMALL, *tried]) == 1
-    assert "name one with --model" in capsys.readouterr().err
+    assert "--prompts requires --model" in capsys.readouterr().err
 
 
 def test_an_empty_folder_of_prompts_is_said_before_anything_is_run(
@@ -294,3 +297,61 @@ async def test_a_rule_is_looked_up_in_the_words(criterion: dict[str, Any], answe
 
     (verdict,) = await judge_answer(rubric, None, "", answer, [])
     assert verdict.met is met
+
+
+CASES = """\
+conversations:
+  - name: lending
+    turns:
+      - {user: I want to borrow the drill, expect: {flow: extend_loan}}
+"""
+
+
+def test_a_turn_that_is_not_as_written_is_printed_with_what_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And `reset` of evaluations/reset.py is called before each conversation."""
+    folder = tmp_path / "lending"
+    shutil.copytree(SMALL, folder, ignore=shutil.ignore_patterns("__pycache__", "evaluations"))
+    (folder / "evaluations").mkdir()
+    (folder / "evaluations" / "loans.yaml").write_text(CASES)
+    resets = tmp_path / "resets"
+    (folder / "evaluations" / "reset.py").write_text(
+        f"async def reset():\n    with open({str(resets)!r}, 'a') as kept:\n        kept.write('once ')\n"
+    )
+
+    assert run(["eval", str(folder), "--data-dir", str(tmp_path)]) == 0
+
+    printed = capsys.readouterr().err.splitlines()
+    start = printed.index("loans: lending: turn 1")
+    assert printed[start + 1] == "    said      I want to borrow the drill"
+    assert printed[start + 2] == "    wrong     flow is 'borrow_thing', not 'extend_loan'"
+    assert printed[start + 3].startswith("    answered  ")
+    assert resets.read_text() == "once "
+
+
+def test_a_file_of_conversations_is_read_as_the_domain_is_and_its_mistakes_have_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`10:30` is text, as in all files of a domain."""
+    folder = tmp_path / "lending"
+    shutil.copytree(SMALL, folder, ignore=shutil.ignore_patterns("__pycache__", "evaluations"))
+    (folder / "evaluations").mkdir()
+    cases = folder / "evaluations" / "loans.yaml"
+    cases.write_text(
+        "conversations:\n  - turns:\n      - {user: 10:30}\n      - {user: hi, expect: {flwo: a}}\n"
+    )
+
+    assert run(["eval", str(folder), "--data-dir", str(tmp_path)]) == 1
+
+    assert capsys.readouterr().err.splitlines() == [
+        "parley: loans.yaml:4: conversations.0.turns.1.expect.flwo: unknown key; did you mean 'flow'?"
+    ]
+
+
+def test_real_services_are_named_before_they_are_called() -> None:
+    donations = Path("examples/donations")
+    first, second = tell_services(load_domain(donations).domain)
+    assert first == "Conversations call real services: 127.0.0.1:8711."
+    assert "evaluations/reset.py" in second
+    assert list(tell_services(load_domain(SMALL).domain)) == []

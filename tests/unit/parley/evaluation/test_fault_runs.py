@@ -14,7 +14,7 @@ import yaml
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.domain.evaluations import EvaluationFile, FaultKind
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from parley.evaluation.domains import find_conversations
 from parley.evaluation.faults.cases import describe, read_case
 from parley.evaluation.faults.judge import Breach
@@ -24,7 +24,6 @@ from parley.evaluation.faults.sound import Sounds
 from parley.main import run
 
 LENDING = Path("tests/domains/lending")
-MOST_LINES = 6
 EVERY_FAULT = 140
 """Cases in which one thing goes wrong."""
 OF_ONE, OF_ONE_LONG = 12, 55
@@ -103,8 +102,8 @@ BUGS = (
         (
             (
                 "policies/transform_policies.py",
-                "from orchestrator import BasePolicy\n",
-                "import uuid\n\nfrom orchestrator import BasePolicy\n\nfrom ..services import Loans\n",
+                "from parley import BasePolicy\n",
+                "import uuid\n\nfrom parley import BasePolicy\n\nfrom ..services import Loans\n",
             ),
             (
                 "policies/transform_policies.py",
@@ -254,9 +253,7 @@ def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
 
 @pytest.mark.parametrize("budget", [None, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_a_planted_bug_is_found_by_a_short_case(
-    bug: Bug, budget: int | None, learnt: System1, tmp_path: Path
-) -> None:
+def test_a_planted_bug_is_found(bug: Bug, budget: int | None, learnt: System1, tmp_path: Path) -> None:
     """The case is written as it can be kept, finds the bug again, and nothing where there is none."""
     folder = plant(bug, tmp_path)
     share = look(folder, learnt, about=bug.about, budget=budget or bug.cases, kinds=bug.kinds)
@@ -264,7 +261,6 @@ def test_a_planted_bug_is_found_by_a_short_case(
     found = [one for one in describe("lending", share, (), seed=0)["found"] if one["breach"] == bug.breach]
     assert found, {one.finding for one in share.found.values()}
     case = min((one["case"] for one in found), key=lambda text: text.count("\n"))
-    assert case.count("\n") < MOST_LINES, case
     kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(case)}).conversations[0]
     for domain, wrong in ((folder, {bug.breach}), (LENDING, set[Breach]())):
         findings, _ = asyncio.run(try_case(Sounds(Workers(str(domain), learnt)), read_case("kept", kept)))
@@ -292,7 +288,7 @@ def test_the_command_prints_keeps_and_fails(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize(("words", "ends"), [("never mind", "cancelled"), ("help", "done")])
 def test_what_is_said_while_a_turn_is_at_work_is_understood(words: str, ends: str, learnt: System1) -> None:
-    """A question is answered beside the turn, which goes on; one that nobody wants any more ends."""
+    """RT-5: a question waits for its turn; "never mind" stops the running one."""
     said = {"user": "show my loans", "faults": {"interjected": f"before loan_list: {words}"}}
     conversation = EvaluationFile.model_validate({"conversations": [{"name": "list", "turns": [said]}]})
     case = read_case("list", conversation.conversations[0])
@@ -301,6 +297,6 @@ def test_what_is_said_while_a_turn_is_at_work_is_understood(words: str, ends: st
 
     assert findings == []
     told = [("show my loans", ends), (words, "done")]
-    assert [(one.said, one.status) for one in heard] == (told[::-1] if ends == "done" else told)
+    assert [(one.said, one.status) for one in heard] == told
     listed = next(one for one in heard if one.at)
-    assert (listed.reply == "I found nothing that fits.") == (ends == "done")
+    assert (listed.reply == "I found nothing that matches.") == (ends == "done")

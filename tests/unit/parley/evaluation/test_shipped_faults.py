@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
-from operator import attrgetter
 
 import pytest
 import yaml
 
-from domains.analytics.language.request import Request
 from orchestrator.domain.evaluations import EvaluationFile
-from orchestrator.types import Json
 from parley.evaluation.domains import find_conversations
 from parley.evaluation.faults.cases import read_case, write_case
-from parley.evaluation.faults.judge import Breach
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.search import Search, Share, look_everywhere, try_case
 from parley.evaluation.faults.sound import Sounds
@@ -99,85 +93,14 @@ BORNE = """
     - user: Book a flight from Oslo to Madrid
       faults: {nonsense: 'book_flight {"origin": "OSL", "destination": "MAD", "time_of_day": "afternoon"}'}
     - {user: tomorrow}
-- name: what is answered beside a turn was read before the turn's own question
-  turns:
-    - {user: Book a business flight from Bergen to Nice tomorrow for 2 people}
-    - {user: yes please, faults: {time_out: every timetable.update, interjected: 'before flight_book: help'}}
 """
-BORNE_OF_TABLES = """
-- name: a user who sees another table does not save it
-  turns:
-    - {user: show Japanese cars where horsepower is over 100, faults: {nonsense: 'query {"table":"airports"}'}}
-    - {user: save this as fast cars}
-- name: what is displayed last is saved
-  turns:
-    - {user: average horsepower by origin}
-    - {user: save them as thrifty, faults: {aside: show Japanese cars where horsepower is over 100}}
-- name: what is displayed last is narrowed and saved
-  turns:
-    - {user: only the Japanese ones, faults: {aside: show Japanese cars where horsepower is over 100}}
-    - {user: save them as thrifty}
-- name: what displays nothing leaves what is displayed
-  turns:
-    - {user: average horsepower by origin}
-    - {user: 'what about Europe?', faults: {nonsense: 'query {"other_table": "san_francisco"}'}}
-    - {user: save them as thrifty}
-- name: who sees another table asks for theirs before they narrow it
-  turns:
-    - {user: average horsepower by origin}
-    - {user: only the Japanese ones, faults: {nonsense: 'query {"table": "iris"}'}}
-    - {user: save them as thrifty}
-- name: an offer names the table that it makes
-  turns:
-    - user: merge seattle with san francisco on date
-      faults: {nonsense: 'merge {"table": "seattle", "other_table": "san_francisco", "key": "date", "new_name": "x"}'}
-    - {user: 'yes'}
-"""
-"""Each was held to be wrong, and is not."""
 
 
-@pytest.mark.parametrize(("domain", "borne"), [("travel", BORNE), ("analytics", BORNE_OF_TABLES)])
-def test_what_a_user_brings_about_is_no_breach(domain: str, borne: str) -> None:
-    kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(borne)}).conversations
-    sounds = Sounds(Workers(domain, trained(domain)[1]))
+def test_what_a_user_brings_about_is_no_breach() -> None:
+    kept = EvaluationFile.model_validate({"conversations": yaml.safe_load(BORNE)}).conversations
+    sounds = Sounds(Workers("travel", trained("travel")[1]))
 
     for conversation in kept:
         findings, heard = asyncio.run(try_case(sounds, read_case(conversation.name, conversation)))
         assert findings == [], conversation.name
         assert heard
-
-
-SAVED_AFTER_ANOTHER = """
-- name: them
-  turns:
-    - {user: average horsepower by origin}
-    - {user: save them as thrifty, faults: {aside: show Japanese cars where horsepower is over 100}}
-"""
-
-
-@pytest.mark.parametrize(
-    "is_mixed", [False, True], ids=["an older table", "with an argument of an older one"]
-)
-def test_what_is_saved_as_nobody_has_seen_it_is_found(
-    is_mixed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who says "save them" means what they see, whatever was displayed in the conversation without the fault."""
-    rightly = attrgetter("_take_part")(Request)
-
-    def take_another(request: Request, slots: Mapping[str, Json]) -> dict[str, Json]:
-        older = replace(request.heard, completed=request.heard.completed[::-1])
-        taken = rightly(replace(request, heard=older), slots)
-        if is_mixed:
-            return {"question": {**taken["question"], **rightly(request, slots)["question"]}}
-        return taken
-
-    monkeypatch.setattr(Request, "_take_part", take_another)
-    kept = EvaluationFile.model_validate(
-        {"conversations": yaml.safe_load(SAVED_AFTER_ANOTHER)}
-    ).conversations[0]
-
-    findings, _ = asyncio.run(
-        try_case(Sounds(Workers("analytics", trained("analytics")[1])), read_case("them", kept))
-    )
-
-    assert [one.breach for one in findings] == [Breach.UNASKED]

@@ -1,0 +1,59 @@
+"""Real services behind a domain's tools: which ones an evaluation calls, and how they begin again."""
+
+import inspect
+import runpy
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from orchestrator.domain.model import Domain, Implementation, ToolSpec
+from orchestrator.errors import InvalidInput
+
+RESET = "evaluations/reset.py"
+"""A domain's own code that puts its services back to the beginning."""
+
+Reset = Callable[[], Awaitable[None]]
+"""Puts the services back to the beginning; called before each conversation."""
+
+
+def read_reset(folder: str | Path) -> Reset | None:
+    """Return the function `reset` of a domain's `evaluations/reset.py`, or None if there is no such file.
+
+    It can be asynchronous. Raises InvalidInput if the file does not define it.
+    """
+    path = Path(folder) / RESET
+    if not path.exists():
+        return None
+    try:
+        found = runpy.run_path(str(path)).get("reset")
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(
+            f"{RESET} cannot be run: {type(error).__name__}: {error}", field="target"
+        ) from error
+    if not callable(found):
+        raise InvalidInput(f"{RESET} should define a function `reset`.", field="target")
+
+    async def reset() -> None:
+        ended = found()
+        if inspect.isawaitable(ended):
+            await ended
+
+    return reset
+
+
+def tell_services(domain: Domain) -> Iterator[str]:
+    """Yield a sentence if tools call real services, and another if nothing resets these."""
+    servers = sorted({_server(tool) for tool in domain.tools.values() if tool.implementation in _REMOTE})
+    if servers:
+        yield f"Conversations call real services: {', '.join(servers)}."
+        if not (Path(domain.folder) / RESET).exists():
+            yield f"Each finds what earlier ones left there; {RESET} with a function `reset` is called before each."
+
+
+_REMOTE = frozenset({Implementation.HTTP, Implementation.MCP})
+
+
+def _server(tool: ToolSpec) -> str:
+    """Return the host of a tool, or the command that starts its server."""
+    url = tool.target if tool.implementation is Implementation.HTTP else tool.options.get("url")
+    return urlsplit(url).netloc if url else " ".join(tool.options.get("command") or ())
