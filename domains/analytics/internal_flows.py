@@ -1,4 +1,4 @@
-"""Send the reports that are due, each into the conversation in which it was ordered."""
+"""Sends due reports, each to the conversation in which it was ordered."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from domains.analytics.tools.schedules import SCHEDULES, last_due
+from domains.analytics.schedules import SCHEDULES, last_due
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
-from orchestrator import Json, NotFound, SessionClosed, SessionId, TenantId
+from parley import Json, NotFound, SessionClosed, SessionId, TenantId
 
 DOMAIN = "analytics"
 PAGE = 500
 
 
 class Due(BaseModel):
-    """An order whose time has come; `at` in unix seconds."""
+    """A due order. `at`: unix seconds."""
 
     tenant_id: TenantId
     key: str
@@ -25,7 +25,7 @@ class Due(BaseModel):
 
 
 class SendReports(InternalFlow):
-    """Leaves a turn of the system with each report that is due, once; what was missed comes once, later."""
+    """Submits a system turn for each due report, once. Missed reports are sent once, later."""
 
     name: ClassVar[str] = "send_reports"
     trigger: ClassVar[str] = "send_reports"
@@ -54,7 +54,7 @@ class SendReports(InternalFlow):
         return before_all_response(inputs=due)
 
     async def work(self, run: RunContext, item: Due, data: Json) -> str:
-        """Leave the turn of one report; an order whose conversation is over ends with it."""
+        """Submit the turn of one report. An order ends with its conversation."""
         orders = run.tools["collections"].of(item.tenant_id, DOMAIN)
         report: dict[str, Json] = {"dact": "report", "slots": {"table": item.table}}
         key = f"{SCHEDULES}:{item.key}:{item.at:.0f}"

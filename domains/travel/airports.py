@@ -1,4 +1,4 @@
-"""Know the airports of the world, and the names that people call them by."""
+"""The world's airports and their names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import airportsdata
 
-from orchestrator import EntityValue, FailureCategory, ToolFailure
+from parley import EntityValue, FailureCategory, ToolFailure
 
 _EARTH_RADIUS_KM = 6371.0
 _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", " Airport", " Airfield")
@@ -19,7 +19,7 @@ _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", "
 
 @dataclass(frozen=True, slots=True)
 class Airport:
-    """`code`: of IATA. `icao`: its other code. `country`: ISO 3166 code."""
+    """An airport. `code`: IATA code. `country`: ISO 3166 code."""
 
     code: str
     icao: str
@@ -33,14 +33,14 @@ class Airport:
 
 
 def find_airport(code: str) -> Airport:
-    """Find the airport of an IATA or ICAO code, in any case.
+    """Return the airport with an IATA or ICAO code, in any case.
 
     Raises:
         ToolFailure: validation_error when there is none.
     """
     airport = all_airports().get(code.upper()) or _by_icao().get(code.upper())
     if airport is None:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"I know no airport {code!r}.")
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"I don't know the airport {code!r}.")
     return airport
 
 
@@ -51,7 +51,7 @@ def _by_icao() -> Mapping[str, Airport]:
 
 @cache
 def all_airports() -> Mapping[str, Airport]:
-    """Give every airport with an IATA code, by that code."""
+    """Return all airports by IATA code."""
     return {
         code: Airport(
             code=code,
@@ -69,7 +69,7 @@ def all_airports() -> Mapping[str, Airport]:
 
 
 def distance_km(origin: Airport, destination: Airport) -> float:
-    """Measure the great-circle distance."""
+    """Return the great-circle distance."""
     first, second = math.radians(origin.latitude), math.radians(destination.latitude)
     span = math.radians(destination.longitude - origin.longitude)
     height = (
@@ -79,7 +79,7 @@ def distance_km(origin: Airport, destination: Airport) -> float:
 
 
 def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -> Iterator[EntityValue]:
-    """Provide every airport as a value of the entity.
+    """Return every airport as a value of the entity.
 
     Args:
         main: by code of a city's main airport, the names of that city; they mean no other airport.
@@ -112,7 +112,7 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
 
 def _names_of(airport: Airport, *, alone: bool) -> list[str]:
-    """Give the airport's name without its last words, and `alone`, also without its city: Gatwick."""
+    """Return the airport's name without generic words; `alone`: also without its city, as in Gatwick."""
     short = airport.name
     for kind in _KINDS:
         short = short.removesuffix(kind)
@@ -125,7 +125,7 @@ def _is_name(name: str, banned: set[str]) -> bool:
 
 
 def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
-    """Call the airport as a sentence does: Oslo (OSL), London Gatwick (LGW)."""
+    """Return the airport's name for sentences: Oslo (OSL), London Gatwick (LGW)."""
     if city_names:
         return f"{city_names[0]} ({airport.code})"
     name = airport.name

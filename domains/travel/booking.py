@@ -1,13 +1,13 @@
-"""Keep bookings: made once per call however often it is tried, changed and cancelled under conditions."""
+"""Bookings: created once per call in any number of attempts, changed and canceled under conditions."""
 
 from __future__ import annotations
 
 from domains.travel.timetable import CURRENCY, Timetable, number_from, route_of
-from orchestrator import FailureCategory, JsonObject, Service, ServiceContext, ToolCall, ToolFailure
+from parley import FailureCategory, JsonObject, Service, ServiceContext, ToolCall, ToolFailure
 
 COLLECTION = "bookings"
 _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-"""Without those that look like others; a reference never spells 0, O, 1 or I."""
+"""Characters of references, without similar ones: 0, O, 1 and I."""
 CHANGE_FEE = 25
 BAG_PRICE = 35
 SEATS = {"A": "window", "B": "middle", "C": "aisle", "D": "aisle", "E": "middle", "F": "window"}
@@ -17,14 +17,14 @@ FREE_CANCELLATION_S = 86400
 
 
 class Bookings(Service):
-    """Keeps what passengers have booked."""
+    """Stores passengers' bookings."""
 
     def __init__(self, context: ServiceContext) -> None:
         super().__init__(context)
         self.timetable = Timetable(context.records, context.config["airlines"])
 
     async def book(self, *, offer_id: str, call: ToolCall, passenger_name: str = "") -> JsonObject:
-        """Book an offer. The reference depends on the call, so that a second attempt finds the first."""
+        """Book an offer. The reference follows from the call, so a second attempt finds the first."""
         flight_id, cabin, passengers = read_offer(offer_id)
         draft = {
             "status": "held",
@@ -46,7 +46,7 @@ class Bookings(Service):
         return view(booking)
 
     async def outcome(self, *, idempotency_key: str) -> JsonObject:
-        """Look up what became of a call of `book`: done, or not done as far as anyone will ever see."""
+        """Return the outcome of a call of `book`: done, or not done."""
         found = await self.records.find(COLLECTION, {"key": idempotency_key}, limit=1)
         if found and found[0]["status"] != "held":
             return {"status": "done", "data": view(found[0])}
@@ -57,12 +57,12 @@ class Bookings(Service):
         return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
     async def review(self, *, booking_ref: str, call: ToolCall, bags: int = 0) -> JsonObject:
-        """Look up a booking that is to be changed; fails where the change would, so that it is not offered."""
+        """Return a booking to change. Fails if the change would fail, so that it isn't offered."""
         _check_bags(await self._changeable(booking_ref, call), bags)
         return await self.get(booking_ref=booking_ref, call=call)
 
     async def list(self, *, call: ToolCall) -> JsonObject:
-        """List the caller's bookings that are not cancelled, next departure first."""
+        """Return the caller's active bookings, next departure first."""
         where = {"owner": call.user_id} if call.user_id else {"session": call.home}
         found = await self.records.find(COLLECTION, {**where, "status": "confirmed"}, limit=100)
         rows = [view(booking) for booking in sorted(found, key=lambda booking: booking["leaves_at"])]
@@ -79,7 +79,7 @@ class Bookings(Service):
         new_time_of_day: str | None = None,
         new_cabin: str | None = None,
     ) -> JsonObject:
-        """Say what a change would lead to and cost: the flight nearest in time to the booked one."""
+        """Return the result and cost of a change: the flight nearest in time to the booked one."""
         booking = await self._changeable(booking_ref, call)
         cabin = new_cabin or booking["cabin"]
         flights = await self.timetable.search(
@@ -99,7 +99,7 @@ class Bookings(Service):
         flights.sort(key=lambda flight: (_gap(flight["departs"], booking["departs"]), flight["departs"]))
         flight = (same or flights)[0]
         if (flight["flight_id"], cabin) == (booking["flight_id"], booking["cabin"]):
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "That is how it is booked already.")
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "It's already booked that way.")
         return _describe_change(booking, flight, cabin)
 
     async def modify(self, *, booking_ref: str, offer_id: str, call: ToolCall) -> JsonObject:
@@ -143,7 +143,7 @@ class Bookings(Service):
     async def assign_seat(
         self, *, booking_ref: str, call: ToolCall, seat_position: str | None = None, seat: str | None = None
     ) -> JsonObject:
-        """Give a booking the seat that is named, else one in such a position."""
+        """Assign a seat: the requested one, else one in the requested position."""
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
@@ -159,7 +159,7 @@ class Bookings(Service):
         )
 
     async def _create(self, draft: JsonObject, key: str) -> JsonObject:
-        """Store the draft under a reference of its own; the one of an earlier attempt if there was one."""
+        """Store the draft under a new reference, or return the one of an earlier attempt."""
         for number in range(20):
             booking_ref = make_reference(key, number)
             stored = await self.records.create(
@@ -171,10 +171,10 @@ class Bookings(Service):
         raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
-        """Find a booking that the caller may see: their own, or one that belongs to no known user."""
+        """Return a booking that the caller can see: their own, or one without a user."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
-            message = f"I find no booking {booking_ref.upper()}. Please look at the reference again."
+            message = f"I can't find booking {booking_ref.upper()}. Please check the reference."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         return booking
 
@@ -190,7 +190,7 @@ class Bookings(Service):
         return booking
 
     async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
-        """Change a booking unless somebody else has changed it since it was read."""
+        """Change a booking unless it has changed since it was read."""
         where = {"status": status, "version": booking["version"]}
         changes = {**changes, "version": booking["version"] + 1}
         written = await self.records.update(COLLECTION, booking["booking_ref"], changes, where=where)
@@ -200,12 +200,12 @@ class Bookings(Service):
         change = changes.get("last_change", "")
         if current is not None and current["status"] != "held" and current["last_change"] == change:
             return current
-        message = "The booking was changed meanwhile; please look at it again."
+        message = "The booking has changed in the meantime; please check it again."
         raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
 
 def make_reference(key: str, number: int) -> str:
-    """Make a reference of six letters and digits, with at least one of each."""
+    """Create a reference of six letters and digits, with at least one of each."""
     value = number_from("reference", key, number)
     letters = [_LETTERS[value >> 5 * index & 31] for index in range(6)]
     letters[0] = _LETTERS[8 + (value >> 30) % 24]
@@ -214,13 +214,13 @@ def make_reference(key: str, number: int) -> str:
 
 
 def read_offer(offer_id: str) -> tuple[str, str, int]:
-    """Give the flight, cabin and number of passengers of an offer."""
+    """Return the flight, cabin and number of passengers of an offer."""
     flight_id, cabin, passengers = offer_id.split(":")
     return flight_id, cabin, int(passengers)
 
 
 def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
-    """Write what a booking says about its flight. Prices are for all passengers."""
+    """Return a booking's flight details. Prices are for all passengers."""
     price = flight["prices"][cabin] * passengers
     shown = ("flight_id", "flight_number", "origin", "destination", "day", "departs", "arrives", "leaves_at")
     return {
@@ -234,13 +234,13 @@ def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
 
 
 def view(booking: JsonObject) -> JsonObject:
-    """Give what passengers may see of a booking."""
+    """Return the fields of a booking that passengers can see."""
     hidden = {"key", "owner", "session", "version", "last_change", "previous_flight_id", "leaves_at"}
     return {name: value for name, value in booking.items() if name not in hidden}
 
 
 def refund(booking: JsonObject, now: float) -> int:
-    """Refund everything within a day of booking, else a share; nothing after departure."""
+    """Return the refund: everything within a day of booking, then a share; nothing after departure."""
     if booking["status"] != "confirmed" or now >= booking["leaves_at"]:
         return 0
     is_free = now - booking["booked_at"] < FREE_CANCELLATION_S
@@ -268,6 +268,6 @@ def _describe_change(booking: JsonObject, flight: JsonObject, cabin: str) -> Jso
 
 
 def _gap(one: str, other: str) -> int:
-    """Count the minutes between two times of day."""
+    """Return the minutes between two times of day."""
     hours, minutes = zip(*(map(int, clock.split(":")) for clock in (one, other)), strict=True)
     return abs((hours[0] - hours[1]) * 60 + minutes[0] - minutes[1])

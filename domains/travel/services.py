@@ -1,4 +1,4 @@
-"""Provide the outside systems of the travel domain: an airline's flights, and the bookings made with it.
+"""The outside systems of the travel domain: an airline's flights and bookings.
 
 Both keep what they own in the records they are given; nothing is held in memory between calls.
 """
@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 
 from domains.travel.airports import airports
 from domains.travel.booking import Bookings
+from domains.travel.reminders import Reminders
 from domains.travel.timetable import CURRENCY, HOURS, Timetable, number_from
-from orchestrator import (
+from parley import (
     Documents,
     FailureCategory,
     JsonObject,
@@ -22,15 +23,15 @@ from orchestrator import (
     ToolFailure,
 )
 
-__all__ = ["Bookings", "Documents", "Flights", "Memory", "airports"]
+__all__ = ["Bookings", "Documents", "Flights", "Memory", "Reminders", "airports"]
 
 FARES_KEPT = 5
-"""Of a search, for a comparison that follows it."""
+"""Flights that a search returns for a later comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A flight out and one back by their identifiers, their fares, and what they cost for everybody."""
+    """An outbound and a return flight with their fares, and the total for all passengers."""
 
     there: str
     back: str
@@ -40,7 +41,7 @@ class Pair:
 
 
 def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
-    """Give the flight that is booked already, where it is one of the route and day of these fares, with its fare."""
+    """Return the booked flight with its fare if it is on the route and day of these fares."""
     route = (flight_id or "").rpartition("-")[0]
     of_that_day = any(one.rpartition("-")[0] == route for one in fares)
     return {flight_id: fares.get(flight_id, 0.0)} if flight_id and of_that_day else {}
@@ -49,7 +50,7 @@ def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
 def _cheapest(
     outbound: dict[str, float], back: dict[str, float], known: dict[str, JsonObject], passengers: int
 ) -> Pair:
-    """Choose among the pairs whose flight back leaves after the one out has landed."""
+    """Return the cheapest pair whose return flight leaves after the outbound one has landed."""
     pairs = [
         Pair(first, last, outbound[first], back[last], (outbound[first] + back[last]) * passengers)
         for first in outbound
@@ -57,12 +58,14 @@ def _cheapest(
         if known[first]["lands_at"] < known[last]["leaves_at"]
     ]
     if not pairs:
-        raise ToolFailure(FailureCategory.NOT_FOUND, "No flight back leaves after a flight out has arrived.")
+        raise ToolFailure(
+            FailureCategory.NOT_FOUND, "No return flight leaves after an outbound flight arrives."
+        )
     return min(pairs, key=lambda pair: pair.total)
 
 
 class Flights(Service):
-    """Searches and offers flights, and knows how they are doing."""
+    """Searches and offers flights, and reports their status."""
 
     def __init__(self, context: ServiceContext) -> None:
         super().__init__(context)
@@ -81,7 +84,7 @@ class Flights(Service):
         time_of_day: str = "any",
         max_price: float | None = None,
     ) -> JsonObject:
-        """Find the flights that fit, cheapest first; `flight_id` is the cheapest."""
+        """Return matching flights, cheapest first; `flight_id` is the cheapest."""
         flights = await self.timetable.search(
             origin,
             destination,
@@ -117,7 +120,7 @@ class Flights(Service):
         passengers: int = 1,
         budget: float | None = None,
     ) -> JsonObject:
-        """Choose the cheapest pair of flights, with what it costs for all passengers.
+        """Return the cheapest pair of flights with the total for all passengers.
 
         On other days, if there are such, only where the wanted ones cost more than the budget;
         `wanted_total` is then what those would have cost. What is booked already, out or back, is not chosen anew.
@@ -146,7 +149,7 @@ class Flights(Service):
         }
 
     def _describe(self, flight: JsonObject, price: float) -> JsonObject:
-        """Give what people want to know of a flight."""
+        """Return a flight's details for users."""
         shown = {name: flight[name] for name in ("flight_number", "departs", "arrives", "day")}
         return {**shown, "airline": self._airline_of(flight), "price": price}
 
@@ -167,7 +170,7 @@ class Flights(Service):
         flight_number: str | None = None,
         flight_id: str | None = None,
     ) -> JsonObject:
-        """Choose the one flight to book: the one named, else the cheapest that fits."""
+        """Return the flight to book: the requested one, else the cheapest match."""
         number = flight_number.replace(" ", "") if flight_number is not None else None
         flights = await self.timetable.search(
             origin, destination, day, now=call.now, cabin=cabin, passengers=passengers
@@ -195,7 +198,7 @@ class Flights(Service):
         booking_ref: str | None = None,
         day: str | None = None,
     ) -> JsonObject:
-        """Report how a flight is doing: by its number and day (today if none is given), or by a booking."""
+        """Return a flight's status, by number and day (default: today), or by booking."""
         if booking_ref is not None:
             booking = await self.records.get("bookings", booking_ref)
             if booking is None:

@@ -1,4 +1,4 @@
-"""Know which flights leave on a day, and keep the seats that bookings hold in them.
+"""The flights of each day, and the seats that bookings hold.
 
 The flights are made up, and always the same. A document per route and day stores them with their holds.
 """
@@ -12,24 +12,24 @@ from datetime import UTC, date, datetime, time, timedelta
 from operator import itemgetter
 
 from domains.travel.airports import Airport, distance_km, find_airport
-from orchestrator import FailureCategory, JsonObject, Records, ToolFailure
+from parley import FailureCategory, JsonObject, Records, ToolFailure
 
 COLLECTION = "timetable"
 CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7, 12), "business": (2.9, 8)}
-"""Price factor, and the seats on sale of a flight."""
+"""Price factor and number of seats, by cabin."""
 CURRENCY = "EUR"
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 SALE_DAYS = 360
-"""How far ahead flights are on sale."""
+"""Days ahead that flights are on sale."""
 MOST_ATTEMPTS = 50
-"""Of writing a document that others are writing too."""
+"""Attempts to write a document that others are also writing."""
 _SHORTEST_KM = 80
 _SPEED_KM_PER_HOUR = 780
 _GROUND_MINUTES = 35
 
 
 class Timetable:
-    """The flights of each route and day. `airlines`: codes by country, and those that fly anywhere by ``*``."""
+    """The flights of each route and day. `airlines`: codes by country; ``*`` for those that fly anywhere."""
 
     def __init__(self, records: Records, airlines: Mapping[str, Sequence[str]]) -> None:
         self._records = records
@@ -47,7 +47,7 @@ class Timetable:
         time_of_day: str = "any",
         without: str = "",
     ) -> list[JsonObject]:
-        """Find the flights with enough seats that have not left, each with `price` and `free`, cheapest first.
+        """Return flights with enough seats that have not left, with `price` and `free`, cheapest first.
 
         The seats that the booking `without` holds count as free. Flights of a route and day are made and
         stored when first asked for.
@@ -82,7 +82,7 @@ class Timetable:
         return sorted(fitting, key=itemgetter("price", "departs"))
 
     async def flight(self, flight_id: str) -> JsonObject:
-        """Give a flight that somebody has looked at before.
+        """Return a flight that someone has searched for before.
 
         Raises:
             ToolFailure: not_found.
@@ -90,7 +90,7 @@ class Timetable:
         return _find(await self._load(flight_id), flight_id)
 
     async def flights(self, flight_ids: Sequence[str]) -> dict[str, JsonObject]:
-        """Give flights that somebody has looked at before, by their identifiers.
+        """Return flights that someone has searched for before, by their IDs.
 
         Raises:
             ToolFailure: not_found.
@@ -100,7 +100,7 @@ class Timetable:
         return {one: _find(documents[route_of(one)], one) for one in flight_ids}
 
     async def find_number(self, flight_number: str, day: str) -> JsonObject:
-        """Find the flight of this number on a day, among those that anyone has looked at.
+        """Return the flight with this number on a day, among those that someone has searched for.
 
         Raises:
             ToolFailure: not_found.
@@ -110,11 +110,11 @@ class Timetable:
             for flight in document["flights"]:
                 if flight["flight_number"] == flight_number:
                     return flight
-        message = f"I know no flight {flight_number} on {_show_day(date.fromisoformat(day))}."
+        message = f"I don't know flight {flight_number} on {_show_day(date.fromisoformat(day))}."
         raise ToolFailure(FailureCategory.NOT_FOUND, message)
 
     async def hold(self, flight_id: str, booking_ref: str, cabin: str, passengers: int) -> JsonObject:
-        """Give seats to a booking, in the place of those it had on this route and day; returns the flight.
+        """Reserve seats for a booking, replacing those it had on this route and day. Returns the flight.
 
         Doing it again changes nothing.
         """
@@ -133,7 +133,7 @@ class Timetable:
         raise _crowded()
 
     async def release(self, flight_id: str, booking_ref: str) -> None:
-        """Take a booking's seats on this flight back; doing it again changes nothing."""
+        """Release a booking's seats on this flight. Idempotent."""
         for _ in range(MOST_ATTEMPTS):
             document = await self._load(flight_id)
             holds = dict(document["holds"])
@@ -151,19 +151,19 @@ class Timetable:
         return document
 
     async def _write(self, document: JsonObject, holds: JsonObject) -> bool:
-        """Write the holds unless somebody else has written meanwhile."""
+        """Write the reservations unless they have changed since they were read."""
         changes = {"holds": holds, "version": document["version"] + 1}
         where = {"version": document["version"]}
         return await self._records.update(COLLECTION, document["route"], changes, where=where) is not None
 
 
 def route_of(flight_id: str) -> str:
-    """Name the document that has a flight: ``OSL-MAD-2026-11-21`` of ``OSL-MAD-2026-11-21-SK1465``."""
+    """Return the ID of the document with a flight: ``OSL-MAD-2026-11-21`` for ``OSL-MAD-2026-11-21-SK1465``."""
     return flight_id.rpartition("-")[0]
 
 
 def number_from(*parts: object) -> int:
-    """Make a large number that depends on nothing but the parts."""
+    """Return a large number that only depends on the parts."""
     text = "|".join(str(part) for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
@@ -176,7 +176,7 @@ def _find(document: JsonObject, flight_id: str) -> JsonObject:
 
 
 def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
-    """Count the seats that are held in a cabin, by flight; those of the booking `without` do not count."""
+    """Return the reserved seats of a cabin by flight, without those of the booking `without`."""
     held: Counter[str] = Counter()
     for booking_ref, hold in document["holds"].items():
         if hold["cabin"] == cabin and booking_ref != without:
@@ -185,7 +185,7 @@ def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
 
 
 def _check_day(day: str, airport: Airport, now: float) -> date:
-    """Check the day of travel: flights are on sale for it; `now` is read in the airport's time zone."""
+    """Return the day of travel if flights are on sale for it. `now` is read in the airport's time zone."""
     try:
         wanted = date.fromisoformat(day)
     except ValueError:
@@ -217,7 +217,7 @@ def _crowded() -> ToolFailure:
 def _make_flights(
     origin: Airport, destination: Airport, day: date, airlines: Mapping[str, Sequence[str]]
 ) -> list[JsonObject]:
-    """Make the flights of one day, first departure first; none where the way is too short to fly."""
+    """Create the flights of one day, first departure first; none for very short routes."""
     length = distance_km(origin, destination)
     if length < _SHORTEST_KM:
         return []
@@ -239,7 +239,7 @@ def _make_flights(
 def _make_flight(
     route: tuple[Airport, Airport], flight_number: str, leaves: datetime, length: float, line: int
 ) -> JsonObject:
-    """Make one flight; `line`: what its price and its seats are drawn from."""
+    """Create one flight. `line`: seed of its price and seats."""
     origin, destination = route
     day = leaves.date()
     minutes = round((length / _SPEED_KM_PER_HOUR * 60 + _GROUND_MINUTES) / 5) * 5
@@ -264,7 +264,7 @@ def _make_flight(
 
 
 def _make_prices(length: float, day: date, line: int) -> dict[str, int]:
-    """Set prices in whole units of CURRENCY, per passenger; weekends cost more."""
+    """Return the price per passenger in whole units of CURRENCY; weekends cost more."""
     base = 38 + 0.062 * length
     mood = 0.8 + number_from("price", line, day) % 60 / 100
     weekend = 1.15 if day.weekday() in {4, 6} else 1.0

@@ -1,4 +1,4 @@
-"""Find out which days “a weekend” are: Friday to Sunday, and a day later of each where they may be others.
+"""The days of “a weekend”: Friday to Sunday, or a day later.
 
 Knows the calendar and the words of the request; nothing of flows.
 """
@@ -24,7 +24,7 @@ _SOME_TIME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weekend:
-    """`leave`, `back`: the days. `assumed`: nobody named any of them."""
+    """The days of a weekend. `assumed`: the user named none of them."""
 
     leave: date
     back: date
@@ -32,7 +32,7 @@ class Weekend:
 
 
 def choose_weekend(request: str, today: date, leave: date | None, words: str) -> Weekend | None:
-    """Find the weekend that a request means; None: it speaks of none, or nobody can tell which.
+    """Return the weekend of a request, or None if it has none or is ambiguous.
 
     Args:
         request: the user's words, such as “a weekend in Lisbon for two”.
@@ -60,7 +60,7 @@ def _next(weekday: int, start: date) -> date:
 
 
 def show_span(weekend: Weekend) -> str:
-    """``Friday 27 to Sunday 29 November``."""
+    """Return a text such as ``Friday 27 to Sunday 29 November``."""
     same = weekend.leave.month == weekend.back.month
     first = f"{weekend.leave:%A} {weekend.leave.day}" + ("" if same else f" {weekend.leave:%B}")
     return f"{first} to {weekend.back:%A} {weekend.back.day} {weekend.back:%B}"

@@ -1,19 +1,28 @@
-"""Policies of Prepare flows: changes of a table, confirmed where something would be lost."""
+"""Policies of Prepare flows: tables that are saved and dropped."""
 
 from __future__ import annotations
 
-from domains.analytics.policy import TablePolicy
-from orchestrator import Ending, Execution, Failed, FailureCategory, Recover, Recovery
+from typing import ClassVar
+
+from domains.analytics.catalogue import TABLES
+from domains.analytics.policy import TablePolicy, has_table, leave
+from parley import Ending, Execution, FailureCategory
 
 
-class Tidying(TablePolicy):
-    """Carried out as declared."""
+class Saving(TablePolicy):
+    """Flows that run as declared."""
 
 
-class Removing(TablePolicy):
-    """Lets go where there is nothing to remove: then there is nothing to ask."""
+class Dropping(TablePolicy):
+    """Drops saved tables only."""
 
-    async def recover(self, run: Execution, failure: Failed) -> Ending:
-        if failure.category is FailureCategory.VALIDATION_ERROR:
-            return Recover(Recovery.ESCALATE, failure)
-        return await super().recover(run, failure)
+    dact: ClassVar[str | None] = "drop_table"
+
+    async def review(self, run: Execution) -> Ending | None:
+        table = run.value("table")
+        if table in TABLES:
+            why = f"{table} is one of the given tables; only saved tables can be dropped."
+            return leave(FailureCategory.VALIDATION_ERROR, why)
+        if not has_table(run):
+            return leave(FailureCategory.NOT_FOUND, f"There is no table '{table}'.")
+        return await super().review(run)

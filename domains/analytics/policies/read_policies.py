@@ -1,4 +1,4 @@
-"""Policies of Read flows: questions about tables, and where a query goes whose data are not there."""
+"""Policies of Read flows: charts, and questions that a model answers with SQL."""
 
 from __future__ import annotations
 
@@ -7,97 +7,53 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from domains.analytics.catalogue import TABLES, VALUES
-from domains.analytics.policy import TablePolicy, ask, names_no_table, own_columns
-from orchestrator import (
+from domains.analytics.catalogue import TABLES, VALUES, tables_with
+from domains.analytics.policy import TablePolicy, ask, has_table, saved_tables
+from parley import (
     AnswerFromDocuments,
-    Dact,
     Ending,
     Execution,
     Failed,
     FailureCategory,
     Frame,
     JsonObject,
-    Recover,
-    Recovery,
+    RemarkKind,
+    SlotSource,
 )
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<!,)")
 _FEWEST_POINTS, _MOST_BARS = 2, 50
-_ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
-
-
-def choose_staging(sources: int, targets: int, *, columns: bool = True) -> Dact | None:
-    """Choose the change that makes what is missing, by how many tables are at hand and how much is missing.
-
-    Several tables have to become one. In one table, missing rows are inserted; a missing column is derived,
-    and several are split off another. Where nothing is missing: none.
-    """
-    if sources >= 2:
-        return Dact("merge")
-    if not targets:
-        return None
-    if not columns:
-        return Dact("insert_row")
-    return Dact("split_column" if targets >= 2 else "derive_column")
+_COLUMNS = ("column", "by")
+WITHOUT_MODEL = "Without one I list and describe tables, draw charts, save, export and report."
 
 
 class Reading(TablePolicy):
-    """Lets go of a question of several parts that has no answer: it is as quickly asked anew."""
-
-    async def recover(self, run: Execution, failure: Failed) -> Ending:
-        about_values = failure.category in _ABOUT_VALUES and failure.check is None
-        about_values = about_values and not names_no_table(run, failure)
-        if about_values and len(run.flow.slots) > 1 and self.fallback(run, failure) is None:
-            return Recover(Recovery.ESCALATE, failure)
-        return await super().recover(run, failure)
+    """Flows that run as declared."""
 
 
-class Query(Reading):
-    dact: ClassVar[str | None] = "query"
-
-    def fallback(self, run: Execution, failure: Failed) -> Dact | None:
-        """Lead a query whose data do not exist yet to the change that would make them (PX-16)."""
-        if failure.category is not FailureCategory.NOT_FOUND or "sources" not in run.data:
-            return super().fallback(run, failure)
-        data = run.data
-        change = choose_staging(data["sources"], data["targets"], columns=bool(data["missing"]))
-        return change or super().fallback(run, failure)
-
-    async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Hand over, of the columns asked for, only those that are missing: they are to be made."""
-        ending = await super().recover(run, failure)
-        if isinstance(ending, Recover) and ending.target is not None:
-            run.flow.clear("columns")
-            if run.data["missing"]:
-                run.flow.fill_slots_by_label(
-                    {"columns": run.data["missing"]}, turn_id=run.context.ids.turn_id
-                )
-        return ending
-
-
-class Aggregate(Reading):
-    dact: ClassVar[str | None] = "aggregate"
-
-    async def review(self, run: Execution) -> Ending | None:
-        """Everything but counting rows needs a column."""
-        ending = await super().review(run)
-        if ending is None and run.value("function") not in {None, "count"} and run.value("column") is None:
-            return ask(run, "column")
-        return ending
-
-
-class Chart(Reading):
-    """Draws, and lets a table stand for a picture on which nothing could be seen (AG-6)."""
+class Chart(TablePolicy):
+    """Draws, or shows a table if nothing could be seen on the picture (AG-6)."""
 
     dact: ClassVar[str | None] = "chart"
 
     async def review(self, run: Execution) -> Ending | None:
-        """A scatter plot is of two columns: which ones is for the user to say."""
+        _leave_unfitting_table(run)
         ending = await super().review(run)
-        if ending is not None or run.value("kind") != "scatter":
-            return ending
-        return next((ask(run, slot) for slot in ("column", "by") if run.value(slot) is None), None)
+        if ending is None and run.value("kind") == "histogram":
+            return ask(run, "column") if run.value("column") is None and run.value("by") is None else None
+        return ending
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        """Ask for another column if the table lacks the one that was named."""
+        if failure.category is not FailureCategory.NOT_FOUND or not has_table(run):
+            return await super().recover(run, failure)
+        category = FailureCategory.NOT_FOUND.value
+        run.context.changes.remark(
+            RemarkKind.FAILED, dact=run.flow.dact, category=category, message=failure.message
+        )
+        for slot in _COLUMNS:
+            run.flow.clear(slot)
+        return ask(run, "column")
 
     def frame(self, run: Execution) -> Frame:
         frame = super().frame(run)
@@ -105,11 +61,21 @@ class Chart(Reading):
         return frame
 
 
+def _leave_unfitting_table(run: Execution) -> None:
+    """Clear the table of an earlier answer if only other tables have the columns that were named."""
+    held = run.flow.slots.get("table")
+    named = {str(run.value(slot)) for slot in _COLUMNS if run.value(slot) is not None}
+    if held is None or held.source is not SlotSource.INHERITED or not named:
+        return
+    columns = run.context.world.registry.tables.get(str(held.value), ())
+    if not named <= set(columns) and tables_with(named):
+        run.flow.clear("table")
+        run.flow.clear("table_id")
+
+
 def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
-    """Say why nobody could read a picture that can well be drawn."""
-    rows, measured = chart["data"]["values"], chart["encoding"]["y"]["title"]
-    if all(list(row.values())[-1] is None for row in rows):
-        return f"{measured} is empty in all of these rows."
+    """Return why the picture would be unreadable, or None."""
+    rows = chart["data"]["values"]
     if kind == "line" and len(rows) < _FEWEST_POINTS:
         return "one point makes no line."
     if kind == "bar" and len(rows) > _MOST_BARS:
@@ -117,44 +83,31 @@ def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
     return None
 
 
-class Compare(Reading):
-    dact: ClassVar[str | None] = "compare"
-
-    async def review(self, run: Execution) -> Ending | None:
-        """Two groups or two years are needed, whichever was begun with."""
-        ending = await super().review(run)
-        if ending is not None:
-            return ending
-        if run.value("first_year") is not None and run.value("second_year") is not None:
-            return None
-        return next((ask(run, slot) for slot in ("first", "second") if run.value(slot) is None), None)
-
-
 class AskData(TablePolicy):
-    """Has a model write SQL, and takes no answer that the rows do not bear out."""
+    """Has a model write SQL, and rejects answers that the rows do not support."""
 
     dact: ClassVar[str | None] = "ask_data"
 
     def entities(self, run: Execution) -> Mapping[str, list[str]]:
-        """Name every table with its columns: those of the catalogue, and the user's own in their place."""
+        """Return every table with its columns."""
         base = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
-        return {**base, **{name: list(columns) for name, columns in own_columns(run).items()}}
+        return {**base, **{name: list(columns) for name, columns in saved_tables(run).items()}}
 
     def knowledge(self, run: Execution) -> JsonObject:
         """Describe the tables to the model."""
-        own = own_columns(run)
-        return {
-            name: {"columns": columns, "about": "made by the user"} if name in own else _describe(name)
-            for name, columns in self.entities(run).items()
+        saved: JsonObject = {
+            name: {"columns": list(columns), "about": "saved by the user"}
+            for name, columns in saved_tables(run).items()
         }
+        return {**{name: _describe(name) for name in TABLES}, **saved}
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
         if not run.returned:
-            return "no statement was carried out: call sql_run, or row_compute, then answer from its rows"
+            return "no statement was run: call sql_run, or row_compute, then answer from its rows"
         return self.find_fault_in_text(run, data["answer"])
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Find numbers that no row bears out."""
+        """Find numbers that no row supports."""
         unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
@@ -169,17 +122,14 @@ class AskData(TablePolicy):
         return await super().results(run)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Say, where there is no model, what can be asked without one."""
+        """Say what works without a model if there is none."""
         if failure.check == "model_available":
-            simple = (
-                "Without one I take simple questions: “average mpg by origin”, “cars where mpg is over 40”."
-            )
-            failure = replace(failure, message=f"{failure.message} {simple}")
+            failure = replace(failure, message=f"{failure.message} {WITHOUT_MODEL}")
         return await super().recover(run, failure)
 
 
 def _describe(table: str) -> JsonObject:
-    """Describe a table of the catalogue: what it is about, its columns with types, the values that have names."""
+    """Describe a base table: title, columns with types, the values of some columns."""
     known = TABLES[table]
     prefix = f"{table}."
     return {
@@ -187,15 +137,13 @@ def _describe(table: str) -> JsonObject:
         "rows": known.rows,
         "columns": {column.name: column.type for column in known.columns},
         "values": {
-            place.removeprefix(prefix): list(values)
-            for place, values in VALUES.items()
-            if place.startswith(prefix)
+            place.removeprefix(prefix): values for place, values in VALUES.items() if place.startswith(prefix)
         },
     }
 
 
 def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
-    """Find the numbers of an answer that no row has, rounded as they are said, and nobody has said."""
+    """Find the numbers of an answer that are in no row (rounded as written), statement or question."""
     last = run.returned[-1]
     cells = [value for row in last["rows"] for value in row.values()]
     held = [float(last["row_count"]), *(float(value) for value in cells if isinstance(value, int | float))]

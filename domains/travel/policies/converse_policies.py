@@ -1,1 +1,1 @@
-"""Policies of Converse flows. The domain has none: its answers are declared in the ontology."""
+"""Policies of Converse flows; none in this domain, because the ontology declares its answers."""

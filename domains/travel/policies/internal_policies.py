@@ -1,1 +1,1 @@
-"""Policies of Internal flows. The domain adds none to the shared housekeeping."""
+"""Policies of Internal flows; none in this domain."""

@@ -1,15 +1,15 @@
-"""Policies of Plan flows: a trip is planned as its recipe in the ontology says, once its days are settled."""
+"""Policies of Plan flows: a trip follows its steps in the ontology, once its days are known."""
 
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
 from domains.travel.weekend import DAY, Weekend, choose_weekend, show_span
-from orchestrator import (
+from parley import (
+    AskSlot,
     Ending,
     Execution,
     JsonObject,
-    Level,
     NeedsInput,
     PlanFlow,
     PlanPolicy,
@@ -18,27 +18,27 @@ from orchestrator import (
 )
 
 OTHER_DAYS = ("other_date", "other_return_date")
-"""Slots of the days that would do as well."""
+"""Slots of alternative days."""
 ASKED_AGAIN = "asked_again"
-"""In a flow's notes: the value that was asked for again last."""
+"""Key in a flow's notes of the value that was last asked for again."""
 
 
 class PlanTripPolicy(PlanPolicy):
     dact = "plan_trip"
 
     async def review(self, run: Execution) -> Ending | None:
-        """Settle which days a weekend is; ask again for what cannot be together, before anything is planned."""
+        """Set the days of a weekend, and ask again about contradictions before planning."""
         _settle_weekend(run)
         ending = await super().review(run)
         if ending is not None:
             return ending
         if run.value("origin") == run.value("destination"):
-            return _ask_again(run, ("destination", "origin"), "You are there already.")
+            return _ask_again(run, ("destination", "origin"), "You're already there.")
         return None
 
 
 def _settle_weekend(run: Execution) -> None:
-    """Days that the user did not name follow from the weekend; they are said, and may be corrected."""
+    """Fill days that the user did not name from the weekend, and announce them."""
     plan = run.flow
     if not isinstance(plan, PlanFlow) or plan.rounds or _is_users(plan, "return_date"):
         return
@@ -75,16 +75,15 @@ def _describe(weekend: Weekend, *, other_days: bool) -> str:
     if not weekend.assumed:
         return f"That is {show_span(weekend)}."
     more = ", or a day later if that suits your budget better" if other_days else ""
-    return f"I take the coming weekend, {show_span(weekend)}{more}; just name another day if you like."
+    return f"I'll use the coming weekend, {show_span(weekend)}{more}; just name another day if you like."
 
 
 def _ask_again(run: Execution, slots: tuple[str, str], why: str) -> NeedsInput:
-    """Ask for one of two values that cannot be together, and in the next round for the other one (AM-4)."""
+    """Ask for one of two contradictory values, and in the next round for the other one (AM-4)."""
     slot = slots[1] if run.flow.notes.get(ASKED_AGAIN) == slots[0] else slots[0]
     run.flow.notes[ASKED_AGAIN] = slot
     run.context.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
     run.flow.clear(slot)
-    run.context.changes.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
-    )
+    question = AskSlot(flow_id=run.flow.flow_id, slot=slot)
+    run.context.changes.state.ambiguity.declare(question, run.context.ids.turn_id)
     return NeedsInput()

@@ -1,28 +1,29 @@
-"""Policies of Prepare flows. Offers and quotes are no flows: they are tools of the flows that use them."""
+"""Policies of Prepare flows; none in this domain, because offers and quotes are tools."""
 
 from __future__ import annotations
 
 import re
 
-from orchestrator import BasePolicy, Ending, Execution, JsonObject, SlotSource
+from parley import BasePolicy, Ending, Execution, JsonObject, SlotSource
 
 _FIGURE = re.compile(r"\d{2,}")
-"""Of flights, times and prices."""
+"""Labels of flights, times and prices."""
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class TripAdvice(BasePolicy):
-    """Advice is about a flight that a search has really found; that flight can be booked next."""
+    """Accepts only advice about a flight and numbers that a search returned, and offers that flight for booking."""
 
     dact = "trip_advice"
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
-        if _find_flight(run, data) is not None:
-            return None
-        return f"no search returned a flight {data['flight_number']} on {data['day']}"
+        if _find_flight(run, data) is None:
+            return f"no search returned a flight {data['flight_number']} on {data['day']}"
+        return self.find_fault_in_text(run, data["advice"])
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        found = str(run.returned)
-        invented = [one for one in _FIGURE.findall(text) if one not in found and one not in run.context.text]
+        known = {*_figures(str(run.returned)), *_figures(run.context.text), *_durations(run)}
+        invented = [one for one in _figures(text) if one not in known]
         return f"no search returned {', '.join(invented)}" if invented else None
 
     def outputs(self, run: Execution) -> JsonObject:
@@ -34,7 +35,7 @@ class TripAdvice(BasePolicy):
 
 
 class CompareFares(BasePolicy):
-    """Makes days that were chosen other than the plan had them the plan's days: those are what is booked."""
+    """Updates the plan's days if other days were chosen, so that those are booked."""
 
     dact = "compare_fares"
 
@@ -45,6 +46,16 @@ class CompareFares(BasePolicy):
             changed = {name: day for name, day in days.items() if plan.value(name) not in {None, day}}
             plan.fill_slots_by_label(changed, turn_id=run.context.ids.turn_id, source=SlotSource.TOOL)
         return await super().complete(run)
+
+
+def _figures(text: str) -> list[str]:
+    return _FIGURE.findall(_THOUSANDS.sub("", text))
+
+
+def _durations(run: Execution) -> set[str]:
+    """Return the minutes beyond whole hours: 220 minutes are 3 h 40."""
+    flights = (flight for found in run.returned for flight in found.get("flights", ()))
+    return {f"{part:02d}" for flight in flights for part in divmod(flight["minutes"], 60)}
 
 
 def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:

@@ -1,10 +1,10 @@
-"""Policies of Read flows: searches and look-ups are declared; questions are answered from documents."""
+"""Policies of Read flows: searches and lookups are declared; questions are answered from documents."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from orchestrator import AnswerFromDocuments
+from parley import AnswerFromDocuments
 
 
 class AskDocuments(AnswerFromDocuments):

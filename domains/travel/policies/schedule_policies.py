@@ -1,1 +1,1 @@
-"""Policies of Schedule flows. The domain has none."""
+"""Policies of Schedule flows; none in this domain."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator import JsonObject, Service
+from parley import JsonObject, Service
 
 
 class Depot(Service):

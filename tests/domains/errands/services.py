@@ -7,7 +7,7 @@ import os
 import urllib.request
 from typing import Any
 
-from orchestrator import JsonObject, Service, ToolCall
+from parley import JsonObject, Service, ToolCall
 
 
 def post(path: str, **body: Any) -> Any:

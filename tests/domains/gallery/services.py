@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator import JsonObject, Service
+from parley import JsonObject, Service
 
 PAYLOADS = Path(__file__).with_name("payloads.txt").read_text(encoding="utf-8").splitlines()
 ARTICLE = " ".join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from orchestrator import FailureCategory, JsonObject, Service, ToolCall, ToolFailure
+from parley import FailureCategory, JsonObject, Service, ToolCall, ToolFailure
 
 
 def _place(thing: str, call: ToolCall) -> str:

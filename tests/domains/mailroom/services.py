@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator import JsonObject, Service, ServiceContext, ToolCall
+from parley import JsonObject, Service, ServiceContext, ToolCall
 
 
 class Mailroom(Service):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-from orchestrator import JsonObject, Service
+from parley import JsonObject, Service
 
 
 def _connect(address: str) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import count
 
-from domains.analytics.services import Charts, Edits, Exports, Reshaping, Schedules, Steps, Tables
+from domains.analytics.services import Charts, Exports, Schedules, Tables
 from orchestrator.domain.services import Records, ServiceContext, ToolCall
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
@@ -14,7 +14,7 @@ _keys = count(1)
 
 
 def a_call(key: str | None = None, *, session: str = "session_1", user: str | None = None) -> ToolCall:
-    """A call with a key of its own, unless one is given."""
+    """A call with its own key, unless one is given."""
     user_id = UserId(user) if user else None
     return ToolCall(key or f"key_{next(_keys)}", SessionId(session), user_id, DEFAULT_TENANT, 0.0)
 
@@ -27,6 +27,5 @@ class Office:
 
     def __post_init__(self) -> None:
         context = ServiceContext(self.records)
-        self.tables, self.edits, self.reshaping = Tables(context), Edits(context), Reshaping(context)
-        self.charts, self.exports, self.schedules = Charts(context), Exports(context), Schedules(context)
-        self.steps = Steps(context)
+        self.tables, self.charts = Tables(context), Charts(context)
+        self.exports, self.schedules = Exports(context), Schedules(context)

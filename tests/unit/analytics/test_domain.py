@@ -1,4 +1,4 @@
-"""The domain as a whole: what it declares, and what a turn hands over for display."""
+"""The domain as a whole: what it declares, and what it does without a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.dialogue.specification import Family, Mode
+from orchestrator.dialogue.specification import Mode
 from orchestrator.simulator import Simulator
 from tests.trained import trained
 
@@ -19,59 +19,48 @@ def simulate() -> Simulator:
     return Simulator.of(domain, system1=system1)
 
 
-def test_there_are_flows_of_every_family_that_a_domain_names() -> None:
-    flows = trained("analytics")[0].domain.flows.values()
-    assert len(flows) >= 24
-    assert {flow.spec.family for flow in flows} == {
-        Family.PLAN,
-        Family.READ,
-        Family.PREPARE,
-        Family.TRANSFORM,
-        Family.SCHEDULE,
-    }
-
-
-def test_every_flow_is_carried_out_in_some_evaluation() -> None:
-    carried_out: set[str] = set()
+def test_every_flow_that_needs_no_model_is_completed_in_some_evaluation() -> None:
+    completed: set[str] = set()
     for path in EVALUATIONS.glob("*.yaml"):
         for conversation in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["conversations"]:
             for turn in conversation["turns"]:
-                carried_out |= set(turn.get("expect", {}).get("completed", ()))
+                completed |= set(turn.get("expect", {}).get("completed", ()))
     flows = trained("analytics")[0].domain.flows.values()
-    assert carried_out == {flow.spec.dact for flow in flows if flow.spec.mode is not Mode.SKILL}
+    assert completed == {flow.spec.dact for flow in flows if flow.spec.mode is not Mode.SKILL}
 
 
-def test_what_loses_data_is_confirmed() -> None:
+def test_what_removes_something_is_confirmed() -> None:
     flows = trained("analytics")[0].domain.flows
-    confirmed = {dact for dact, flow in flows.items() if flow.spec.confirm}
-    assert {"deduplicate", "delete_rows", "drop_column", "filter", "cast_column", "merge"} <= confirmed
+    assert {dact for dact, flow in flows.items() if flow.spec.confirm} == {"drop_table", "cancel_schedule"}
 
 
-def test_every_change_can_be_looked_up_and_undone() -> None:
-    """RT-9, RT-12: a status query and a compensation for each tool that changes a table."""
-    tools = trained("analytics")[0].domain.tools.values()
-    changing = [tool for tool in tools if not tool.idempotent and tool.tool_id != "step_undo"]
-    tables = [tool for tool in changing if not tool.tool_id.startswith("schedule")]
-    assert len(tables) == 19
-    assert all((tool.status_query, tool.compensation) == ("step_outcome", "step_undo") for tool in tables)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "average mpg by origin",
+        "show Japanese cars",
+        "which company grew most",
+        "how many rows does weather have",
+        "use SQL to find the heaviest car",
+        "cars where horsepower is over 200",
+    ],
+)
+async def test_a_question_says_that_it_needs_a_model(question: str) -> None:
+    """PX-7: and what works without one."""
+    turn = await simulate().converse().say(question)
+    assert "needs a language model" in turn["reply"]
+    assert "Without one I list and describe tables" in turn["reply"]
+    assert turn["tools"] == []
 
 
-async def test_a_long_answer_hands_over_its_first_page() -> None:
+async def test_a_long_table_hands_over_its_first_page() -> None:
     """PX-12: data, code, source, display type, the first 512 rows with a `table_id` for the rest."""
-    turn = await simulate().converse().say("show airports sorted by city")
+    turn = await simulate().converse().say("describe airports")
     frame = turn["frame"]
     assert (frame["display_type"], len(frame["data"]), frame["rows"]) == ("table", 512, 3376)
     assert frame["table_id"]
-    assert frame["code"].endswith('FROM airports ORDER BY "city" ASC NULLS LAST')
+    assert frame["code"] == 'SELECT * FROM "airports"'
     assert frame["warning"] is None
-
-
-@pytest.mark.parametrize(("text", "rows"), [("how many airports per city", 2675), ("preview airports", 3376)])
-async def test_whatever_is_long_is_handed_over_page_by_page(text: str, rows: int) -> None:
-    """PX-12: groups and whole tables as well as queries."""
-    frame = (await simulate().converse().say(text))["frame"]
-    assert (frame["display_type"], len(frame["data"]), frame["rows"]) == ("table", 512, rows)
-    assert frame["table_id"]
 
 
 async def test_a_chart_is_handed_over_as_a_specification() -> None:
@@ -82,39 +71,24 @@ async def test_a_chart_is_handed_over_as_a_specification() -> None:
     assert len(frame["data"]["data"]["values"]) == 123
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'show "name"; DROP TABLE cars; --" of cars',
-        "show cars where name is '; DROP TABLE cars; --",
-        "describe cars; drop table cars",
-        "sort cars by horsepower; delete from cars",
-        "add a column x = (select 1) to cars",
-        "add a column x = read_csv('/etc/passwd') to cars",
-        "rename weight to in0 in cars",
-    ],
-)
-async def test_hostile_messages_change_nothing(text: str) -> None:
+async def test_an_unknown_table_is_asked_for_whatever_was_shown_before() -> None:
     talk = simulate().converse()
-    turn = await talk.say(text)
-    assert turn["status"] == "done"
-    counted = await talk.say("how many rows does the cars table have")
-    assert "406" in counted["reply"]
-    described = await talk.say("describe the cars table")
-    assert "weight (number)" in described["reply"]
-    assert "- x " not in described["reply"]
+    await talk.say("describe cars")
+    turn = await talk.say("describe unicorns")
+    assert turn["completed"] == []
+    assert "There is no table 'unicorns'" in turn["reply"]
+    assert (await talk.say("wheat"))["completed"] == ["describe_table"]
 
 
-@pytest.mark.parametrize("asking", ["profile movies", "preview", "sort movies by weight"])
-async def test_a_task_of_another_kind_is_no_answer(asking: str) -> None:
-    """NL-4: it names its own table, which is not the one that was asked for."""
+async def test_a_chart_leaves_the_table_that_lacks_its_columns() -> None:
     talk = simulate().converse()
-    assert "able" in (await talk.say(asking))["reply"]
-    turn = await talk.say("draw a histogram of horsepower in cars")
-    assert turn["reply"].startswith("Here is the histogram: horsepower of cars")
+    await talk.say("describe cars")
+    turn = await talk.say("draw a bar chart of average yield by site")
+    assert "Average yield of barley by site" in turn["reply"]
 
 
-async def test_a_table_alone_is_an_answer() -> None:
+async def test_a_given_table_is_not_dropped() -> None:
     talk = simulate().converse()
-    await talk.say("profile")
-    assert (await talk.say("cars"))["completed"] == ["profile"]
+    turn = await talk.say("drop the table cars")
+    assert "only saved tables can be dropped" in turn["reply"]
+    assert turn["tools"] == []

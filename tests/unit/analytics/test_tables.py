@@ -1,191 +1,141 @@
-"""Questions about tables, against what plain SQL or arithmetic gives."""
+"""Tables are listed, described, queried, saved and dropped; each owner has their own."""
 
 from __future__ import annotations
 
 import pytest
 
-from domains.analytics.policies.read_policies import choose_staging
-from domains.analytics.statements.conditions import parse_condition
-from domains.analytics.statements.parts import Values
-from domains.analytics.store.engine import engine
-from domains.analytics.store.workspace import Workspace
+from domains.analytics.engine import Engine
+from domains.analytics.workspace import MOST_SAVED
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.testing.memory import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call
 
-
-def count(table: str, test: str) -> object:
-    return engine().run(f"SELECT count(*) FROM in0 WHERE {test}", {}, [f"base:{table}"]).rows[0][0]
+FAST = "SELECT name, horsepower FROM cars WHERE horsepower > 200 ORDER BY horsepower DESC"
 
 
-@pytest.mark.parametrize(
-    ("table", "said", "meant"),
-    [
-        ("cars", "where origin is Japan and horsepower over 100", "origin = 'Japan' AND horsepower > 100"),
-        (
-            "cars",
-            "with hp between 100 and 120 and origin is usa",
-            "horsepower BETWEEN 100 AND 120 AND origin = 'USA'",
-        ),
-        ("cars", "where origin is Japan or Europe", "origin IN ('Japan', 'Europe')"),
-        ("cars", "where origin is not USA", "origin <> 'USA'"),
-        ("cars", "where weight is not over 2000", "weight <= 2000"),
-        ("cars", "where name does not contain ford", "name NOT LIKE '%ford%'"),
-        ("cars", "whose miles per gallon is missing", "mpg IS NULL"),
-        ("cars", "where hp is not missing", "horsepower IS NOT NULL"),
-        ("cars", "where name contains 'ford'", "name LIKE '%ford%'"),
-        ("cars", "where name starts with ford", "name LIKE 'ford%'"),
-        ("cars", "where year is 1975", "year(year) = 1975"),
-        ("cars", "where the year is before 1972", "year(year) < 1972"),
-        ("stocks", "where price > 100 and date after 2008", "price > 100 AND year(date) > 2008"),
-        ("stocks", "where date is at least 2005-06-01", "date >= DATE '2005-06-01'"),
-        ("weather", "where temp max is at most -1", "temp_max <= -1"),
-        ("airports", 'where city is "Colorado Springs"', "city = 'Colorado Springs'"),
-    ],
-)
-async def test_conditions_mean_what_they_say(table: str, said: str, meant: str) -> None:
-    workspace = Workspace(MemoryRecords(), "nobody", [])
-    values = Values()
-    test = parse_condition(said, workspace.sheet(table)).write(values)
-    found = await workspace.read(
-        f"SELECT count(*) FROM in0 WHERE {test}", values.named, workspace.sheet(table)
-    )
-    assert found.rows[0][0] == count(table, meant)
-    assert found.rows[0][0] != 0
-
-
-@pytest.mark.parametrize(
-    ("said", "category", "words"),
-    [
-        ("where horsepwer is 5", FailureCategory.NOT_FOUND, "Did you mean horsepower"),
-        ("where horsepower is over many", FailureCategory.VALIDATION_ERROR, "needs a number"),
-        ("where horsepower is over nan", FailureCategory.VALIDATION_ERROR, "needs a number"),
-        ("where year is after yesterday", FailureCategory.VALIDATION_ERROR, "needs a day"),
-        ("where wheels", FailureCategory.VALIDATION_ERROR, "cannot read"),
-        ("where origin is Japan or weight over 10", FailureCategory.VALIDATION_ERROR, "cannot read"),
-        ("where origin is Japan and", FailureCategory.VALIDATION_ERROR, "cannot read"),
-        ("where origin is Japan but not Europe", FailureCategory.VALIDATION_ERROR, "in quotes"),
-        ("where origin is Japan and Europe", FailureCategory.VALIDATION_ERROR, "cannot read"),
-        ("where name is " + "x" * 600, FailureCategory.VALIDATION_ERROR, "cannot read"),
-    ],
-)
-def test_conditions_that_mean_nothing_say_why(said: str, category: FailureCategory, words: str) -> None:
-    sheet = Workspace(MemoryRecords(), "nobody", []).sheet("cars")
-    with pytest.raises(ToolFailure, match=words) as failure:
-        parse_condition(said, sheet)
-    assert failure.value.category is category
-
-
-async def test_a_long_result_comes_in_pages_of_512_rows() -> None:
-    """PX-12: the first page with a `table_id` for the rest."""
-    tables = Office().tables
-    call = a_call()
-    first = await tables.query(table="airports", call=call, order="iata")
-    assert (len(first["rows"]), first["row_count"]) == (512, 3376)
-    pages = [await tables.page(first["table_id"], number, call) for number in range(1, 8)]
-    assert [len(page["rows"]) for page in pages] == [512] * 6 + [304]
-    assert pages[0]["rows"] == first["rows"]
-    codes = [row["iata"] for page in pages for row in page["rows"]]
-    assert codes == sorted(codes)
-    assert len(set(codes)) == 3376
-
-
-async def test_a_short_result_needs_no_further_pages() -> None:
-    found = await Office().tables.query(table="cars", condition="where origin is Japan", call=a_call())
-    assert len(found["rows"]) == found["row_count"] == 79
-    assert "table_id" not in found
-
-
-@pytest.mark.parametrize("number", [0, 8, -1])
-async def test_there_are_no_pages_beyond_the_last(number: int) -> None:
-    tables = Office().tables
-    with pytest.raises(ToolFailure, match="There are 7 pages"):
-        await tables.page("base:airports", number, a_call())
-
-
-async def test_nobody_reads_the_pages_of_others() -> None:
+async def test_a_statement_names_saved_tables_like_given_ones() -> None:
     office = Office()
-    found = await office.tables.query(table="airports", order="city", call=a_call(user="anna"))
-    with pytest.raises(ToolFailure, match="no such table"):
-        await office.tables.page(found["table_id"], 1, a_call(user="bert"))
+    found = await office.tables.run_sql(statement=FAST, call=a_call())
+    await office.tables.save(table="cars", table_id=found["table_id"], new_name="fast cars", call=a_call())
+
+    counted = await office.tables.run_sql(statement="SELECT count(*) AS n FROM fast_cars", call=a_call())
+
+    assert (found["row_count"], counted["rows"]) == (10, [{"n": 10}])
+    assert "fast_cars" in [one["table"] for one in (await office.tables.list(call=a_call()))["tables"]]
+    assert found["code"] == FAST
 
 
-async def test_aggregates_agree_with_arithmetic() -> None:
-    tables = Office().tables
-    found = await tables.aggregate(
-        table="electricity", function="sum", column="generation", by="source", call=a_call()
-    )
-    rows = (await tables.preview(table="electricity", call=a_call()))["rows"]
-    for row in found["rows"]:
-        expected = sum(one["generation"] for one in rows if one["source"] == row["source"])
-        assert row["sum_generation"] == expected
+async def test_a_saved_table_outlives_the_one_that_it_was_made_from() -> None:
+    office = Office()
+    await office.tables.save(table="iris", new_name="plants", call=a_call())
+    found = await office.tables.run_sql(statement="SELECT DISTINCT species FROM plants", call=a_call())
+    await office.tables.save(table="plants", table_id=found["table_id"], new_name="kinds", call=a_call())
+    await office.tables.drop(table="plants", call=a_call())
+
+    assert (await office.tables.describe(table="kinds", call=a_call()))["row_count"] == 3
+    with pytest.raises(ToolFailure, match="no table 'plants'"):
+        await office.tables.describe(table="plants", call=a_call())
 
 
-@pytest.mark.parametrize(
-    ("inputs", "words"),
-    [
-        ({"function": "average"}, "Of which column"),
-        ({"function": "average", "column": "name"}, "holds no numbers"),
-        ({"function": "sum", "column": "hose"}, "has no column 'hose'"),
-    ],
-)
-async def test_a_measure_that_makes_no_sense_says_why(inputs: dict[str, str], words: str) -> None:
-    with pytest.raises(ToolFailure, match=words):
-        await Office().tables.aggregate(table="cars", call=a_call(), **inputs)
+async def test_a_repeated_call_saves_and_drops_once() -> None:
+    """RT-9: the outcome of both can be looked up by the key of the call."""
+    office = Office()
+    assert await office.tables.outcome(idempotency_key="one", call=a_call()) == {"status": "not_done"}
+    first = await office.tables.save(table="wheat", new_name="grain", call=a_call("one"))
+    assert await office.tables.save(table="wheat", new_name="grain", call=a_call("one")) == first
+    assert (await office.tables.outcome(idempotency_key="one", call=a_call()))["data"] == first
+    with pytest.raises(ToolFailure, match="a table grain already"):
+        await office.tables.save(table="cars", new_name="grain", call=a_call())
 
-
-async def test_outliers_lie_outside_of_the_fences() -> None:
-    found = await Office().tables.find_outliers(table="cars", column="horsepower", call=a_call())
-    assert [row["horsepower"] > 211 for row in found["rows"]] == [True] * found["row_count"]
-    assert count("cars", "horsepower > 211.375 OR horsepower < -5.625") == found["row_count"]
-
-
-async def test_correlations_are_ordered_by_strength() -> None:
-    found = await Office().tables.correlate(table="cars", call=a_call())
-    strengths = [abs(row["correlation"]) for row in found["rows"]]
-    assert strengths == sorted(strengths, reverse=True)
-    assert len(strengths) == 15
-
-
-async def test_comparing_groups_that_are_not_there_says_so() -> None:
-    with pytest.raises(ToolFailure, match="No column of cars has the value 'Atlantis'"):
-        await Office().tables.compare(
-            table="cars", column="mpg", first="Atlantis", second="Japan", call=a_call()
-        )
+    dropped = await office.tables.drop(table="grain", call=a_call("two"))
+    assert await office.tables.drop(table="grain", call=a_call("two")) == dropped
+    assert (await office.tables.outcome(idempotency_key="two", call=a_call()))["data"] == dropped
+    with pytest.raises(ToolFailure, match="no table 'grain'"):
+        await office.tables.drop(table="grain", call=a_call())
+    assert (await office.tables.save(table="cars", new_name="grain", call=a_call()))["row_count"] == 406
 
 
 @pytest.mark.parametrize(
-    ("sources", "targets", "columns", "change"),
-    [
-        (2, 0, False, "merge"),
-        (2, 1, True, "merge"),
-        (3, 2, True, "merge"),
-        (1, 2, True, "split_column"),
-        (1, 5, True, "split_column"),
-        (1, 1, True, "derive_column"),
-        (1, 2, False, "insert_row"),
-        (1, 1, False, "insert_row"),
-        (1, 0, False, None),
-    ],
+    "name", ["cars", "Jobs", "", "   ", "1st", "!", "a" * 61, 'x"; DROP TABLE cars; --' + "a" * 60]
 )
-def test_staging_goes_by_counts(sources: int, targets: int, columns: bool, change: str | None) -> None:
-    """PX-16: the redirect of a query whose data do not exist."""
-    assert choose_staging(sources, targets, columns=columns) == change
+async def test_a_name_that_a_table_cannot_have_is_refused(name: str) -> None:
+    with pytest.raises(ToolFailure, match=r"not a valid name|given tables"):
+        await Office().tables.save(table="iris", new_name=name, call=a_call())
+
+
+async def test_a_workspace_has_a_limit() -> None:
+    office = Office()
+    for number in range(MOST_SAVED):
+        await office.tables.save(table="iris", new_name=f"copy_{number}", call=a_call())
+    with pytest.raises(ToolFailure, match="drop one first"):
+        await office.tables.save(table="iris", new_name="one_more", call=a_call())
+
+
+async def test_owners_do_not_see_each_others_tables() -> None:
+    office = Office()
+    ada, bert = a_call(user="ada"), a_call(user="bert")
+    found = await office.tables.run_sql(statement=FAST, call=ada)
+    await office.tables.save(table="cars", table_id=found["table_id"], new_name="fast", call=ada)
+
+    for attempt in (
+        office.tables.describe(table="fast", call=bert),
+        office.tables.page(found["table_id"], 1, bert),
+        office.tables.save(table="cars", table_id=found["table_id"], new_name="mine", call=bert),
+        office.tables.drop(table="fast", call=bert),
+    ):
+        with pytest.raises(ToolFailure) as failure:
+            await attempt
+        assert failure.value.category is FailureCategory.NOT_FOUND
+
+
+async def test_a_long_result_has_pages() -> None:
+    """PX-12"""
+    office = Office()
+    found = await office.tables.run_sql(statement="SELECT * FROM airports ORDER BY iata", call=a_call())
+    assert (len(found["rows"]), found["row_count"]) == (512, 3376)
+
+    pages = [(await office.tables.page(found["table_id"], one, a_call()))["rows"] for one in range(1, 8)]
+
+    codes = [row["iata"] for page in pages for row in page]
+    assert (len(codes), codes) == (3376, sorted(codes))
+    with pytest.raises(ToolFailure, match="no page 8"):
+        await office.tables.page(found["table_id"], 8, a_call())
 
 
 @pytest.mark.parametrize(
-    ("inputs", "counts"),
+    "statement",
     [
-        ({"table": "cars", "columns": ["make", "series"]}, (1, 2)),
-        ({"table": "cars", "columns": ["make", "name"]}, (1, 1)),
-        ({"table": "cars", "condition": "where origin is Norway"}, (1, 1)),
-        ({"table": "cars", "condition": "where origin is Norway or Sweden"}, (1, 2)),
-        ({"table": "cars", "condition": "where horsepower is over 9000"}, (1, 0)),
-        ({"table": "seattle", "other_table": "san_francisco"}, (2, 0)),
-        ({"table": "seattle", "other_table": "seattle"}, (1, 0)),
+        "SELECT 1 AS n",
+        "SELECT * FROM nothing",
+        "SELECT nothing FROM cars",
+        "SELECT * FROM cars, read_csv('/etc/passwd')",
+        "SELECT * FROM cars, '/etc/passwd'",
     ],
 )
-async def test_a_survey_counts_sources_and_missing_targets(inputs: dict, counts: tuple[int, int]) -> None:
-    """PX-16: what the redirect goes by."""
-    found = await Office().tables.survey(call=a_call(), **inputs)
-    assert (found["sources"], found["targets"]) == counts
+async def test_a_statement_that_reads_anything_else_fails(statement: str) -> None:
+    """PX-10: even if it gets past the guardrails."""
+    with pytest.raises(ToolFailure) as failure:
+        await Office().tables.run_sql(statement=statement, call=a_call())
+    assert failure.value.category is FailureCategory.VALIDATION_ERROR
+
+
+@pytest.mark.parametrize(
+    "name", ['x"; DROP TABLE cars; --', "*", "../../etc/passwd", "name\0", "' OR '1'='1"]
+)
+async def test_a_hostile_name_is_an_unknown_name(name: str) -> None:
+    office = Office()
+    for attempt in (
+        office.tables.describe(table=name, call=a_call()),
+        office.charts.draw(table="cars", by=name, call=a_call()),
+        office.exports.export(table=name, call=a_call()),
+    ):
+        with pytest.raises(ToolFailure) as failure:
+            await attempt
+        assert failure.value.category is FailureCategory.NOT_FOUND
+    assert (await office.tables.describe(table="cars", call=a_call()))["row_count"] == 406
+
+
+def test_a_statement_that_takes_too_long_is_interrupted() -> None:
+    endless = "SELECT count(*) FROM airports a, airports b, airports c, airports d WHERE a.iata < b.iata"
+    with pytest.raises(ToolFailure) as failure:
+        Engine(longest_s=0.2).run(endless)
+    assert failure.value.category is FailureCategory.TIMEOUT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator import BasePolicy, Ending, Execution, Failed, FailureCategory
+from parley import BasePolicy, Ending, Execution, Failed, FailureCategory
 
 
 class FetchPart(BasePolicy):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator import BasePolicy
+from parley import BasePolicy
 
 
 class BorrowThing(BasePolicy):

@@ -1,0 +1,151 @@
+"""Draw charts as Vega-Lite specifications that carry their data: bar, line, scatter, histogram (RS-5)."""
+
+from __future__ import annotations
+
+from domains.analytics.catalogue import Column, tables_with
+from domains.analytics.display import show_rows
+from domains.analytics.engine import invalid, quote
+from domains.analytics.workspace import Sheet, TableService, Workspace
+from parley import Json, JsonObject, ToolCall
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+MOST_POINTS = 2000
+BINS = 20
+_MARKS = {"bar": "bar", "line": "line", "scatter": "point", "histogram": "bar"}
+_FUNCTIONS = {"average": "avg", "sum": "sum", "median": "median", "minimum": "min", "maximum": "max"}
+
+
+class Charts(TableService):
+    """Draws tables and results."""
+
+    async def draw(
+        self,
+        *,
+        call: ToolCall,
+        table: str | None = None,
+        table_id: str | None = None,
+        kind: str = "bar",
+        column: str | None = None,
+        by: str | None = None,
+        function: str | None = None,
+    ) -> JsonObject:
+        """Return a specification that shows `column` against `by`.
+
+        Raises:
+            ToolFailure: not_found or validation_error if the data cannot be drawn.
+        """
+        workspace, sheet = await self._choose(call, table, table_id, (column, by))
+        if kind == "scatter":
+            sql, title = _scatter(sheet, column, by)
+        elif kind == "histogram":
+            sql, title = _histogram(sheet, column or by)
+        else:
+            sql, title = _group(sheet, kind, column, by, function)
+        shown, rows = await workspace.show(sheet.name, f"{sql} LIMIT {MOST_POINTS}")
+        if shown.rows > len(rows):
+            rows = (await workspace.read(shown.sql)).to_objects()
+        if not rows:
+            raise invalid("There are no rows to plot.")
+        x, y = shown.columns[0], shown.columns[1]
+        return {
+            **workspace.about(sheet),
+            "table_id": shown.table_id,
+            "chart": _specify(kind, title, (x, y), rows),
+            "chart_kind": kind,
+            "title": title,
+            "points": len(rows),
+            "lines": list(show_rows([x.name, y.name], rows)),
+        }
+
+    async def _choose(
+        self, call: ToolCall, table: str | None, table_id: str | None, columns: tuple[str | None, ...]
+    ) -> tuple[Workspace, Sheet]:
+        """Choose what has the columns: the result shown last, the table, or the only base table that has them."""
+        if table is None and table_id is None:
+            fitting = tables_with([name for name in columns if name is not None])
+            if len(fitting) != 1:
+                raise invalid("Which table should I plot?")
+            table = fitting[0]
+        workspace, sheet = await self.open(call, table, table_id)
+        if not sheet.has(*columns) and table is not None:
+            sheet = workspace.sheet(table)
+        return workspace, sheet
+
+
+def _group(
+    sheet: Sheet, kind: str, column: str | None, by: str | None, function: str | None
+) -> tuple[str, str]:
+    """Write the statement and title of a bar or line chart: one measure per group or point in time."""
+    group = sheet.column(by) if by is not None else _group_of(sheet, kind)
+    number = next((one for one in sheet.columns if one.is_number and one != group), None)
+    if sheet.table_id and column is None and function is None and number is not None:
+        names, title = quote(group.name, number.name), f"{number.name.capitalize()} by {group.name}"
+        return f"SELECT {names} FROM ({sheet.sql})", title  # noqa: S608 - a result is drawn as it is
+    function = function or ("count" if column is None else "average")
+    if function == "count" or column is None:
+        measure, title, name = "count(*)", "Rows", "rows"
+    else:
+        name = sheet.number(column).name
+        measure, title = f"{_FUNCTIONS[function]}({quote(name)})", f"{function.capitalize()} {name}"
+    order = "1" if kind == "line" or group.is_time else "2 DESC, 1"
+    sql = f"SELECT {quote(group.name)}, {measure} AS {quote(name)} FROM ({sheet.sql}) GROUP BY 1 ORDER BY {order}"  # noqa: S608
+    return sql, f"{title} of {sheet.name} by {group.name}"
+
+
+def _group_of(sheet: Sheet, kind: str) -> Column:
+    """Choose what to draw against: a date for a line, or else the last column of text."""
+    times = [one for one in sheet.columns if one.is_time]
+    texts = [one for one in reversed(sheet.columns) if one.is_text]
+    for one in [*times, *texts] if kind == "line" else [*texts, *times]:
+        return one
+    raise invalid("Which column should I plot it against?")
+
+
+def _scatter(sheet: Sheet, column: str | None, by: str | None) -> tuple[str, str]:
+    numbers = [one.name for one in sheet.columns if one.is_number]
+    up = column or next((name for name in numbers if name != by), None)
+    across = by or next((name for name in numbers if name != up), None)
+    if up is None or across is None:
+        raise invalid("A scatter plot needs two columns of numbers.")
+    names = quote(sheet.number(across).name, sheet.number(up).name)
+    return f"SELECT {names} FROM ({sheet.sql})", f"{up} against {across} of {sheet.name}"  # noqa: S608
+
+
+def _histogram(sheet: Sheet, column: str | None) -> tuple[str, str]:
+    if column is None:
+        raise invalid("Which numeric column should I plot?")
+    name, source = quote(sheet.number(column).name), f"({sheet.sql})"
+    width = f"greatest(max({name}) - min({name}), 1e-9) / {BINS}"
+    edges = f"(SELECT min({name}) AS low, {width} AS width FROM {source})"  # noqa: S608
+    sql = (
+        f"SELECT low + least(floor(({name} - low) / width), {BINS - 1}) * width AS {name}, count(*) AS rows "  # noqa: S608
+        f"FROM {source}, {edges} WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )
+    return sql, f"{column} of {sheet.name}"
+
+
+def _specify(kind: str, title: str, axes: tuple[Column, Column], rows: list[JsonObject]) -> JsonObject:
+    """Write a Vega-Lite specification without references to other places."""
+    x, y = axes
+    if kind == "bar":
+        across = _axis(x, "nominal" if x.is_text else "ordinal", sort=None)
+    elif kind == "line":
+        across = _axis(x, "quantitative" if x.is_number else "temporal" if x.is_time else "ordinal")
+    else:
+        across = _axis(x, "quantitative", scale={"zero": False})
+    up = _axis(y, "quantitative", **({"scale": {"zero": False}} if kind == "scatter" else {}))
+    tooltip: Json = [{"field": axis["field"], "type": axis["type"]} for axis in (across, up)]
+    return {
+        "$schema": SCHEMA,
+        "title": title,
+        "width": "container",
+        "data": {"values": rows},
+        "mark": {"type": _MARKS[kind], "tooltip": True},
+        "encoding": {"x": across, "y": up, "tooltip": tooltip},
+    }
+
+
+def _axis(column: Column, kind: str, **more: Json) -> JsonObject:
+    """Write an axis. Vega-Lite reads dots and brackets as paths, so they are escaped."""
+    escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in column.name)
+    return {"field": escaped, "type": kind, "title": column.name.replace("_", " "), **more}

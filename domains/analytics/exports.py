@@ -1,0 +1,106 @@
+"""Export tables as text, and report on them."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import secrets
+
+import orjson
+
+from domains.analytics.catalogue import Column
+from domains.analytics.display import show_value
+from domains.analytics.engine import invalid, not_found
+from domains.analytics.workspace import TableService, owner_of
+from parley import ExportLink, JsonObject, ToolCall
+
+EXPORTS = "exports"
+LINK_LIVES_S = 24 * 60 * 60
+MOST_EXPORTED = 20_000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells of text that begin with these
+
+
+class Exports(TableService):
+    """Exports tables and results, and reports on tables."""
+
+    async def export(
+        self,
+        *,
+        call: ToolCall,
+        table: str | None = None,
+        table_id: str | None = None,
+        format: str = "csv",  # noqa: A002
+    ) -> JsonObject:
+        """Export a result, or a table, as text that is kept as a document.
+
+        Raises:
+            ToolFailure: validation_error if it is too large.
+        """
+        workspace, sheet = await self.open(call, table, table_id)
+        if sheet.rows > MOST_EXPORTED:
+            raise invalid(f"I export at most {MOST_EXPORTED:,} rows; {sheet.name} has {sheet.rows:,}.")
+        found = await workspace.read(sheet.sql)
+        text = write_text(sheet.names, found.to_objects(), format)
+        key = f"{workspace.owner}:{sheet.sql}:{format}"
+        document_id = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+        document: JsonObject = {"owner": workspace.owner, "table": sheet.name, "format": format, "text": text}
+        kept = await self.records.create(EXPORTS, document_id, {**document, "key": secrets.token_urlsafe()})
+        link = ExportLink(call.tenant_id, call.session_id, document_id, int(call.now) + LINK_LIVES_S)
+        return {
+            **workspace.about(sheet),
+            "document_id": document_id,
+            "path": link.path(kept["key"]),
+            "format": format,
+            "row_count": len(found.rows),
+            "what": "the last result" if table_id is not None else sheet.name,
+        }
+
+    async def document(self, document_id: str, call: ToolCall) -> JsonObject:
+        """Return a whole export: {name, format, text, key}.
+
+        Raises:
+            ToolFailure: not_found, also if it belongs to another owner.
+        """
+        found = await self.records.get(EXPORTS, document_id)
+        if found is None or found["owner"] != owner_of(call):
+            raise not_found("There is no such document.")
+        return {"name": found["table"], **{name: found[name] for name in ("format", "text", "key")}}
+
+    async def report(self, *, table: str, call: ToolCall) -> JsonObject:
+        """Summarize each column of a table."""
+        workspace, sheet = await self.open(call, table)
+        wanted = (
+            "try_cast(avg AS DOUBLE) AS mean, min, max, approx_unique AS different, null_percentage AS gaps"
+        )
+        found = (await workspace.read(f"SELECT {wanted} FROM (SUMMARIZE {sheet.sql})")).to_objects()  # noqa: S608
+        rows: list[JsonObject] = [
+            {"column": one.name, "summary": _sum_up(one, row)}
+            for one, row in zip(sheet.columns, found, strict=True)
+        ]
+        return {**workspace.about(sheet), "rows": rows, "row_count": len(rows), "total": sheet.rows}
+
+
+def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
+    """Write rows as CSV or JSON. In CSV, text that looks like a formula gets a leading quote."""
+    if format == "json":
+        return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_harmless(row[name]) for name in names] for row in rows)
+    return out.getvalue()
+
+
+def _harmless(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _sum_up(column: Column, found: JsonObject) -> str:
+    if column.is_text:
+        text = f"about {show_value(found['different'])} different values"
+    else:
+        text = f"{found['min']} to {found['max']}"
+    if column.is_number:
+        text = f"{show_value(found['mean'])} on average, {text}"
+    return text + (f", {show_value(found['gaps'])} % missing" if found["gaps"] else "")

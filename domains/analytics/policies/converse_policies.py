@@ -1,1 +1,0 @@
-"""Policies of Converse flows. The domain has none: its answers are declared in the ontology."""

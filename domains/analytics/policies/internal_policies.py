@@ -1,1 +1,0 @@
-"""Policies of Internal flows. The domain adds none to the shared housekeeping."""
