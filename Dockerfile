@@ -6,13 +6,13 @@ FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 RUN python3 -m venv --without-pip /opt/parley
-# What changes seldom comes first, so that a change of the source does not install everything anew.
+# Dependencies come first, so that a change of the source doesn't reinstall everything.
 COPY deploy/locked.txt locked.txt
 RUN python3 -m pip --python /opt/parley/bin/python install --require-hashes --requirement locked.txt
 COPY . .
-RUN python3 -m pip --python /opt/parley/bin/python install --no-deps . \
+RUN python3 -m pip --python /opt/parley/bin/python install --no-deps ./client . \
     && /opt/parley/bin/python -m compileall -q -j 0 /opt/parley/lib
-# What each process would else train when it starts.
+# Train here what each process would otherwise train at startup.
 RUN OMP_NUM_THREADS=1 /opt/parley/bin/parley domain train travel analytics --into /opt/parley/trained
 
 FROM ${PYTHON_IMAGE}

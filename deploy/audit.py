@@ -31,7 +31,7 @@ def read_pinned() -> dict[str, Version]:
 
 
 def concerns(advisory: dict[str, Any], version: Version) -> bool:
-    """Decide if an advisory names a version, or has it in a range from where a fault began to where it was mended."""
+    """Return whether an advisory names a version, or has it in an affected range."""
     if str(version) in advisory["versions"]:
         return True
     return any(

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what docker-compose.yml and k8s/overlays/dev take as secrets: fresh passwords, and the addresses that carry them.
-# Files that are there already are kept, so that a second run changes nothing.
+# Creates the secrets of docker-compose.yml and k8s/overlays/dev: passwords, and the URLs that contain them.
+# Existing files are kept, so a second run changes nothing.
 #
 #   deploy/make-secrets.sh [--rabbitmq] [FOLDER]
 #
@@ -20,7 +20,7 @@ word() {
     od -An -N24 -tx1 /dev/urandom | tr -d ' \n'
 }
 
-# The folder is closed; the files in it are open, since a container's account must read what is mounted.
+# The folder is private; the files in it are readable, because a container's account must read what is mounted.
 keep() {
     if [ ! -e "$folder/$1" ]; then
         cat > "$folder/$1"
@@ -44,18 +44,18 @@ word | keep rabbitmq_password
 word | keep grafana_password
 printf 'parley:%s' "$(word)" | keep flower_basic_auth
 printf '' | keep openai_api_key
-# The migration owns the tables and lets the two others in, each with the rights that its processes need.
+# The migration owns the tables and creates the two other users, each with the privileges that its processes need.
 printf 'postgresql://parley:%s@postgres:5432/parley' "$(of postgres_password)" | keep owner_database_url
 printf 'postgresql://worker:%s@postgres:5432/parley' "$(of runtime_password)" | keep runtime_database_url
 printf 'postgresql://gateway:%s@postgres:5432/parley' "$(of gateway_password)" | keep gateway_database_url
-# Each kind of process has its own account in Redis, and may there what it has to.
+# Each kind of process has its own Redis account.
 for account in worker gateway flower sender probe; do
     printf 'redis://parley-%s:%s@redis:6379/0' "$account" "$(of "${account}_redis_password")" | keep "${account}_redis_url"
 done
 sed "$(for account in worker gateway flower sender scaler probe; do
     printf 's/@parley-%s@/%s/;' "$account" "$(of "${account}_redis_password")"
 done)" "$(dirname "$0")/redis.acl.template" | keep redis.acl
-# KEDA looks at the stores from its own namespace.
+# KEDA connects to the stores from its own namespace.
 printf 'postgresql://worker:%s@postgres.parley-dev.svc:5432/parley?sslmode=disable' "$(of runtime_password)" |
     keep scaler_database_url
 printf 'redis.parley-dev.svc:6379' | keep scaler_redis_address
