@@ -1,4 +1,4 @@
-"""The yardstick: a hand-written Celery task per turn, the state in PostgreSQL through plain psycopg.
+"""The baseline: a hand-written Celery task per turn, the state in PostgreSQL through plain psycopg.
 
 No lease, no journal, no takeover: what a careful engineer writes in an afternoon.
 """
@@ -27,14 +27,14 @@ WAIT_S = read_model_s()
 
 
 def make_app(take_turn: Callable[[str, str], str]) -> Celery:
-    """A Celery application whose task answers a session's next turn by `take_turn`."""
+    """Return a Celery application whose task answers a session's next turn with `take_turn`."""
     app = Celery("by_hand", broker=for_celery(REDIS_URL))
     app.conf.update(
         task_ignore_result=True,
         task_acks_late=True,
         worker_prefetch_multiplier=1,
         task_default_queue=QUEUE,
-        # Kombu keeps ten connections: with more turns at once, acknowledgements fail.
+        # Kombu keeps ten connections: with more concurrent turns, acknowledgments fail.
         broker_transport_options={"socket_timeout": 60, "max_connections": 1000},
     )
 
@@ -50,7 +50,7 @@ def make_app(take_turn: Callable[[str, str], str]) -> Celery:
 
 @signals.after_setup_logger.connect
 def _log_no_task(**_: Any) -> None:
-    """Two lines of log for every turn are no part of the work."""
+    """Disable task logging: two lines per turn are not part of the work."""
     for name in ("celery.app.trace", "celery.worker.strategy"):
         logging.getLogger(name).setLevel(logging.WARNING)
 

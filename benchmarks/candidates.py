@@ -1,4 +1,4 @@
-"""The candidates: how each is started, how a turn is submitted, and how its end is seen."""
+"""The candidates: how each is started, how a turn is submitted, and how its end is detected."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ WAITING = parse("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1")
 
 
 PATIENCE_S = 120.0
-"""A machine that is measured may be busy: it answers late, and that is no failure."""
+"""Timeout on a busy machine: a late answer is not a failure."""
 
 
 class Candidate(Protocol):
-    """One way to take turns. `submit` does not wait, `converse` waits for each answer."""
+    """A way to process turns. `submit` does not wait, `converse` waits for each answer."""
 
     name: str
     workers: list[psutil.Process]
 
     async def prepare(self, sessions: Iterable[str]) -> None:
-        """Make the sessions."""
+        """Create the sessions."""
         ...
 
     async def submit(self, session: str, text: str) -> object: ...
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
-        """Submit one turn after the other, each after the answer to the last; seconds for each."""
+        """Submit turns one after the other, each after the last answer; return the seconds for each."""
         ...
 
     async def drained(self) -> None:
-        """Wait until everything that was submitted is answered."""
+        """Wait until every submitted turn is answered."""
         ...
 
 
 async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str]) -> None:
-    """Submit to all sessions side by side, without waiting for answers."""
+    """Submit to all sessions concurrently, without waiting for answers."""
 
     async def one(session: str) -> None:
         for text in texts:
@@ -68,7 +68,7 @@ async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str
 
 
 async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
-    """Submit to new sessions while the workers are frozen, then measure how all are answered."""
+    """Submit to new sessions while the workers are suspended, then measure how long answering takes."""
     await candidate.prepare(sessions)
     _send(candidate, signal.SIGSTOP)
     try:
@@ -97,7 +97,7 @@ class ByHand:
     name: str = "by hand"
     expected: int = 0
     first: bytes = FIRST
-    """The state that sessions begin with."""
+    """The initial state of sessions."""
 
     async def prepare(self, sessions: Iterable[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
@@ -163,7 +163,7 @@ class Ours:
 
 @asynccontextmanager
 async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
-    """Two processes of the prefork pool, which was the best of the pools for it; many at once, threads of one."""
+    """Run two processes of the prefork pool, the fastest for it; or threads of one process for many turns."""
     slots = read_concurrency(mailbox.PROCESSES)
     with psycopg.connect(stores.database_url) as connection:
         for table in mailbox.TABLES:
@@ -193,7 +193,7 @@ async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
 async def run_ours(
     stores: Stores, folder: Path, *, name: str, application: str, domain: str, processes: int = 2
 ) -> AsyncIterator[Ours]:
-    """Worker processes of our own, as `parley up` starts them."""
+    """Run our worker processes, started like `parley up` does."""
     with run_workers(stores, folder, name=name, application=application, count=processes) as workers:
         async with open_ports(settings_of(stores)) as ports:
             yield Ours(ports, workers, name, domain)

@@ -35,7 +35,7 @@ def open_stores() -> Iterator[tuple[Stores, Path]]:
 
 
 def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
-    """A database and a Redis number of its own, so that no candidate takes another's sessions.
+    """Create a separate database and Redis number, so that candidates don't share sessions.
 
     `redis`: its number, where it is another; what an earlier candidate left there is cleared.
     """
@@ -57,7 +57,7 @@ def settings_of(running: Stores) -> Settings:
 
 @asynccontextmanager
 async def open_lanes(running: Stores) -> AsyncGenerator[tuple[Ports, LaneRunner]]:
-    """The real path in this one process: the ports, and what runs lanes over them."""
+    """Open the production path in this process: the ports, and the runner of session lanes."""
     async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
         agents = AgentCatalogue(build_agent, ports)
         yield ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
@@ -135,13 +135,13 @@ class Report:
         self._told: dict[str, Any] = {"benchmark": name}
 
     def rows(self, what: str, rows: list[dict[str, Any]]) -> None:
-        """Tell a table; all rows have the same columns."""
+        """Print a table; all rows have the same columns."""
         self._told[what] = rows
         if not self._as_json and rows:
             print_table(list(rows[0]), [[_show(value) for value in row.values()] for row in rows])
 
     def verdict(self, name: str, ratio: float, bar: float) -> bool:
-        """Tell a ratio beside its bar; true when it is kept."""
+        """Print a ratio and its limit. Returns True if it is within the limit."""
         judged = {"name": name, "ratio": round(ratio, 4), "bar": bar, "kept": ratio <= bar}
         self._told.setdefault("verdicts", []).append(judged)
         return ratio <= bar if self._as_json else verdict(name, ratio, bar)

@@ -1,4 +1,4 @@
-"""What a turn costs as things grow: the state, the queue, and the sessions at rest: `make bench-growth` (RT-19).
+"""Cost of a turn with a growing state, queue and number of inactive sessions: `make bench-growth` (RT-19).
 
 The runtime with an agent that does the benchmark's work and nothing else, and the hand-written task beside it where a
 state grows. What is compared takes turns, round by round, and shares the machine.
@@ -90,7 +90,7 @@ async def _grow_states(running: Stores, folder: Path, rounds: int, turns: int) -
 
 
 async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, float]:
-    """Turns a second of a short queue, and at both ends of a long one."""
+    """Measure turns per second of a short queue, and at both ends of a long one."""
     rates: dict[str, float] = {}
     own = own_stores(running, 3)
     async with run_ours(own, folder, name="queue", application="benchmarks.echo", domain="echo") as echo:
@@ -112,7 +112,7 @@ async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, f
 
 
 async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turns: int) -> Results:
-    """A closed loop beside few sessions that have talked and are at rest, and beside many."""
+    """Measure a closed loop with few inactive sessions, and with many."""
     results: Results = defaultdict(list)
     few, many = own_stores(running, 4), own_stores(running, 5)
     options = {"application": "benchmarks.echo", "domain": "echo"}
@@ -174,7 +174,7 @@ def _names(prefix: str, count: int) -> list[str]:
 
 
 def _rate(ended: list[float]) -> float:
-    """Turns a second, by when they ended."""
+    """Return turns per second, from the times at which they ended."""
     return (len(ended) - 1) / (ended[-1] - ended[0])
 
 
@@ -187,7 +187,7 @@ def _ratio(few: list[Measurement], many: list[Measurement]) -> float:
 
 
 def _rows(results: Results, against: str) -> list[dict[str, Any]]:
-    """The medians of the rounds, and the CPU against that of one of them in the same round."""
+    """Return the medians of the rounds, and the CPU relative to one candidate in the same round."""
     return [
         {
             "closed loop": name,

@@ -1,4 +1,4 @@
-"""How a turn's cost and the working state grow with the conversation: `make bench-length` (ST-3, RT-19).
+"""Growth of a turn's cost and of the state with the conversation: `make bench-length` (ST-3, RT-19).
 
 Sessions of the travel domain talk on a real PostgreSQL, in this process, without a model. The same round
 of turns is measured at several places of the conversation, as CPU time of this process, each time turn by
@@ -73,7 +73,7 @@ class Place:
 
 
 class Bench:
-    """Takes turns in this process, one at a time."""
+    """Runs turns in this process, one at a time."""
 
     def __init__(self, ports: Ports, runner: LaneRunner) -> None:
         self._ports = ports

@@ -1,4 +1,4 @@
-"""What the hand-written task and the peers share: how a turn comes in, how its answer goes back, and the tables.
+"""Code shared by the hand-written task and the other frameworks: requests, replies and tables.
 
 A session's turns wait in a Redis list; a flag says that a task is on its way, which keeps the order. Answers go
 back through a list of the session, and a counter says how many there were. Needs no package.

@@ -48,7 +48,6 @@ LAYERS = {
     "orchestrator.models": "models",
     "orchestrator.runtime": "lane",
     "orchestrator.turns": "lane",
-    "orchestrator.adapters.packing": "packing",
     "orchestrator.adapters.postgres": "PostgreSQL client",
     "orchestrator.adapters.redis": "Redis client",
     "orchestrator.telemetry": "telemetry",
@@ -65,7 +64,7 @@ SERVED = {
     "the domain's records": ("get_record", "find_records", "create_record", "update_record"),
     "journal and ledger of effects": ("record_step", "record_effect", "find_effect"),
 }
-"""What a turn asks of PostgreSQL, by what it is for."""
+"""A turn's statements, by purpose."""
 BEGINNING = 60
 """So many characters tell these statements apart; what follows depends on their arguments."""
 
@@ -135,7 +134,7 @@ class Talk:
     names: list[SessionId] = field(default_factory=list[SessionId])
 
     async def take(self, turns: int, watch: Samples | Calls | Served | None = None) -> None:
-        """Take so many turns of each session, watched from the claim to the commit; by `Served` from the submission."""
+        """Run turns of each session, measured from the claim to the commit; with `Served` from the submission."""
         if not self.names:
             self.names = [SessionId(f"{self.prefix}-{n}") for n in range(self.sessions)]
             for name in self.names:
@@ -214,7 +213,7 @@ class Calls:
         sys.setprofile(None)
 
     def of_one(self, turns: int) -> dict[str, float]:
-        """What was counted, by name, for one of so many turns."""
+        """Return the counts per turn, by name."""
         return {name: self.counts[name] / turns for name in (CALLS, *COUNTED.values())}
 
     def _note(self, frame: FrameType, event: str, called: Any) -> None:
@@ -277,7 +276,7 @@ def _spent_ns(pid: int) -> int:
 
 
 def _layer_of(module: str) -> str | None:
-    """The layer of a module of ours; None for libraries and for this file."""
+    """Return the layer of one of our modules, or None for libraries and this file."""
     while module:
         if module in LAYERS:
             return LAYERS[module]

@@ -70,7 +70,7 @@ def conversations(domain: str) -> Iterator[tuple[str, ConversationEntry]]:
 async def hold(
     ports: Ports, lanes: LaneRunner, domain: str, conversation: ConversationEntry, name: str
 ) -> None:
-    """Hold a conversation in a session of this name, of a user of its own."""
+    """Start a conversation in a session with this name, with a separate user."""
     remembered: dict[str, str] = {}
     offered: list[JsonObject] = []
     for entry in conversation.turns:

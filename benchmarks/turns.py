@@ -56,7 +56,7 @@ async def main() -> int:
 
 @asynccontextmanager
 async def run_candidates(running: Stores, folder: Path, only: list[str]) -> AsyncIterator[list[Candidate]]:
-    """The hand-written task, and our workers with an agent that does nothing else and with a domain's."""
+    """Return the candidates: the hand-written task, and our workers with the echo agent and with the travel domain."""
     applications = {"echo": "benchmarks.echo", "travel": "workers.app"}
     async with AsyncExitStack() as stack:
         candidates: list[Candidate] = []
@@ -124,7 +124,7 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
 
 
 def _report(results: Results, bar: float, report: Report) -> bool:
-    """Tell the medians of each candidate, and how they compare with the hand-written task: whether within the bar."""
+    """Print each candidate's medians next to the hand-written task's. Returns True if within the limit."""
     kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):

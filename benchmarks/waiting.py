@@ -101,7 +101,7 @@ def _resident_mb(workers: list[psutil.Process]) -> float:
 
 
 def rows_of(results: Results) -> list[dict[str, Any]]:
-    """The medians of each candidate's rounds."""
+    """Return the medians of each candidate's rounds."""
     return [
         {
             "candidate": name,

@@ -10,7 +10,7 @@ import orjson
 
 KEPT_MESSAGES = 20
 PLAIN = ["say something", "say something else"]
-"""What users say to those who understand nothing."""
+"""Messages for candidates that understand nothing."""
 MODEL_S, CONCURRENCY = "BENCH_MODEL_S", "BENCH_CONCURRENCY"
 """Variables: how many seconds a turn waits, as for a model, and how many turns a worker process has in hand."""
 
@@ -19,7 +19,7 @@ _Made = TypeVar("_Made")
 
 
 def made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
-    """Make a process's own, also where several threads ask for it first at one moment."""
+    """Create one object per process, even if several threads ask at the same time."""
     made, making = cache(make), Lock()
 
     @wraps(make)
@@ -76,7 +76,7 @@ def _message(number: int) -> dict[str, str]:
 
 @cache
 def state_of(kilobytes: int) -> bytes:
-    """The first state with so many kilobytes, of which only eight are worked on: the rest are messages of long ago."""
+    """Return a first state of this many kilobytes. Turns change eight of them; the rest are old messages."""
     state = first_state()
     older = _message(0)
     state["older"] = [older] * max(0, (1024 * kilobytes - len(FIRST)) // (len(orjson.dumps(older)) + 1))

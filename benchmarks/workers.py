@@ -1,4 +1,4 @@
-"""How throughput follows the number of worker processes: ``python -m benchmarks.workers``.
+"""Throughput by number of worker processes: ``python -m benchmarks.workers``.
 
 Turns are queued while the workers are frozen, then they run. Twice: turns that wait for a model, with few
 lanes per process, so that only more processes help; and turns that compute, which the machine's cores bound.

@@ -1,7 +1,7 @@
-"""`make bench-peers`: the same work on other tools, each in an environment of its own, beside the hand-written task.
+"""`make bench-peers`: the same work with other frameworks, each in a separate environment, and written by hand.
 
-Rounds are interleaved; what has been measured is kept after each phase, so that a run that is stopped has its
-rounds. The page in `docs/performance.md` is drawn from what is kept: ``--draw yes`` draws it without measuring.
+Rounds are interleaved. Results are stored after each phase, so a stopped run keeps its rounds. ``--draw yes`` draws the
+tables of the documentation from stored results, without measuring.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import psutil
@@ -27,70 +26,19 @@ from benchmarks.candidates import Candidate
 from benchmarks.environment import ROOT, open_stores, own_stores, parse, run_process, run_workers
 from benchmarks.mailbox import PROCESSES, QUEUE
 from benchmarks.measure import GROUPS
+from benchmarks.peers.tables import KEPT, draw
 from benchmarks.turns import DRAIN_SESSIONS, DRAIN_TURNS, SAID, Results, measure, run_candidates
-from benchmarks.waiting import OURS, SESSIONS, WAIT_S, Opener, measure_waiting, rows_of
+from benchmarks.waiting import OURS, Opener, measure_waiting, rows_of
 from benchmarks.waiting import Results as Waiting
 from benchmarks.work import read_concurrency
 from parley.embedded import Stores
 from parley.output import progress
 from parley.processes import log_says
 
-PAGE = ROOT / "docs/performance.md"
-BEGIN, END = "<!-- measured: begin -->\n", "<!-- measured: end -->"
-YARDSTICK = "by hand"
 WAITING_TURNS = 5
 """Of each session: the slowest take minutes for more."""
-_SPREAD = """Other programs used the machine, and
-rounds of one row differed by up to {spread:.1f} times: differences below twice are not shown by these tables."""
-
-
-def draw(kept: dict[str, Any]) -> None:
-    """Write the table of medians; ratios are of the same round's hand-written task."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}{_tables(kept)}{END}{after}")
-
-
-def _tables(kept: dict[str, Any]) -> str:
-    about = kept["environment"]
-    machine = f"{about['cores']} cores, {about['system']}, Python {about['python']}, load {about['load']}"
-    spread = max(max(row["turns_per_s"]) / min(row["turns_per_s"]) for row in kept["rounds"])
-    lines = [f"Measured on {kept['measured']}: {machine}. {_SPREAD.format(spread=spread)}", ""]
-    rows = {(row["phase"], row["name"]): row for row in kept["rounds"]}
-    for phase in dict.fromkeys(row["phase"] for row in kept["rounds"]):
-        lines += [
-            f"| {phase} | turns/s | × by hand | worker CPU, µs a turn | × by hand | PostgreSQL CPU | rounds |",
-            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        ]
-        hand = rows[phase, YARDSTICK]
-        for (_, name), row in ((key, row) for key, row in rows.items() if key[0] == phase):
-            cpu = row["cpu_us"]
-            lines.append(
-                f"| {name} | {median(row['turns_per_s']):.0f} | {_ratio(row['turns_per_s'], hand['turns_per_s'])} "
-                f"| {median(cpu['worker']):.0f} | {_ratio(cpu['worker'], hand['cpu_us']['worker'])} "
-                f"| {median(cpu['postgres']):.0f} | {len(row['turns_per_s'])} |"
-            )
-        lines.append("")
-    if kept["waiting"]:
-        what = f"{SESSIONS} sessions, a model that takes {WAIT_S:.0f} s, one worker process"
-        lines += [
-            f"| {what} | turns/s | of the ideal | p50, ms | p99, ms | worker CPU, µs a turn | MB more |",
-            "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        ]
-    for row in kept["waiting"]:
-        lines.append(
-            f"| {row['candidate']} | {row['turns/s']:.0f} | {row['share of the ideal']:.0%} | {row['p50 ms']:.0f} "
-            f"| {row['p99 ms']:.0f} | {row['worker CPU us']:.0f} | {row['MB more']:.0f} |"
-        )
-    return "\n".join([*lines, ""]) + "\n"
-
-
-def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
-    return f"{median(one / other for one, other in zip(ours, theirs, strict=False)):.2f}"
-
 
 HERE = Path(__file__).parent
-KEPT = HERE / "results.json"
 PEERS = {
     "LangGraph": ("langgraph", {"LANGGRAPH": "default"}),
     "LangGraph, leanest": ("langgraph", {"LANGGRAPH": "leanest"}),
@@ -101,7 +49,7 @@ PEERS = {
 
 
 def install(module: str) -> str:
-    """The Python of a peer's environment, made of its pinned file when that is new."""
+    """Return the Python of a framework's environment; create it if its pinned requirements changed."""
     folder, pinned = ROOT / f".venv-{module}", HERE / f"{module}.txt"
     python, done = folder / "bin/python", folder / ".installed"
     if not done.exists() or done.read_text() != pinned.read_text():

@@ -22,7 +22,7 @@ SLOTS, WAIT_S = read_concurrency(16), read_model_s()
 
 
 def _by_socket(url: str) -> str:
-    """The address in the form in which SQLAlchemy names a socket."""
+    """Return the URL with the socket in SQLAlchemy's form."""
     start, _, rest = url.rpartition("@")
     place, _, name = rest.partition("/")
     host, _, port = place.rpartition(":")

@@ -86,7 +86,7 @@ app = make_app(_take_turn)
 
 class Client:
     async def prepare(self, sessions: list[str]) -> None:
-        """A thread begins with its first turn."""
+        """Do nothing: a thread is created by its first turn."""
 
     async def submit(self, redis: Any, session: str, text: str) -> None:
         if await redis.eval(SUBMIT, 2, *keys(session)[:2], text):

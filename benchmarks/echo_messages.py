@@ -1,0 +1,19 @@
+"""`benchmarks.echo` with a Celery message for each turn: a task runs its session and ends with it.
+
+What it costs beside `benchmarks.echo` is the price of turns that are Celery tasks of their own.
+"""
+
+import asyncio
+
+from benchmarks.echo import app as app  # noqa: PLC0414  # Celery looks for it here
+from orchestrator.types import SessionId
+from workers.session_pool import SessionPool
+
+
+async def _run_to_the_end(pool: SessionPool, session_id: SessionId) -> None:
+    pool.start(session_id)
+    if (running := pool._running.get(session_id)) is not None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        await asyncio.wait([running])
+
+
+SessionPool.wake = _run_to_the_end

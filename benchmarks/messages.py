@@ -1,0 +1,97 @@
+"""The cost of one Celery message per turn: ``python -m benchmarks.messages``.
+
+*echo* as it is, whose workers take ready sessions, and *a message a turn*: each submission sends a task that ends when
+its session has run. Closed loop and drain as in `benchmarks.turns`, rounds interleaved, ratios of the same round.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
+
+from benchmarks.candidates import Candidate, Ours, run_ours
+from benchmarks.environment import Report, open_stores, own_stores, parse
+from benchmarks.turns import measure
+from orchestrator.adapters.redis.address import for_celery
+from orchestrator.ports.tasks import RUN_SESSION, TURNS
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.embedded import Stores
+from parley.output import progress
+
+ECHO, EACH = "echo", "a message a turn"
+BAR = 1.1
+"""Times the time of a turn: a tenth more."""
+
+
+@dataclass
+class Messages(Ours):
+    """The real path, except that each turn has a message of its own."""
+
+    sender: Celery
+
+    async def submit(self, session: str, text: str) -> str:
+        submission = Submission(SessionId(session), TurnInput(text=text), DEFAULT_TENANT)
+        receipt = await self.ports.stores.inbox.submit(submission)
+        self.sender.send_task(RUN_SESSION, args=[session], queue=TURNS, ignore_result=True)
+        return receipt.turn_id
+
+
+@asynccontextmanager
+async def run_each(running: Stores, folder: Path) -> AsyncIterator[list[Candidate]]:
+    """Run both candidates, each on stores of its own."""
+    async with AsyncExitStack() as stack:
+        own = [own_stores(running, number) for number in range(2)]
+        echo = await stack.enter_async_context(
+            run_ours(own[0], folder, name=ECHO, application="benchmarks.echo", domain="echo")
+        )
+        each = await stack.enter_async_context(
+            run_ours(own[1], folder, name=EACH, application="benchmarks.echo_messages", domain="echo")
+        )
+        sender = stack.enter_context(Celery("messages", broker=for_celery(own[1].redis_url)))
+        yield [echo, Messages(each.ports, each.workers, EACH, each.domain, sender)]
+
+
+async def main() -> int:
+    arguments = parse(
+        "benchmarks.messages",
+        __doc__,
+        rounds=(3, "each of a closed loop and a drain"),
+        turns=(200, "turns of each session in the closed loop"),
+        queued=(10, "turns that wait in each session"),
+        bar=(BAR, "times the time of a turn: beyond, the command ends with 1"),
+    )
+    with open_stores() as (running, folder):
+        async with run_each(running, folder) as candidates:
+            with progress("phases") as counted:
+                results = await measure(
+                    candidates, arguments.rounds, arguments.turns, arguments.queued, counted=counted
+                )
+    report = Report("messages", as_json=arguments.json)
+    rows: list[dict[str, Any]] = [
+        {
+            "phase": phase,
+            "candidate": name,
+            "turns/s": median(one.rate for one in rounds),
+            "worker CPU us": median(one.cpu_us("worker") for one in rounds),
+        }
+        for (phase, name), rounds in sorted(results.items())
+    ]
+    report.rows("rates", rows)
+    kept = True
+    for phase in ("closed loop", "drain"):
+        pairs = zip(results[phase, ECHO], results[phase, EACH], strict=True)
+        ratio = median(echo.rate / each.rate for echo, each in pairs)
+        kept &= report.verdict(f"{phase}: time of a turn, {EACH} / {ECHO}", ratio, arguments.bar)
+    report.end()
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))
