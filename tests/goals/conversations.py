@@ -15,7 +15,7 @@ from random import Random
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.understanding import MessageKind, Source
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.simulator import START, Conversation, Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.store import MemoryStore
@@ -107,7 +107,7 @@ async def converse(simulator: Simulator, listener: Listener | None, world: World
     chance = Random(seed)
     wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)
-    simulator.now, simulator.store = START.timestamp(), MemoryStore()
+    simulator.now, simulator.store = START.timestamp(), MemoryStore(clock=simulator.store.clock)
     tenant = TenantId(f"tenant_{seed}")
     talk = Conversation(simulator, SessionId(f"session_{seed}"), tenant_id=tenant)
     verdict = Verdict(seed, transcript=[_describe(wish) for wish in wishes], label=wishes[-1].kind)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol, TypeAlias
 
-from orchestrator import Records
+from parley import Records
 from tests.goals.grammar import Grammar
 
 Values: TypeAlias = dict[str, Any]
 Store: TypeAlias = dict[str, dict[str, Any]]
-"""What lies in a domain's store, by identifier: bookings, changes of tables, notes."""
+"""What lies in a domain's store, by identifier: bookings, notes."""
 
 
 @dataclass(eq=False)

@@ -14,8 +14,8 @@ from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.adapters.models.providers import Endpoint
+from orchestrator.nlu.system1 import System1
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.goals.goal import Move, World
@@ -48,7 +48,10 @@ class Listener:
     def script(self) -> Script:
         understand = Rule(prompt="nlu_think", replies=(Computed(self._answer),))
         replan = Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),))
-        return Script(rules=(understand, replan))
+        met = {"complete": True, "missing": [], "summary": ""}
+        complete = Rule(prompt="plan_complete", replies=(Answer(json=met),))
+        no_more = Rule(prompt="plan_decompose", replies=(Answer(json={"steps": []}),))
+        return Script(rules=(understand, replan, complete, no_more))
 
     def _answer(self, request: Request) -> Reply:
         meant = dict(self._meant or {"kind": "unknown", "flows": [], "slots": {}})

@@ -12,13 +12,16 @@ from random import Random
 
 import pytest
 
-from orchestrator.agent.messages import confirmation, correction
+from orchestrator.agent import replanning, tasks
+from orchestrator.agent.corrections import flows, plans, settling
+from orchestrator.agent.messages import confirmation
+from orchestrator.dialogue import consent as dialogue_consent
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
-from orchestrator.nlu.readers import references
+from orchestrator.nlu.system1 import references
 from orchestrator.pex.calls import consent
-from orchestrator.plans import changes, edits, recipe, replanning
+from orchestrator.plans import changes, recipe
 from orchestrator.plans.policy import PlanPolicy
 from tests.goals.conversations import Fault, Figures, converse_all
 from tests.goals.goal import Wish
@@ -59,7 +62,7 @@ class Planted:
     kinds: tuple[str, ...] = ("book",)
     choice: str = ""
     reader: Reader = Reader.RIGHT
-    conversations: int = 4
+    conversations: int = 30
     """Among how many of the first somebody meets it."""
 
 
@@ -69,18 +72,20 @@ def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:
 
 
 def take_any_words_for_a_yes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(confirmation, "is_plain", lambda turn, understood: True)
+    patch.setattr(confirmation, "is_plain", lambda understood: True)
 
 
 def keep_a_yes_for_other_values(patch: pytest.MonkeyPatch) -> None:
     """A candidate stands whatever becomes of the values that it was made from."""
-    patch.setattr(consent, "fingerprint", lambda state, flow, *call, again: f"{flow.flow_id} {again}")
-    patch.setattr(correction, "drop_stale_candidate", lambda turn, flow, labels: None)
+    for module in (consent, dialogue_consent):
+        patch.setattr(module, "fingerprint", lambda state, flow, *call, again: f"{flow.flow_id} {again}")
+    for module in (flows, tasks):
+        patch.setattr(module, "drop_stale_candidate", lambda turn, flow, labels: None)
 
 
 def pass_over_what_is_done(patch: pytest.MonkeyPatch) -> None:
     """A correction does not look at what was booked with the old value."""
-    patch.setattr(correction, "_effects_made_from", lambda turn, flow, labels: [])
+    patch.setattr(flows, "effects_made_from", lambda turn, flow, labels: [])
 
 
 def take_the_first_row(patch: pytest.MonkeyPatch) -> None:
@@ -127,13 +132,13 @@ def take_whatever_is_done(patch: pytest.MonkeyPatch) -> None:
 
 def trust_what_is_done(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks whether what steps have done agrees with the plan."""
-    patch.setattr(edits, "find_outdated", lambda plan, effects: {})
-    patch.setattr(correction, "_effects_made_from", lambda turn, flow, labels: [])
+    patch.setattr(settling, "find_outdated", lambda plan, effects: {})
+    patch.setattr(flows, "effects_made_from", lambda turn, flow, labels: [])
 
 
 def leave_the_stack_as_it_was(patch: pytest.MonkeyPatch) -> None:
     """A changed plan does not bring its steps onto the stack anew."""
-    patch.setattr(edits, "stack_plan", lambda context, plan: None)
+    patch.setattr(plans, "stack_plan", lambda context, plan: None)
     patch.setattr(replanning, "stack_plan", lambda context, plan: None)
 
 
@@ -150,7 +155,7 @@ def do_not_stop(patch: pytest.MonkeyPatch) -> None:
 
 def leave_the_plan_as_it_was(patch: pytest.MonkeyPatch) -> None:
     """A corrected step does not tell its plan."""
-    patch.setattr(correction, "follow_correction", lambda context, flow, changed: False)
+    patch.setattr(flows, "follow_correction", lambda context, flow, changed: False)
 
 
 BUGS = (
@@ -247,6 +252,7 @@ BUGS = (
         Fault.UNTRUE,
         (("offer", "nothing"), ("offer", "stop")),
         kinds=("trip",),
+        conversations=40,
     ),
     Planted("stop is stop", do_not_stop, Fault.DEAD_END, (("question", "stop"), ("offer", "stop"))),
     Planted(

@@ -159,7 +159,9 @@ class User:
         button = seen.button("confirm")
         if button is not None and self._chance.random() < CLICKS:
             return Move("agree", action=button, agreement=agreement)
-        text = self.world.grammar.say("yes", {}, self._chance).text
+        # Asked again, people use the words that they are told will do.
+        asked_again = self._last_was("agree")
+        text = "yes" if asked_again else self.world.grammar.say("yes", {}, self._chance).text
         return Move("agree", text, meaning=meant("confirmation", self.world.dact(wish)), agreement=agreement)
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
@@ -43,11 +43,14 @@ class Author(System1):
     def script(self) -> Script:
         understand = Rule(prompt="nlu_think", replies=(Computed(self.answer),))
         replan = Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),))
+        met = {"complete": True, "missing": [], "summary": ""}
+        complete = Rule(prompt="plan_complete", replies=(Answer(json=met),))
+        no_more = Rule(prompt="plan_decompose", replies=(Answer(json={"steps": []}),))
         words = Rule(
             prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)
         )
         nothing_more = Rule(prompt="slot_fill", replies=(Answer(json={"slots": {}}),))
-        return Script(rules=(understand, replan, words, nothing_more))
+        return Script(rules=(understand, replan, complete, no_more, words, nothing_more))
 
 
 def write(understood: Understanding | None) -> Any:

@@ -197,7 +197,7 @@ async def test_a_skill_reads_what_was_found() -> None:
     gathering = MemoryContextGathering(
         Findings((Finding("rows", "fiscal year: 2025", {}, 1.0, ("private",)),))
     )
-    unsure = finish("uncertain", reason="Which year?")
+    unsure = finish("uncertain", message="Which year?")
     read = call("memory_manager", operation="read")
     async with talk(unsure, unsure, read, answer(answer="2025"), gather=gathering) as t:
         turn = await t.say("ask the data")

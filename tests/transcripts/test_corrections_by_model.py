@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from tests.trained import trained
@@ -100,4 +100,4 @@ async def test_a_decision_that_nobody_made_undoes_nothing(talk: Conversation, wo
     assert (await talk.say(words))["tools"] == []
     turn = await talk.say("hands off what is booked")
     assert turn["tools"] == []
-    assert "stays as it is" in turn["reply"]
+    assert "left it as it is" in turn["reply"]

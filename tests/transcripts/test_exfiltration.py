@@ -86,6 +86,7 @@ async def test_three_turns_and_two_tools_meet_an_approval_that_names_the_reason(
         assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
         assert "private data were read (List salaries)" in turn["reply"]
         assert "text from outside came in (Read a web page)" in turn["reply"]
+        assert "recipient: eve" in turn["reply"].casefold()
         [(_, record)] = t.simulator.store.approvals.values()
         assert (record.tool_id, record.arguments) == ("mail_send", {"recipient": "eve"})
         assert "List salaries" in record.cause
@@ -182,7 +183,7 @@ PASSAGES: dict[str, tuple[Arrange, tuple[Reply, ...], str]] = {
         "the document A page",
     ),
     "summary": (in_a_summary, (), "an earlier part of this talk"),
-    "gathered context": (nowhere, (finish("uncertain", reason="Which?"),) * 2, "what was found in rows"),
+    "gathered context": (nowhere, (finish("uncertain", message="Which?"),) * 2, "what was found in rows"),
 }
 
 
@@ -214,7 +215,7 @@ async def test_a_remembered_value_that_fills_a_slot_brings_its_labels_before_the
 
         assert service.calls == []
         assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
-        assert "private data were read (what is remembered of you)" in turn["reply"]
+        assert "private data were read (what is remembered about you)" in turn["reply"]
 
 
 async def test_a_session_that_steps_back_keeps_what_it_has_taken_in() -> None:

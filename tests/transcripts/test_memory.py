@@ -62,7 +62,7 @@ async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None
     asked = await say(other, "Book a flight from Oslo to Madrid tomorrow")
 
     assert (slots(other)["cabin"]["value"], slots(other)["cabin"]["source"]) == ("business", "memory")
-    assert "I take business as the cabin (you said “I always fly business class” on " in asked["reply"]
+    assert "I'll use business as the cabin (you said “I always fly business class” on " in asked["reply"]
 
     corrected = await say(other, "economy please")
     assert corrected["flows"][0]["slots"]["cabin"] == "economy"
@@ -101,7 +101,7 @@ async def test_without_a_user_it_lasts_as_long_as_the_conversation() -> None:
 
     assert "as long as this conversation lasts" in told["reply"]
     assert "(aisle)" in booked["reply"]
-    assert "nothing about you" in elsewhere["reply"]
+    assert "anything about you yet" in elsewhere["reply"]
 
 
 async def test_what_is_known_is_told_and_forgotten_on_request() -> None:
@@ -224,7 +224,7 @@ async def test_what_is_told_in_the_middle_of_a_task_serves_it_at_once() -> None:
     turn = await say(talk, "book a flight to Rome tomorrow", "I always fly from Oslo")
 
     assert turn["completed"] == ["remember_preference"]
-    assert "I take Oslo (OSL) as the origin (you said “I always fly from Oslo” on " in turn["reply"]
+    assert "I'll use Oslo (OSL) as the origin (you said “I always fly from Oslo” on " in turn["reply"]
     assert turn["ambiguity"]["level"] == "confirmation"
 
 
@@ -244,4 +244,4 @@ async def test_a_habit_is_told_with_how_often_it_was_seen() -> None:
     await simulator.preferences.remember(DEFAULT_TENANT, ADA, (habit,))
     turn = await say(simulator.converse(user_id=ADA), "book a flight to Rome")
 
-    assert "I take Oslo (OSL) as the origin (so it was 4 of 5 times)" in turn["reply"]
+    assert "I'll use Oslo (OSL) as the origin (so it was 4 of 5 times)" in turn["reply"]

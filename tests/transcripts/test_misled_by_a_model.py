@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.types import DEFAULT_TENANT
@@ -41,49 +41,31 @@ def as_task(dact: str, **slots: Any) -> dict[str, Any]:
     return {"kind": "task", "flows": [{"dact": dact, "score": 0.95}], "slots": slots}
 
 
-RENAME = "rename mpg in cars to economy"
+SAVE = "keep a copy of cars that is called autos"
 
 
-@pytest.mark.parametrize(
-    "meant",
-    [
-        as_task("fill_missing", table="cars", column="mpg"),
-        as_task("rename_column", table="cars", column="mpg", new_name="weight_now"),
-        as_task("sample", table="cars"),
-    ],
-)
-async def test_what_a_model_alone_understands_is_asked_about_before_it_lasts(meant: dict[str, Any]) -> None:
+async def test_what_a_model_alone_understands_is_asked_about_before_it_lasts() -> None:
     """PX-18: though the task needs no yes where System 1 reads it so too."""
-    async with misled({RENAME: meant}) as talk:
-        turn = await talk.say(RENAME)
+    async with misled({SAVE: as_task("save_result", table="iris", new_name="autos")}) as talk:
+        turn = await talk.say(SAVE)
 
         assert turn["ambiguity"]["level"] == "confirmation"
-        assert await steps_of(talk) == []
+        assert await saved(talk) == []
         await talk.say("yes")
-        assert len(await steps_of(talk)) == 1
-
-
-async def test_what_both_readers_understand_alike_needs_no_yes() -> None:
-    meant = as_task("rename_column", table="cars", column="mpg", new_name="economy")
-    async with misled({RENAME: meant}) as talk:
-        await talk.say(RENAME)
-        assert await steps_of(talk) == ["renamed mpg of cars to economy"]
+        assert await saved(talk) == ["autos"]
 
 
 async def test_a_question_is_no_yes_whatever_a_model_takes_it_for() -> None:
     ask = "is that really right"
-    async with misled(
-        {
-            ask: {"kind": "confirmation"},
-            "drop mpg from cars": as_task("drop_column", table="cars", column="mpg"),
-        }
-    ) as talk:
-        offer = await talk.say("drop mpg from cars")
+    async with misled({ask: {"kind": "confirmation"}}) as talk:
+        await talk.say("describe iris")
+        await talk.say("save it as plants")
+        offer = await talk.say("drop the table plants")
         turn = await talk.say(ask)
-        assert await steps_of(talk) == []
+        assert await saved(talk) == ["plants"]
         assert offer["ambiguity"]["level"] == turn["ambiguity"]["level"] == "confirmation"
         await talk.say("yes")
-        assert await steps_of(talk) == ["dropped mpg from cars"]
+        assert await saved(talk) == []
 
 
 @pytest.mark.parametrize("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
@@ -94,10 +76,10 @@ async def test_a_question_is_no_yes_whatever_a_model_takes_it_for() -> None:
 async def test_praise_books_nothing_where_a_model_has_heard_no_yes(
     praise: str, heard: dict[str, Any]
 ) -> None:
-    """PX-18: it may end the talk as well; a yes is one all the same."""
+    """PX-18: it may end the talk as well, and a yes with praise is no plain one."""
     ask = "book the cheapest flight from oslo to rome on 1 december for 1 person"
     meant = as_task("book_flight", origin="Oslo", destination="Rome", date="2026-12-01", passengers=1)
-    for said, done in ((praise, []), (f"yes, {praise}", [("OSL", "FCO")])):
+    for said, done in ((praise, []), (f"yes, {praise}", []), ("yes", [("OSL", "FCO")])):
         async with misled(
             {ask: meant, "the cheapest one": {"kind": "slot_value"}, said: heard}, "travel"
         ) as talk:
@@ -128,11 +110,11 @@ async def test_a_decision_about_what_was_done_is_not_a_models_to_name() -> None:
         assert await booked(talk) == [("OSL", "FCO")]
 
 
-async def steps_of(talk: Conversation) -> list[str]:
-    """What was done to tables, as the store has it."""
+async def saved(talk: Conversation) -> list[str]:
+    """The tables that were saved, as the store has them."""
     records = talk.simulator.records.get(DEFAULT_TENANT)
-    found = [] if records is None else await records.find("steps", limit=100)
-    return [one["action"] for one in found]
+    found = [] if records is None else await records.find("tables", {"status": "kept"}, limit=100)
+    return [one["name"] for one in found]
 
 
 async def test_a_booking_that_failed_is_not_told_as_done_with_its_plan() -> None:
@@ -150,14 +132,6 @@ async def test_a_booking_that_failed_is_not_told_as_done_with_its_plan() -> None
     assert await booked(talk) == [("FCO", "OSL")]
     assert "planned and booked" not in turn["reply"]
     assert "Not done: book the outbound flight" in turn["reply"]
-
-
-async def test_a_column_that_decides_what_goes_is_named_before_it_goes() -> None:
-    words = "remove duplicates from iris"
-    async with misled({words: as_task("deduplicate", table="iris", column="species")}) as talk:
-        turn = await talk.say(words)
-        assert await steps_of(talk) == []
-    assert "147 of 150 rows of iris repeat earlier ones in species alone" in turn["reply"]
 
 
 async def test_a_change_that_a_model_takes_for_something_else_is_not_passed_over() -> None:

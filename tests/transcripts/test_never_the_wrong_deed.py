@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import (
     Answer,
@@ -23,6 +23,7 @@ from orchestrator.testing.scripted_model import (
 )
 from orchestrator.types import DEFAULT_TENANT
 from tests.trained import trained
+from tests.transcripts.not_yes import NOT_YES
 
 OFFER = "book a flight from oslo to rome on 3 december"
 TRIP = "plan a trip to {} from oslo leaving 1 december and coming back on 5 december"
@@ -129,6 +130,25 @@ async def test_a_plain_yes_books(words: str) -> None:
     assert await booked(talk) == [("OSL", "FCO")]
 
 
+@pytest.mark.parametrize("start", range(4))
+async def test_nothing_but_a_plain_yes_books_or_cancels(start: int) -> None:
+    """PX-18, IR-6: by what the store has at the end, at a booking and at the cancellation of one."""
+    assert len(NOT_YES) > 480
+    for words in NOT_YES[start::4]:
+        talk = begin()
+        await talk.say(OFFER)
+        await talk.say(words)
+        assert await booked(talk) == [], words
+
+    for words in NOT_YES[start::12]:
+        talk = begin()
+        for said in (OFFER, "yes", "cancel my booking"):
+            turn = await talk.say(said)
+        assert turn["ambiguity"]["level"] == "confirmation"
+        await talk.say(words)
+        assert await booked(talk) == [("OSL", "FCO")], words
+
+
 async def test_a_no_that_is_taken_back_offers_the_same_once_more() -> None:
     talk = begin()
     for words in (OFFER, "no", "sorry, yes, book it"):
@@ -233,7 +253,7 @@ async def test_a_booking_that_a_rule_of_the_plan_no_longer_allows_is_asked_about
     assert "but now the flights cost more than you want to spend" in asked["reply"]
     assert "compensate_effect" in {action["name"] for action in asked["actions"]}
     turn = await talk.say(answer)
-    assert "could not finish planning your trip" in turn["reply"]
+    assert "couldn't finish planning your trip" in turn["reply"]
     assert await booked(talk) == left
 
 
@@ -303,8 +323,8 @@ async def test_a_plan_without_its_second_booking_is_done_in_part() -> None:
 
     turn = await talk.say("skip the return")
 
-    assert "in part" in turn["reply"]
-    assert "Left out, as you wanted: book the return flight" in turn["reply"]
+    assert "partly finished" in turn["reply"]
+    assert "Left out, as you asked: book the return flight" in turn["reply"]
     assert "planned and booked" not in turn["reply"]
     assert await booked(talk) == [("OSL", "FCO")]
 

@@ -117,12 +117,12 @@ QUOTED = (
                 "user": "What cities do you support?",
                 "expect": {"kind": "digression", "tools": [], "answer": "(?s)airport.*fly from"},
             },
-            {"user": "oslo", "expect": {"slots": {"origin": "OSL"}, "answer": "which day"}},
+            {"user": "oslo", "expect": {"slots": {"origin": "OSL"}, "answer": "[Ww]hat day"}},
             {
                 "user": "Why do you need my date?",
-                "expect": {"kind": "digression", "answer": "(?s)differ from day to day.*which day"},
+                "expect": {"kind": "digression", "answer": "(?s)differ from day to day.*[Ww]hat day"},
             },
-            {"user": "How does this work?", "expect": {"kind": "digression", "answer": "(?s)search for.*which day"}},
+            {"user": "How does this work?", "expect": {"kind": "digression", "answer": "(?s)search for.*[Ww]hat day"}},
             {
                 "user": "What information do you still need?",
                 "expect": {"kind": "digression", "answer": "I still need the day of travel", "tools": []},

@@ -67,4 +67,4 @@ async def test_a_search_without_results_says_that_it_found_nothing(tmp_path: Pat
     """RS-3: the base template does not repeat what was asked as if it were an answer."""
     talk = Simulator.of(scaffold("notes", tmp_path)).converse()
     turn = await talk.say("show my notes about home")
-    assert (turn["completed"], turn["reply"]) == (["list_notes"], "I found nothing that fits.")
+    assert (turn["completed"], turn["reply"]) == (["list_notes"], "I found nothing that matches.")

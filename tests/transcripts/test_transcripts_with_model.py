@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.simulator import Simulator

@@ -6,16 +6,15 @@ import json
 from typing import Any
 
 from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Computed, Reply, Request, Rule, ToolUse
+from orchestrator.testing.scripted_model import Computed, Reply, Request, ToolUse
 from tests.trained import trained
-from tests.transcripts.skills.skilled import answer, call, judged, talk
+from tests.transcripts.skills.skilled import answer, talk
 
 ASK = "advise me on a trip from Oslo to Madrid around Friday 27 November"
 DAYS = ("2026-11-26", "2026-11-27", "2026-11-28")
 SEARCH = ToolUse(
     calls=tuple(("flight_search", {"origin": "OSL", "destination": "MAD", "day": day}) for day in DAYS)
 )
-GOOD: tuple[Rule, ...] = (Rule(prompt="pex_reflect", replies=(judged(),)),)
 SYSTEM1 = {"mode": "system1"}
 
 
@@ -36,9 +35,9 @@ def advise(request: Request) -> Reply:
 
 
 async def test_advice_names_a_flight_that_can_be_booked_next() -> None:
-    """PX-5, PX-11, FS-7: three searches, advice, judgement; the flight goes on to the booking."""
-    replies = (call("context_coordinator"), SEARCH, Computed(advise))
-    async with talk(*replies, rules=GOOD, domain="travel", nlu=SYSTEM1) as t:
+    """PX-5, FS-7: three searches, advice; the flight goes on to the booking."""
+    replies = (SEARCH, Computed(advise))
+    async with talk(*replies, domain="travel", nlu=SYSTEM1) as t:
         turn = await t.say(ASK)
 
         assert turn["completed"] == ["trip_advice"]
@@ -56,11 +55,36 @@ async def test_advice_names_a_flight_that_can_be_booked_next() -> None:
 async def test_an_invented_flight_goes_back_to_the_model() -> None:
     """PX-6: what no search returned is not told to the user."""
     invented = answer(advice="Take XX 999, it is free and fast.", flight_number="XX 999", day=DAYS[0])
-    async with talk(SEARCH, invented, Computed(advise), rules=GOOD, domain="travel", nlu=SYSTEM1) as t:
+    async with talk(SEARCH, invented, Computed(advise), domain="travel", nlu=SYSTEM1) as t:
         turn = await t.say(ASK)
 
         assert "no search returned a flight XX 999" in t.told()
         assert "XX 999" not in turn["reply"]
+        assert turn["completed"] == ["trip_advice"]
+
+
+async def test_an_invented_price_goes_back_to_the_model() -> None:
+    """PX-6: every figure stands in what a search returned."""
+
+    def invent(request: Request) -> Reply:
+        best = min(found(request), key=lambda flight: flight["price"])
+        text = f"Take {best['flight_number']}: it costs no more than 17 EUR."
+        return answer(advice=text, flight_number=best["flight_number"], day=best["day"])
+
+    async with talk(SEARCH, Computed(invent), Computed(advise), domain="travel", nlu=SYSTEM1) as t:
+        turn = await t.say(ASK)
+
+        assert "no search returned 17" in t.told()
+        assert "17 EUR" not in turn["reply"]
+
+
+async def test_hidden_values_are_not_shown_to_the_model() -> None:
+    """CO-2, PX-5: no tool of the skill takes them, and the flight goes on to the booking all the same."""
+    async with talk(SEARCH, Computed(advise), domain="travel", nlu=SYSTEM1) as t:
+        turn = await t.say(ASK)
+
+        assert "flight_id" not in t.told()
+        assert "fares" not in t.told()
         assert turn["completed"] == ["trip_advice"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from orchestrator import Records
+from parley import Records
 from parley.commands.domain import scaffold as scaffold_domain
 from tests.goals.goal import Agreement, Deed, Effect, Seen, Store, Values, Wish
 from tests.goals.grammar import Grammar

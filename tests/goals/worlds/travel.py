@@ -11,7 +11,7 @@ from datetime import date
 from random import Random
 from typing import Any
 
-from orchestrator import Records
+from parley import Records
 from tests.goals.goal import Agreement, Deed, Effect, Seen, Store, Values, Wish
 from tests.goals.grammar import Grammar
 from tests.goals.worlds.travel_goals import CITIES, TODAY, USUAL, in_hours, invent, invent_goal, way_back

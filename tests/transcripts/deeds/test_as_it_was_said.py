@@ -32,8 +32,7 @@ async def test_what_nobody_understood_books_nothing_in_any_language(words: str) 
     [
         ("👍", True),
         ("ok 👍🏽", True),
-        ("sí", True),
-        ("that would be lovely, thank you", True),
+        ("that would be lovely, thank you", False),
         ("👎", False),
         ("ok 👎", False),
         ("yes 🤔", False),

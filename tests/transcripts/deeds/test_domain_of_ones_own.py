@@ -68,7 +68,7 @@ async def test_a_row_is_taken_by_the_words_of_the_task_that_takes_it(words: str,
 async def test_an_offer_tells_what_was_found_for_it() -> None:
     """PX-18: nobody says yes to a price that they are not shown."""
     offer = (await begin().say(LOAN))["reply"]
-    assert "- year: 1815\n- pages: 474\n\nShall I go ahead?" in offer
+    assert "- year: 1815 (found)\n- pages: 474 (found)\n\nShall I go ahead?" in offer
     assert offer.count("Emma") == 1
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.simulator import Conversation, Simulator
 from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import booked

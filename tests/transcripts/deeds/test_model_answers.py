@@ -1,4 +1,4 @@
-"""What models answer, right, sloppy and wrong: a recorded set, judged by what is done and said (NL-3, PX-18)."""
+"""What models answer, right, sloppy and wrong: a recorded set, judged by what is done and said (NL-9, PX-18)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.readers.refusals import count_tokens
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from tests.trained import trained
-from tests.transcripts.test_misled_by_a_model import steps_of
+from tests.transcripts.test_misled_by_a_model import saved
 from tests.transcripts.test_never_the_wrong_deed import booked
 
-FLY, RENAME = "i must be in rome on 3 december, coming from oslo, so get me there", "call mpg in cars economy"
-DOMAINS = {FLY: "travel", RENAME: "analytics"}
+FLY, SAVE = (
+    "i must be in rome on 3 december, coming from oslo, so get me there",
+    "put a copy of cars aside and call it autos",
+)
+DOMAINS = {FLY: "travel", SAVE: "analytics"}
 RIGHT = {
     FLY: {
         "kind": "task",
@@ -29,16 +32,16 @@ RIGHT = {
         "target": None,
         "digression": None,
     },
-    RENAME: {
+    SAVE: {
         "kind": "task",
-        "intent": "Tidy",
-        "flows": [{"dact": "rename_column", "score": 0.95}],
-        "slots": {"table": "cars", "column": "mpg", "new_name": "economy"},
+        "intent": "Keep",
+        "flows": [{"dact": "save_result", "score": 0.95}],
+        "slots": {"table": "cars", "new_name": "autos"},
         "target": None,
         "digression": None,
     },
 }
-MOST_TOKENS = {FLY: 2_000, RENAME: 3_000}
+MOST_TOKENS = {FLY: 2_000, SAVE: 3_000}
 """Of the question about the first message of a conversation, without its schema; estimated as budgets are."""
 
 
@@ -56,10 +59,10 @@ async def answered(said: str, *answers: Answer) -> AsyncIterator[tuple[Conversat
 
 
 async def done(talk: Conversation) -> list[Any]:
-    return [*await booked(talk), *await steps_of(talk)]
+    return [*await booked(talk), *await saved(talk)]
 
 
-DONE = {FLY: [("OSL", "FCO")], RENAME: ["renamed mpg of cars to economy"]}
+DONE = {FLY: [("OSL", "FCO")], SAVE: ["autos"]}
 
 
 def sloppy(said: str) -> dict[str, str]:
@@ -85,7 +88,7 @@ def sloppy(said: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", [FLY, RENAME])
+@pytest.mark.parametrize("said", [FLY, SAVE])
 @pytest.mark.parametrize("how", sloppy(FLY))
 async def test_an_answer_that_means_the_right_thing_is_understood(said: str, how: str) -> None:
     """With one question to the model, of few tokens, and one yes where the task needs one."""
@@ -102,7 +105,7 @@ async def test_an_answer_that_means_the_right_thing_is_understood(said: str, how
 CUT = {"cut_at": 60, "finish_reason": "length"}
 
 
-@pytest.mark.parametrize("said", [FLY, RENAME])
+@pytest.mark.parametrize("said", [FLY, SAVE])
 async def test_an_answer_that_was_cut_off_is_asked_for_again(said: str) -> None:
     text = json.dumps(RIGHT[said])
     async with answered(said, Answer(text=text, **CUT), Answer(text=text)) as (talk, model):
@@ -113,7 +116,7 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again(said: str) -> None:
         assert await done(talk) == DONE[said]
 
 
-@pytest.mark.parametrize("said", [FLY, RENAME])
+@pytest.mark.parametrize("said", [FLY, SAVE])
 @pytest.mark.parametrize(
     "answer",
     [
@@ -147,10 +150,9 @@ WRONG: list[tuple[str, str]] = [
     (FLY, wrong(FLY, **task("cancel_booking", booking_ref="ABC123"))),
     (FLY, wrong(FLY, kind="confirmation")),
     (FLY, wrong(FLY, kind="correction", target="Undo it and do it again with Rome")),
-    (RENAME, wrong(RENAME, **task("sell_table", table="cars"))),
-    (RENAME, wrong(RENAME, slots={"table": "cars", "column": "weight", "new_name": "mass"})),
-    (RENAME, wrong(RENAME, **task("drop_table", table="cars"))),
-    (RENAME, wrong(RENAME, **task("drop_column", table="cars", column="mpg"))),
+    (SAVE, wrong(SAVE, **task("sell_table", table="cars"))),
+    (SAVE, wrong(SAVE, **task("export", table="penguins"))),
+    (SAVE, wrong(SAVE, **task("cancel_schedule", number=1))),
 ]  # fmt: skip
 
 
@@ -160,18 +162,20 @@ async def test_a_wrong_answer_does_nothing_by_itself(said: str, answer: str) -> 
     async with answered(said, Answer(text=answer)) as (talk, _model):
         turn = await talk.say(said)
         assert await done(talk) == []
-        assert any(one in turn["reply"] for one in ("?", "did not", "not sure")), turn["reply"]
+        assert any(one in turn["reply"] for one in ("?", "n't", "not sure")), turn["reply"]
         assert turn["flows"] == [] or turn["ambiguity"] is not None, turn["reply"]
 
 
 @pytest.mark.parametrize("changed", [{"kind": "confirmation"}, {"kind": "correction", "target": "undo"}])
 async def test_values_that_begin_a_task_ask_for_it_whatever_kind_is_named(changed: dict[str, str]) -> None:
-    async with answered(RENAME, Answer(text=wrong(RENAME, **changed))) as (talk, _model):
-        await talk.say(RENAME)
-        assert await done(talk) == DONE[RENAME]
+    async with answered(SAVE, Answer(text=wrong(SAVE, **changed))) as (talk, _model):
+        turn = await talk.say(SAVE)
+        if turn["ambiguity"] is not None:
+            await talk.act(turn["actions"][0]["name"], turn["actions"][0]["payload"])
+        assert await done(talk) == DONE[SAVE]
 
 
-@pytest.mark.parametrize("said", [FLY, RENAME])
+@pytest.mark.parametrize("said", [FLY, SAVE])
 @pytest.mark.parametrize(
     "answer",
     [
@@ -185,7 +189,7 @@ async def test_values_that_begin_a_task_ask_for_it_whatever_kind_is_named(change
 )  # fmt: skip
 async def test_what_nobody_has_said_agrees_to_nothing(said: str, answer: dict[str, Any]) -> None:
     """The user asks something while a yes is awaited; only the user's own yes does it."""
-    offered = wrong(said) if said == FLY else wrong(said, **task("drop_column", table="cars", column="mpg"))
+    offered = wrong(said)
     asked = json.dumps(
         {"intent": None, "flows": [], "slots": {}, "target": None, "digression": None, **answer}
     )

@@ -9,10 +9,10 @@ from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType

@@ -105,4 +105,4 @@ async def test_an_order_that_may_have_been_made_is_not_made_again() -> None:
 
         assert t.lab.orders == ["lens"]
         assert after.result["ambiguity"]["level"] == "confirmation"
-        assert "cannot tell whether it worked" in after.result["reply"]
+        assert "can't tell whether it worked" in after.result["reply"]

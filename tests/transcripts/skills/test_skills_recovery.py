@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.testing.scripted_model import Fail
+from orchestrator.testing.scripted_model import Answer, Fail, Rule
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 
@@ -10,9 +10,8 @@ async def test_partial_data_are_shown_with_a_warning() -> None:
     """PX-13: the flow stays Active, and the whole may be tried again."""
     part = finish(
         "failure",
-        error_category="timeout",
         message="The second table did not answer.",
-        partial_data={"answer": "7"},
+        data={"answer": "7"},
     )
     async with talk(part, answer(answer="7 and 9")) as t:
         turn = await t.say("ask the data")
@@ -27,7 +26,7 @@ async def test_partial_data_are_shown_with_a_warning() -> None:
 async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
     """PX-16, first rung: what it noted is there for the second run."""
     note = call("memory_manager", operation="write", text="Stock is what matters.")
-    unsure = finish("uncertain", reason="Which year?")
+    unsure = finish("uncertain", message="Which year?")
     read = call("memory_manager", operation="read")
     async with talk(note, unsure, read, answer(answer="all years")) as t:
         turn = await t.say("ask the data")
@@ -39,14 +38,14 @@ async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
 
 async def test_without_a_gatherer_that_rung_is_left_out() -> None:
     """PX-16, second rung: nobody gathers in a simulator, so the next one follows."""
-    async with talk(finish("uncertain", reason="Which year?")) as t:
+    async with talk(finish("uncertain", message="Which year?")) as t:
         await t.say("ask the data")
         assert "gather" not in [s.payload.get("rung") for s in t.simulator.signals]
 
 
 async def test_what_stays_uncertain_goes_to_another_flow() -> None:
     """PX-16, third rung: NLU finds the edge flow, whose words are near the request."""
-    async with talk(finish("uncertain", reason="I cannot query that.")) as t:
+    async with talk(finish("uncertain", message="I cannot query that.")) as t:
         turn = await t.say("ask the data")
 
         assert t.rungs[:2] == ["retry", "reroute"]
@@ -54,9 +53,31 @@ async def test_what_stays_uncertain_goes_to_another_flow() -> None:
         assert "I cannot query that." in turn["reply"]
 
 
+async def test_values_that_a_re_route_reads_are_kept() -> None:
+    """NL-5, AG-6: what the model reads for the other flow is not asked for again."""
+    found = {
+        "flows": [{"dact": "ask_data", "score": 0.9}],
+        "slots": [{"name": "topic", "value": "the sums"}],
+        "reason": "the data know it",
+    }
+    task = {"kind": "task", "intent": "Act", "flows": [{"dact": "compute_number", "score": 0.9}]}
+    think = Rule(prompt="nlu_think", replies=(Answer(json=task),))
+    contemplate = Rule(prompt="nlu_contemplate", replies=(Answer(json=found),))
+    unsure = finish("uncertain", message="Which numbers?")
+    async with talk(
+        unsure, unsure, answer(answer="7"), rules=(think, contemplate), nlu={"mode": "auto"}
+    ) as t:
+        turn = await t.say("do the sums")
+
+        assert t.rungs == ["retry", "reroute"]
+        assert turn["completed"] == ["ask_data"]
+        [session] = t.simulator.store.sessions.values()
+        assert b'"the sums"' in (session.state or b"")
+
+
 async def test_no_other_flow_changes_things_instead_of_the_one_that_was_wanted() -> None:
     """PX-16: a re-route reaches flows that change nothing, and those that are declared."""
-    async with talk(finish("uncertain", reason="Which numbers?")) as t:
+    async with talk(finish("uncertain", message="Which numbers?")) as t:
         turn = await t.say("compute a number")
 
         assert "order_part" not in [flow["dact"] for flow in turn["flows"]]
@@ -65,7 +86,7 @@ async def test_no_other_flow_changes_things_instead_of_the_one_that_was_wanted()
 
 async def test_at_last_the_user_is_asked_and_any_words_answer() -> None:
     """PX-16, last rung: the reason is the question; the skill reads the answer."""
-    unsure = finish("uncertain", reason="Do you mean this year or all years?")
+    unsure = finish("uncertain", message="Do you mean this year or all years?")
     async with talk(unsure, unsure, answer(value=9), resilience={"max_recovery_attempts": 0}) as t:
         turn = await t.say("compute a number")
 
@@ -82,7 +103,7 @@ async def test_at_last_the_user_is_asked_and_any_words_answer() -> None:
 
 async def test_a_yes_or_a_no_answers_what_a_skill_asked() -> None:
     """PX-16: the skill sees its own question before the answer."""
-    unsure = finish("uncertain", reason="Shall all years count?")
+    unsure = finish("uncertain", message="Shall all years count?")
     replies = (unsure, unsure, unsure, unsure, answer(value=9))
     async with talk(*replies, resilience={"max_recovery_attempts": 0}) as t:
         await t.say("compute a number")

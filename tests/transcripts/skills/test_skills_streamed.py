@@ -90,7 +90,7 @@ async def test_what_is_revised_is_told_anew() -> None:
 
 async def test_what_comes_to_nothing_is_taken_back() -> None:
     """The words were told before the model said that it was a failure after all."""
-    failed = finish("failure", data={"answer": TEXT}, error_category="server_error", message="It broke.")
+    failed = finish("failure", data={"answer": TEXT}, message="It broke.")
     turn, told = await ask(COUNTED, failed)
 
     assert shown(told) == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator import JsonObject, Service, ToolCall, ToolFailure
+from parley import JsonObject, Service, ToolCall, ToolFailure
 
 BOOKS: list[JsonObject] = [
     {"book_id": "B01", "title": "Emma", "author": "austen", "genre": "novel", "year": 1815, "pages": 474},

@@ -1,0 +1,162 @@
+"""Beside an offer every content word is used or quoted, and nothing is done in that turn (IR-6)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from orchestrator.simulator import Conversation
+from tests.transcripts.corrections_beside_offers import CORRECTIONS
+from tests.transcripts.test_misled_by_a_model import as_task, misled
+from tests.transcripts.test_never_the_wrong_deed import begin, booked
+
+OFFER = "book a flight from oslo to rome on 3 december for 2 people in economy"
+OFFERED = {"origin": "OSL", "destination": "FCO", "date": "2026-12-03", "cabin": "economy", "passengers": "2"}
+
+
+def held(talk: Conversation) -> dict[str, str]:
+    """Return the values of the booking, or an empty dictionary if it is no longer at work."""
+    state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
+    top = state["stack"][-1:]
+    slots = top[0]["slots"] if top and top[0]["dact"] == "book_flight" else {}
+    return {name: str(one["value"]) for name, one in slots.items()}
+
+
+def quoted(turn: dict[str, Any]) -> str:
+    return " ".join(re.findall(r"“([^”]*)”", turn["reply"])).casefold()
+
+
+def find_fault(
+    values: dict[str, str], turn: dict[str, Any], taken: dict[str, tuple[str, ...]], word: str
+) -> str | None:
+    """Return what was dropped, or None if all was taken, quoted or asked about."""
+    if not values or turn["ambiguity"]["level"] != "confirmation":
+        return None
+    is_quoted = bool(word) and word in quoted(turn)
+    if not is_quoted and word:
+        return f"“{word}” is neither taken nor quoted"
+    for name, old in OFFERED.items():
+        new = values.get(name, old)
+        if new != old and new not in taken.get(name, ()):
+            return f"{name} became {new}"
+    missing = [name for name, wanted in taken.items() if values.get(name) not in wanted]
+    return f"{missing} not taken" if missing and not is_quoted else None
+
+
+async def converse(words: str) -> tuple[Conversation, dict[str, Any]]:
+    talk = begin()
+    offer = await talk.say(OFFER)
+    assert offer["ambiguity"]["level"] == "confirmation"
+    return talk, await talk.say(words)
+
+
+@pytest.mark.parametrize(("words", "taken", "word"), CORRECTIONS, ids=[one[0] for one in CORRECTIONS])
+async def test_a_correction_beside_an_offer_is_taken_or_quoted(
+    words: str, taken: dict[str, tuple[str, ...]], word: str
+) -> None:
+    talk, turn = await converse(words)
+    assert await booked(talk) == []
+    assert find_fault(held(talk), turn, taken, word) is None, turn["reply"]
+
+
+@pytest.mark.parametrize(
+    "heard",
+    [
+        {"kind": "confirmation"},
+        {"kind": "chitchat"},
+        {"kind": "slot_value", "slots": {"passengers": 2}},
+        {"kind": "correction", "slots": {"cabin": "economy"}},
+        as_task("book_flight", origin="Oslo", destination="Rome", date="2026-12-03"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("words", "word"),
+    [("my wife stays at home", "stays"), ("we bring a cello", "cello"), ("only with Lufthansa", "lufthansa")],
+)
+async def test_what_a_model_drops_is_quoted(heard: dict[str, Any], words: str, word: str) -> None:
+    slots = {
+        "origin": "Oslo",
+        "destination": "Rome",
+        "date": "2026-12-03",
+        "passengers": 2,
+        "cabin": "economy",
+    }
+    async with misled({OFFER: as_task("book_flight", **slots), words: heard}, "travel") as talk:
+        offer = await talk.say(OFFER)
+        assert offer["ambiguity"]["level"] == "confirmation"
+        turn = await talk.say(words)
+        assert word in quoted(turn), turn["reply"]
+        assert turn["ambiguity"]["level"] == "confirmation"
+        assert await booked(talk) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the same but for friday",
+        "book the same flight but on friday",
+        "another one for friday",
+        "same again on friday please",
+        "I need another flight like that, on friday",
+    ],
+)
+async def test_the_same_copies_what_was_done_last(words: str) -> None:
+    """IR-7: the weekday counts from the flight that was booked."""
+    talk = begin()
+    await talk.say("book a flight from oslo to paris on monday in business class for 2 people")
+    await talk.say("yes")
+    offer = await talk.say(words)
+    assert await booked(talk) == [("OSL", "CDG")]
+    values = held(talk)
+    assert (values["origin"], values["destination"], values["date"]) == ("OSL", "CDG", "2026-11-27")
+    assert (values["cabin"], values["passengers"]) == ("business", "2")
+    assert offer["ambiguity"]["level"] == "confirmation"
+    await talk.say("yes")
+    assert await booked(talk) == [("OSL", "CDG"), ("OSL", "CDG")]
+
+
+@pytest.mark.parametrize("words", ["how much is a bag?", "what does lunch cost", "is there wifi on board?"])
+async def test_a_question_about_something_else_gets_no_field_of_the_offer(words: str) -> None:
+    """IR-7: only words for one of its fields ask about the offered flight."""
+    _, turn = await converse(words)
+    assert not re.search(r"(?:price|arrives|departs): ", turn["reply"]), turn["reply"]
+    assert turn["ambiguity"]["level"] == "confirmation"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "flow"),
+    [
+        (("book a flight", "is SK 1465 on time"), "Which flight", "check_flight_status"),
+        (("cancel a booking", "is DY828 delayed?"), "Which flight", "check_flight_status"),
+        (("book a flight", "has SK1465 landed yet?"), "Which flight", "check_flight_status"),
+        (("book a flight from oslo", "write me a poem"), "fly to", "book_flight"),
+        (("book a flight from oslo", "2"), "fly to", "book_flight"),
+        (("book a flight from oslo", "the first"), "fly to", "book_flight"),
+        (("book a flight from oslo to rome", "why is monday so expensive?"), "day", "book_flight"),
+        (("book a flight from oslo", "where is Bergen?"), "fly to", "book_flight"),
+        (("book a flight from oslo", "I was told it is nice in Lisbon"), "Which destination", "book_flight"),
+    ],
+)
+async def test_a_question_fills_no_slot(said: tuple[str, ...], asked: str, flow: str) -> None:
+    """IR-7: nor does one of two names that the same slot may take."""
+    talk = begin()
+    *first, question = said
+    for words in first:
+        await talk.say(words)
+    before = held(talk)
+    turn = await talk.say(question)
+    state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
+    top = state["stack"][-1]
+    assert (asked in turn["reply"], top["dact"]) == (True, flow), turn["reply"]
+    assert held(talk) in ({}, before)
+
+
+@pytest.mark.parametrize("words", ["is monday possible?", "what about monday", "how about monday?"])
+async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
+    talk = begin()
+    await talk.say("book a flight from oslo to rome")
+    turn = await talk.say(words)
+    assert "Monday 23 November" in turn["reply"]

@@ -1,0 +1,50 @@
+"""Every assistant answers thanks, a goodbye, a complaint, and who it is; none of it is a yes or a value."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.simulator import Simulator
+from tests.trained import trained
+from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("thx!", "You're welcome."),
+        ("Thank you, bye", "Goodbye!"),
+        ("gotta go, thanks", "Goodbye!"),
+        ("ugh, this is annoying", "I'm sorry about that."),
+        ("ugh this is ridiculous, you keep asking the same thing", "I'm sorry about that."),
+        ("you are useless", "I'm sorry about that."),
+        ("are you a real person?", "a program"),
+        ("are you sure?", "nothing before you say yes"),
+    ],
+)
+async def test_a_domain_without_answers_of_its_own_has_them(words: str, told: str) -> None:
+    loaded, system1 = trained("lending")
+    talk = Simulator.of(loaded, system1=system1).converse()
+    assert told in (await talk.say(words))["reply"]
+
+
+async def test_a_domains_own_answer_takes_precedence() -> None:
+    assert (await begin().say("gotta go"))["reply"] == "Goodbye, and have a good trip!"
+
+
+@pytest.mark.parametrize(
+    "words", ["thanks", "are you sure?", "ugh, what a mess", "bye", "what did you just say?"]
+)
+async def test_beside_an_offer_it_is_no_yes_and_the_offer_is_put_again(words: str) -> None:
+    """PX-18"""
+    talk = begin()
+    offer = await talk.say(OFFER)
+    turn = await talk.say(words)
+    assert turn["reply"].endswith(offer["reply"])
+    assert await booked(talk) == []
+
+
+async def test_what_was_said_is_said_again() -> None:
+    talk = begin()
+    first = await talk.say("list my bookings")
+    assert (await talk.say("what did you say?"))["reply"] == first["reply"]
