@@ -15,12 +15,12 @@ import pytest
 from redis import Redis
 
 from orchestrator.adapters.redis.events import CHANNEL
-from orchestrator.client import AsyncClient, Client, SessionEvent
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TurnId
 from parley.embedded import stores as open_stores
 from parley.embedded.redis import find_server
+from parley_client import AsyncClient, Client, SessionEvent
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.gateway import House, open_house
 

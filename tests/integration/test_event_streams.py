@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -83,7 +85,7 @@ async def test_events_are_told_as_they_happen(house: House) -> None:
         assert accepted == {
             "type": "accepted",
             "turn_id": turn_id,
-            "payload": {"seq": 1},
+            "payload": {"seq": 1, "position": 0},
             "number": 1,
         }
         lease = await house.claim(session)
@@ -146,6 +148,40 @@ async def test_a_session_that_is_not_there_has_no_events(house: House) -> None:
     session = await house.session()
     answer = await house.http.get(f"/v1/sessions/{session}/events", headers={"Last-Event-ID": "last"})
     assert answer.status_code == 422
+
+
+async def test_an_empty_number_is_none(house: House) -> None:
+    """An EventSource that was cut off before it saw an event may send an empty header."""
+    session = await house.session()
+    await house.submit(session)
+    for headers in ({"Last-Event-ID": ""}, {}):
+        assert await read_log(house, session, params={"follow": "false"}, headers=headers) == [1]
+        later = {"follow": "false", "after": "1"}
+        assert await read_log(house, session, params=later, headers=headers) == []
+
+
+async def test_a_message_of_a_socket_may_name_a_rule_and_is_told_its_place(house: House) -> None:
+    """RT-5: over every door; what has to wait is told how many turns are before it."""
+    session = await house.session()
+    async with websockets.connect(
+        house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws"
+    ) as socket:
+        await socket.send(json.dumps({"currentMessage": "first"}))
+        while not await house.ports.stores.inbox.turns(DEFAULT_TENANT, session_id=session):
+            await asyncio.sleep(0.01)
+        told = []
+        for rule in ("reject", "enqueue", "understand", "sometimes"):
+            await socket.send(json.dumps({"currentMessage": rule, "if_busy": rule}))
+            told.append(json.loads(await socket.recv()))
+
+    assert [message["type"] for message in told] == ["error", "queued", "queued", "error"]
+    assert [message["error"]["code"] for message in (told[0], told[3])] == ["session_busy", "invalid_input"]
+    assert told[3]["error"]["field"] == "if_busy"
+    assert [message["position"] for message in told[1:3]] == [1, 2]
+    (third, second, _) = await house.ports.stores.inbox.turns(DEFAULT_TENANT, session_id=session)
+    assert [message["turn_id"] for message in told[1:3]] == [second.turn_id, third.turn_id]
+    accepted = [event.payload["position"] for event in await house.logged(session)]
+    assert accepted == [0, 1, 2]
 
 
 async def test_a_conversation_over_a_socket(house: House) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from domains.analytics.services import Exports
+from domains.analytics.services import Exports, Tables
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
@@ -59,8 +59,12 @@ async def analytics(house: House) -> SessionId:
 async def test_the_pages_of_a_table_come_from_its_domain(house: House) -> None:
     """CO-3: a page has 512 rows; the last has the rest."""
     session = await analytics(house)
+    tables = Tables(ServiceContext(PostgresRecords(house.ports.stores.database, DEFAULT_TENANT, "analytics")))
+    shown = await tables.describe(
+        table="weather", call=ToolCall("key", session, None, DEFAULT_TENANT, time.time())
+    )
     await house.submit(session)
-    await house.answer(session, frames=(frame("frame_1", table_id="base:weather", rows=1461),))
+    await house.answer(session, frames=(frame("frame_1", table_id=shown["table_id"], rows=1461),))
     pages = f"/v1/sessions/{session}/frames/frame_1/page"
 
     first, last = await get(house, f"{pages}/1"), await get(house, f"{pages}/3")
@@ -69,7 +73,7 @@ async def test_the_pages_of_a_table_come_from_its_domain(house: House) -> None:
     assert set(first["rows"][0]) == set(last["rows"][0])
     assert (await get(house, f"{pages}/4", 404))["code"] == "not_found"
     assert (await get(house, f"{pages}/0", 422))["field"] == "number"
-    assert (await get(house, f"/v1/sessions/{session}/frames"))[0]["table_id"] == "base:weather"
+    assert (await get(house, f"/v1/sessions/{session}/frames"))[0]["table_id"] == shown["table_id"]
 
 
 async def test_an_export_is_downloaded_by_its_owner_alone(house: House) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from benchmarks.profile import Calls
 from benchmarks.replay import DOMAINS, conversations, hold, say
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput, NotFound
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.testing.scripted_model import Rule, Script, ScriptedModel
 from orchestrator.turns.turn import TurnInput
@@ -34,13 +35,11 @@ from tests.integration.modelled import ROOT, TAPAS, script_of, travel_with, unde
 from tests.redis_numbers import numbered
 
 MODELLED = "modelled"
-NAMED_LIKE_A_RUN = "run_away"
 TALKS = {
     "booked": ("travel", "Book a flight from Oslo to Madrid tomorrow", "yes"),
     "searched": ("travel", "Find flights from Berlin to Rome on Friday", "thanks"),
     "withdrawn": ("travel", "Book a flight from Oslo to Madrid tomorrow", "no", "what can you do?"),
     "tapas": (MODELLED, "Find flights from Berlin to Rome on Friday", TAPAS, "Oslo"),
-    NAMED_LIKE_A_RUN: ("travel", "what can you do?"),
     "pruned": ("travel", "Find flights from Oslo to Rome on Friday", "thanks"),
 }
 OF_EACH = 4
@@ -88,7 +87,7 @@ def recorded(
         patch.setenv("OPENAI_BASE_URL", model.base_url)
         asyncio.run(_record(own, MODELLED, *DOMAINS, prefix="asking-"))
         kept = Recorded(database_url, model, folder, len(model.requests))
-        assert kept.asked > OF_EACH
+        assert kept.asked > 0
         before = kept.digest()
         yield kept
         assert kept.digest() == before
@@ -129,6 +128,17 @@ def test_what_has_not_changed_is_decided_the_same(recorded: Recorded, domain: st
     assert sum(one["turns"] for one in outcomes) >= least
     assert not any(one["not_made"] for one in outcomes)
     assert len(recorded.model.requests) == recorded.asked
+
+
+def test_psql_shows_states_results_and_journals(recorded: Recorded) -> None:
+    of_booked = "WHERE session_id = 'booked'"
+    stacks = recorded.ask(f"SELECT json_typeof(body -> 'stack') FROM states {of_booked}")
+    results = recorded.ask(f"SELECT result -> 'completed' FROM turns {of_booked} ORDER BY seq")
+    calls = recorded.ask(f"SELECT result FROM journal {of_booked} AND key LIKE 'tool:flight_book:%'")
+
+    assert stacks[0][0] in {"array", "object"}
+    assert results[-1] == (["book_flight"],)
+    assert "booking_ref" in str(calls)
 
 
 def test_a_branch_is_replayed_from_where_it_parts(recorded: Recorded) -> None:
@@ -186,16 +196,17 @@ def test_a_planted_prompt_is_found_where_it_was_asked_and_another_model_is_asked
     tried = place / "prompts" / "next" / "nlu_think.md"
     tried.parent.mkdir(parents=True)
     shipped = (ROOT / "orchestrator" / "models" / "prompts" / "nlu_think.md").read_text()
-    tried.write_text(shipped.replace("version: 5", "version: 99").rstrip() + "\n\nBe brief.\n")
+    tried.write_text(re.sub(r"version: \d+", "version: 99", shipped).rstrip() + "\n\nBe brief.\n")
 
     outcomes = recorded.replay("tapas", domain=str(place), prompt="nlu_think@99")
     assert {turn: aspects & {"models"} for turn, aspects in found(outcomes).items()} == {
-        ("tapas", 2): {"models"}
+        ("tapas", turn): {"models"} for turn in (1, 2, 3)
     }
     assert len(recorded.model.requests) == recorded.asked
-    assert found(recorded.replay("tapas", domain=str(place), prompt="nlu_think@5")) == {}
-    with pytest.raises(InvalidInput, match="nlu_think@5, nlu_think@99"):
-        recorded.replay("tapas", domain=str(place), prompt="nlu_think@7")
+    current = "nlu_think@" + re.findall(r"version: (\d+)", shipped)[0]
+    assert found(recorded.replay("tapas", domain=str(place), prompt=current)) == {}
+    with pytest.raises(InvalidInput, match=f"{current}, nlu_think@99"):
+        recorded.replay("tapas", domain=str(place), prompt="nlu_think@98")
 
     outcomes = recorded.replay("tapas", domain=str(place), model="another")
     assert found(outcomes) == {}  # it answers the same
@@ -204,16 +215,6 @@ def test_a_planted_prompt_is_found_where_it_was_asked_and_another_model_is_asked
     outcomes = recorded.replay("tapas", domain=str(place), model="another")
     assert found(outcomes)["tapas", 2] >= {"slots"}
     assert {request.model for request in recorded.model.requests[recorded.asked :]} == {"another"}
-
-
-def test_a_session_that_is_named_like_a_run_is_replayed_where_it_is_called_a_session(
-    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("DATABASE_URL", recorded.url)
-    monkeypatch.chdir(tmp_path)
-    assert run(["replay", NAMED_LIKE_A_RUN]) != 0
-    assert run(["replay", NAMED_LIKE_A_RUN, "--sessions"]) == 0
-    assert "1 session, 1 turn: 0 came out otherwise." in capsys.readouterr().out
 
 
 def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded) -> None:
@@ -227,7 +228,7 @@ def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded
         recorded.replay("booked", "tapas")
 
 
-CALLS_OF_A_TURN = {"travel": 1_900, "analytics": 1_900}
+CALLS_OF_A_TURN = {"travel": 1_900, "analytics": 2_400}
 """Function calls for a turn that is decided anew, at most: with its reading, and the comparison."""
 
 
@@ -288,7 +289,7 @@ def test_the_command_ends_with_1_for_what_may_not_change(
     assert run(words) == 1
     told = capsys.readouterr()
     assert "searched, epoch 1: “Find flights from Berlin to Rome on Friday”" in told.out
-    assert "2 sessions, 4 turns: 1 came out otherwise." in told.out
+    assert "2 sessions, 4 turns: 1 changed." in told.out
     assert run([*words, "--fail-on", "calls"]) == 0
     (tmp_path / "allowed.txt").write_text("# since the new words\nsearched 1  # agreed\n")
     assert run([*words, "--allow", "allowed.txt"]) == 0

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from orchestrator.client import verify_webhook
 from orchestrator.types import JsonObject
 from parley.embedded.ports import free_port
+from parley_client import verify_webhook
 
 Answer = Callable[[int], Awaitable[bytes]]
 """From the number of the request to the answer's head."""

@@ -22,7 +22,6 @@ _SAMPLES = {
     "boolean": "false",
     "json": "'{}'",
     "jsonb": "'{}'",
-    "bytea": "'{}'",
     "timestamp with time zone": "now()",
     "double precision": "1",
     "real": "1",

@@ -10,13 +10,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-from orchestrator.client import Client
 from orchestrator.errors import Forbidden, Unauthenticated
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.turns.approval import ApprovalRecord
 from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, FlowId, JsonObject, SessionId, ToolId, UserId, new_id
 from parley.main import run
+from parley_client import Client
 from tests.contract.factories import commit_for, submission
 from tests.integration.gateway import House, open_house
 
@@ -105,7 +105,7 @@ async def test_keys_are_made_listed_and_revoked(terminal: Terminal) -> None:
     async with asyncio.timeout(10):
         while await terminal.run("sessions") == 0:
             pass
-    assert "not valid" in terminal.complaint
+    assert "invalid or expired" in terminal.complaint
     (line,) = await terminal.ok("keys", "list", "--json")
     assert orjson.loads(line)["status"] == "revoked"
 
@@ -113,8 +113,8 @@ async def test_keys_are_made_listed_and_revoked(terminal: Terminal) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["x", "--operator", "--user", "ann"], "bound to no user"),
-        (["x", "--tenant", "no tenant"], "no identifier"),
+        (["x", "--operator", "--user", "ann"], "has no user"),
+        (["x", "--tenant", "no tenant"], "not a valid ID"),
         (["x", "--days", "0"], "--days"),
     ],
 )
@@ -220,7 +220,7 @@ async def test_what_is_remembered_is_listed_and_forgotten_by_key_or_as_a_whole(t
 
 
 async def test_a_turn_is_given_up_by_a_repair_with_a_reason(terminal: Terminal) -> None:
-    """RT-29: without one it is only shown what would be done."""
+    """RT-35: without one it is only shown what would be done."""
     await terminal.use_key("desk", "--operator")
     inbox, session = terminal.house.ports.stores.inbox, SessionId(new_id("session"))
     turn = (

@@ -10,11 +10,11 @@ import httpx
 import psycopg
 import pytest
 import redis
-from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.acl import USERS, write_acl_file
 from parley.main import run
+from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.deploy.fixtures.deployment import make_secrets
@@ -54,7 +54,7 @@ async def test_gateway_workers_and_senders_work_together(
         assert (turn.status_code, turn.json()["status"]) == (200, "done"), turn.text
 
         url = urls["parley-sender"]
-        with Celery(set_as_current=False, broker=url, backend=url) as app:
+        with celery_client(url) as app:
             arguments = {"session_id": "over-queue", "text": "say", "wait": 20}
             sent = app.send_task("orchestrator.submit_turn", kwargs=arguments, queue="submissions")
             done = await asyncio.to_thread(sent.get, timeout=30, interval=0.05)

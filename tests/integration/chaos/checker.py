@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.statements import parse, source
 from orchestrator.dialogue.storage.serialization import rebuild
 from parley.soak import checks
@@ -34,11 +33,9 @@ def read_history(database_url: str, accepted: set[str]) -> History:
     with checks.snapshot(database_url) as connection:
         sessions = checks.read_history(connection)
         results = connection.execute("SELECT turn_id, result FROM turns")
-        counts = {turn: None if body is None else unpack_json(body).get("count") for turn, body in results}
+        counts = {turn: None if body is None else body.get("count") for turn, body in results}
         rows = connection.execute(parse(f"SELECT session_id, body, {source('parts/diffs')} FROM states").text)
-        states = {
-            session: rebuild(unpack_json(body), map(unpack_json, diffs)) for session, body, diffs in rows
-        }
+        states = {session: rebuild(body, diffs) for session, body, diffs in rows}
         effects: Counter[str] = Counter()
         if connection.execute("SELECT to_regclass('counted_effects')").fetchone() != (None,):
             effects.update(turn for (turn,) in connection.execute("SELECT turn_id FROM counted_effects"))

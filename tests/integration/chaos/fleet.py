@@ -52,6 +52,7 @@ class Worker:
 
     process: ForkedProcess
     log: Path
+    queues: str
 
     @property
     def pid(self) -> int:
@@ -136,7 +137,7 @@ class Fleet:
             },
             log=log,
         )
-        worker = Worker(process, log)
+        worker = Worker(process, log, queues)
         self.workers.append(worker)
         return worker
 

@@ -14,7 +14,6 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from orchestrator.adapters.packing import unpack_json
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
@@ -234,4 +233,4 @@ async def _pids(database: str, query: LiteralString) -> list[int]:
 
 def _pids_now(database: str, query: LiteralString) -> list[int]:
     """The processes that results name."""
-    return [unpack_json(result)["pid"] for (result,) in read_rows(database, query)]
+    return [result["pid"] for (result,) in read_rows(database, query)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.turns.turn import TurnStatus
 from tests.integration.chaos.checker import History, check, read_history
 from tests.integration.chaos.fleet import STAND_IN, Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished, submitter
@@ -73,8 +74,12 @@ async def _freeze_one_of_two(crew: Fleet, client: Submitter, application: str) -
     await client.submit_all([f"frozen-{n}" for n in range(SESSIONS)], TURNS, lambda _: "wait 0.4")
     await _until(lambda: _running(database) == SESSIONS, "every session has a turn running")
     frozen.freeze()
+    held = _last_tokens(database, [TurnStatus.RUNNING])
+    assert held, "the worker was frozen after its last turn"
     await asyncio.to_thread(crew.start, application=application)
-    await _until(lambda: _smallest_last_token(database) > 1, "every frozen session was taken over")
+    await _until(
+        lambda: _taken_over(database, held), "every session that the frozen worker held was taken over"
+    )
     assert check(_without_unfinished(read_history(database, client.accepted))) == []
     frozen.thaw()
     return frozen
@@ -98,7 +103,17 @@ def _running(database: str) -> int:
     return count
 
 
-def _smallest_last_token(database: str) -> int:
-    """Over all sessions, the smallest of their newest committed tokens."""
-    rows = read_rows(database, "SELECT max(coalesce(token, 0)) FROM turns GROUP BY session_id")
-    return min(token for (token,) in rows)
+def _taken_over(database: str, held: Mapping[str, int]) -> bool:
+    tokens = _last_tokens(database, TurnStatus)
+    return all(tokens[session_id] != token for session_id, token in held.items())
+
+
+def _last_tokens(database: str, statuses: Iterable[TurnStatus]) -> dict[str, int]:
+    """Return the newest committed token, 0 before the first, by session that has a turn in one of `statuses`."""
+    rows = read_rows(
+        database,
+        "SELECT session_id, coalesce((array_agg(token ORDER BY seq DESC) FILTER (WHERE token IS NOT NULL))[1], 0)"
+        " FROM turns GROUP BY session_id HAVING bool_or(status = ANY(%s))",
+        [list(statuses)],
+    )
+    return dict(rows)

@@ -17,11 +17,13 @@ import psycopg
 import pytest
 from celery import Celery
 
+from orchestrator.adapters.broker_queues import TASK_QUEUES
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
-from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
+from orchestrator.adapters.task_sender import producer_options
 from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.types import new_id
+from tests.celery_clients import close_results
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.takeover import percentile
 from tests.integration.workers.rabbit import is_installed, rabbit
@@ -51,6 +53,7 @@ class Sender:
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
         self._thread.join()
+        close_results(self._app)
         self._app.close()
 
     def _send(self) -> None:

@@ -47,7 +47,7 @@ def test_it_has_no_tools_to_build_with_no_secrets_and_one_entry() -> None:
 
 def test_the_build_is_given_the_packages_and_nothing_private() -> None:
     given = context_files()
-    assert {path.parts[0] for path in given if len(path.parts) > 1} == {*PACKAGES, "deploy"}
+    assert {path.parts[0] for path in given if len(path.parts) > 1} == {*PACKAGES, "client", "deploy"}
     assert {path.name for path in given if len(path.parts) == 1} == {
         "LICENSE",
         "README.md",

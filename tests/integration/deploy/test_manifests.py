@@ -9,6 +9,7 @@ import jsonschema
 import kubernetes_validate
 import psycopg
 import pytest
+from kombu.transport.redis import PRIORITY_STEPS, Channel
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.wakeup import READY
@@ -30,7 +31,15 @@ from tests.integration.deploy.fixtures.manifests import (
 from tests.integration.deploy.fixtures.reach import selects
 
 RELEASES = ("1.30", "1.35")
+LISTS = tuple(f"{queue}{Channel.sep}{step}" if step else queue for queue in QUEUES for step in PRIORITY_STEPS)
+"""The lists in which Redis keeps what waits, one for each priority."""
+RUN_BY_READY = "turns"
+"""Its messages only wake workers: what waits is counted as sessions that are ready."""
 ROLES = ("gateway", "turns", "submissions", "internal", "beat", "flower")
+
+PLAIN = ("dev",)
+"""Overlays that any cluster takes."""
+WITH_OPERATORS = tuple(overlay for overlay in OVERLAYS if overlay not in PLAIN)
 
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 
@@ -50,7 +59,18 @@ def test_objects_of_operators_follow_their_schemas(overlay: str) -> None:
         if manifest["kind"] in SCHEMAS:
             jsonschema.validate(manifest, SCHEMAS[manifest["kind"]])
             kinds.add(manifest["kind"])
-    assert kinds == set(SCHEMAS)
+    assert kinds == (set() if overlay in PLAIN else set(SCHEMAS))
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("overlay", PLAIN)
+def test_a_plain_cluster_knows_every_object(overlay: str, release: str) -> None:
+    """As `kind create cluster` makes one: with no operator, every kind is Kubernetes' own."""
+    for manifest in build(overlay):
+        assert "." not in manifest["apiVersion"].partition("/")[0] or manifest["apiVersion"].partition("/")[
+            0
+        ].endswith(".k8s.io"), manifest["kind"]
+        kubernetes_validate.validate(manifest, release, strict=True)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -192,7 +212,7 @@ def test_secrets_are_referred_to_and_stand_nowhere(overlay: str) -> None:
         for reference in manifest["spec"]["secretTargetRef"]:
             assert reference["name"] == "parley"
             needed.add(reference["key"])
-    if overlay != "dev":
+    if overlay not in PLAIN:
         assert not of_kind(overlay, "Secret")
         places = {ROOT / "k8s" / "overlays" / name / "kustomization.yaml" for name in ("prod", overlay)}
         text = "".join(place.read_text() for place in places)
@@ -217,7 +237,7 @@ def test_scalers_are_as_keda_reads_them(overlay: str) -> None:
             match trigger["type"]:
                 case "redis":
                     assert set(trigger["metadata"]) == {"listName", "listLength"}
-                    assert trigger["metadata"]["listName"] in {READY, *QUEUES}
+                    assert trigger["metadata"]["listName"] in {READY, *LISTS}
                 case "postgresql":
                     assert {"query", "targetQueryValue"} <= set(trigger["metadata"])
                 case "rabbitmq":
@@ -228,6 +248,16 @@ def test_scalers_are_as_keda_reads_them(overlay: str) -> None:
                     assert kind == "cpu"
                     continue
             assert trigger["authenticationRef"]["name"] in authentications
+
+
+def test_what_waits_is_counted_at_every_priority() -> None:
+    counted = {
+        trigger["metadata"]["listName"]
+        for scaled in of_kind("prod", "ScaledObject")
+        for trigger in scaled["spec"]["triggers"]
+        if trigger["type"] == "redis"
+    }
+    assert counted == {READY, *LISTS} - {name for name in LISTS if name.startswith(RUN_BY_READY)}
 
 
 async def test_the_query_of_the_scaler_counts_the_seconds_that_a_turn_waits(
@@ -251,7 +281,7 @@ async def test_the_query_of_the_scaler_counts_the_seconds_that_a_turn_waits(
 
 
 def test_the_monitor_looks_at_a_service_and_a_port_that_are_there() -> None:
-    for overlay in OVERLAYS:
+    for overlay in WITH_OPERATORS:
         (monitor,) = of_kind(overlay, "ServiceMonitor")
         assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
         wanted = monitor["spec"]["selector"]["matchLabels"].items()
@@ -264,7 +294,7 @@ def test_the_monitor_looks_at_a_service_and_a_port_that_are_there() -> None:
         assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
 
 
-@each_overlay
+@pytest.mark.parametrize("overlay", WITH_OPERATORS)
 def test_workers_are_scraped_where_they_tell_their_metrics(overlay: str) -> None:
     (monitor,) = of_kind(overlay, "PodMonitor")
     chosen = {

@@ -1,4 +1,4 @@
-"""Backup and restore as docs/operate.md tells it: conversations go on from the backup, and nothing is done twice."""
+"""Backup and restore as docs/maintain.md describes it: conversations continue, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def documented(program: str) -> list[str]:
     """The command of the page, as it runs inside the database's container."""
     (line,) = re.findall(
         rf"^docker compose exec (?:--no-TTY )?postgres ({program} [^<>\n]+)",
-        (ROOT / "docs" / "operate.md").read_text(),
+        (ROOT / "docs" / "maintain.md").read_text(),
         flags=re.MULTILINE,
     )
     return shlex.split(line)

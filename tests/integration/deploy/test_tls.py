@@ -10,12 +10,18 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
+from celery import Celery
+from kombu import Connection
+from kombu.exceptions import OperationalError
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.client import Client
+from orchestrator.adapters.redis.address import for_celery, tls_options
 from orchestrator.errors import Unavailable
+from parley_client import Client
+from tests.integration.chaos.fleet import fleet
 from tests.integration.deploy.fixtures.containers import Container, ended
 from tests.integration.deploy.fixtures.tls import (
+    NAME,
     REDIS,
     Certificates,
     Secured,
@@ -123,3 +129,31 @@ def test_the_doctor_sees_what_is_wrong(
     broken = [line for line in looked.stdout.splitlines() if line.startswith("BAD")]
     assert len(broken) == 1, looked.stdout
     assert "certificate" in broken[0]
+
+
+def test_an_address_as_services_hand_it_out_is_verified(
+    queues: Secured,
+    certificates: Certificates,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """`rediss://` alone: the system's authorities are believed, and nobody else."""
+    url = f"rediss://parley:{queues.password}@{NAME}:{queues.port}/0"
+    migrate(database_url)
+    with (
+        Connection(for_celery(url), ssl=tls_options(url)) as connection,
+        pytest.raises(OperationalError, match="verify failed"),
+    ):
+        connection.default_channel.client.ping()
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
+    with fleet(database_url, url, tmp_path) as crew, Celery(set_as_current=False) as app:
+        crew.start(1)
+        told = f"{url}?ssl_cert_reqs=required"
+        app.conf.update(broker_url=told, result_backend=told)
+        arguments = {"session_id": "over-tls", "domain": "counting", "text": "say", "wait": 20}
+        sent = app.send_task("orchestrator.submit_turn", kwargs=arguments, queue="submissions")
+        assert sent.get(timeout=40, interval=0.05)["status"] == "done"
+        log = crew.workers[0].log.read_text()
+    assert "insecure" not in log

@@ -52,12 +52,12 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
         breakages.user_who_may_not_act_as_session_flows, {"session flows"}, "GRANT parley_session_flows TO older_",
     ),
     "a user whom no policy binds": (
-        breakages.owner_where_tenants_are_guarded, {"tenants"}, "parley migrate --login runtime=FILE",
+        breakages.owner_where_tenants_are_guarded, {"tenants"}, "parley migrate --login=runtime=FILE",
     ),
     "a database that only reads": (breakages.read_only_database, {"postgres writes"}, "at the primary"),
     "a database without tables": (breakages.empty_database, {"schema"}, "run `parley migrate`"),
     "an older schema": (breakages.older_schema, {"schema"}, "run `parley migrate`"),
-    "a clock ahead": (breakages.fast_clock, {"postgres clock"}, "time server"),
+    "a clock ahead": (breakages.fast_clock, {"postgres clock"}, "synchronize both machines"),
     "no workers": (breakages.nobody_of("worker"), WORKERS, "`parley serve "),
     "no beat": (breakages.nobody_of("beat"), {"beat"}, "start one: `parley serve beat`"),
     "no gateway": (told(PARLEY_URL=f"http://{NOBODY}"), {"gateway"}, "start it (`parley serve gateway`)"),
@@ -74,7 +74,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "a secret for tokens that is too short": (told(PARLEY_JWT_KEY="short", **TOKENS), {"tokens"}, "correct it"),
     "tokens meant for anybody": (told(PARLEY_JWT_KEY="k" * 32), {"tokens"}, "correct it"),
     "a setting that is no number": (told(PARLEY_LEASE_TTL_S="soon"), {"settings"}, "unset it for the default"),
-    "no model": (told(OPENAI_BASE_URL=f"http://{NOBODY}/v1"), {"model"}, "check the address"),
+    "no model": (told(OPENAI_BASE_URL=f"http://{NOBODY}/v1"), {"model"}, "check the URL"),
     "a model's key that is refused": (breakages.endpoint_that_refuses, {"model"}, "put a valid key"),
     "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),
     "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "with the colon"),
@@ -188,7 +188,7 @@ def test_a_disk_that_is_nearly_full_is_told_where_stores_are_embedded(
     code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
     (found,) = of_state(findings, "bad")
     assert found["name"] == "data folder"
-    assert found["remedy"].startswith("make room")
+    assert found["remedy"].startswith("free disk space")
     assert code == 1
 
 

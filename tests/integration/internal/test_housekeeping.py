@@ -11,7 +11,6 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
-from orchestrator.adapters.packing import pack_json
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports
 from orchestrator.dialogue.state import DialogueState
@@ -309,7 +308,7 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
     """ST-2, ST-3"""
     states = [spoken(number) for number in range(1, 8)]
     session_id = await house.session(*states)
-    body = pack_json(states[3])
+    body = orjson.dumps(states[3]).decode()
     await house.execute(
         "UPDATE state_history SET snapshot = %s WHERE session_id = %s AND epoch = 4", body, session_id
     )

@@ -78,7 +78,11 @@ async def test_what_is_told_early_serves_late_without_a_model(
 
     assert talk.turn == length
     assert "My wife is allergic to nuts. (noticed in our conversation of " in known["reply"]
-    assert "I take Bergen (BGO) as the origin (you said “I always fly from Bergen” on " in booked["reply"]
+    assert "I'll use Bergen (BGO) as the origin (you said “I always fly from Bergen” on " in booked["reply"]
+
+
+REMEMBERED_BYTES = 1_000
+"""By how much a prompt may be longer than that of the second turn: latest messages, a summary, memories."""
 
 
 def understand(request: Request) -> Reply:
@@ -129,4 +133,4 @@ async def test_a_summary_serves_late_and_prompts_do_not_grow(
     assert talk.turn == length
     assert late["flows"][-1]["slots"]["origin"] == "BGO"
     print(f"prompts of nlu_think over {length} turns: {sizes} bytes")
-    assert max(sizes) < 1.15 * sizes[1], "the prompt of a late turn is no longer than that of an early one"
+    assert max(sizes) - sizes[1] < REMEMBERED_BYTES, "prompts grow with the conversation"

@@ -81,7 +81,7 @@ async def test_a_report_comes_once_for_each_time_until_the_order_is_cancelled(
     ports: Ports, crew: Fleet, session: SessionId, database_url: str
 ) -> None:
     assert crew.workers
-    assert "into this conversation" in (await say(ports, session, ORDER))["reply"]
+    assert "in this conversation" in (await say(ports, session, ORDER))["reply"]
     assert await fire(ports) == {"sent": 0, "cancelled": 0}, "the first time is yet to come"
 
     with psycopg.connect(database_url, autocommit=True) as connection:

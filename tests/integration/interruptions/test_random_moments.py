@@ -145,16 +145,16 @@ async def test_interruptions_of_each_kind_come_to_what_the_table_says(
 async def test_a_message_is_heard_within_moments_of_a_long_call(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Bounded delay: the call that changes nothing is broken off, and a question is answered before it has ended."""
+    """Bounded delay: the call that changes nothing is interrupted."""
     world = Outside()
     world.call_s = 20.0
     async with mailroom(database_url, redis_url, tmp_path, world) as setting:
-        for text, status in (("what can you do?", TurnStatus.RUNNING), ("never mind", TurnStatus.CANCELLED)):
-            first = await setting.submit(text, ASK)
-            await asyncio.sleep(0.5)
-            began = time.monotonic()
-            second = await setting.submit(text, text, IfBusy.UNDERSTAND)
-            assert (await setting.ended(text, second)).status is TurnStatus.DONE
-            assert time.monotonic() - began < world.call_s / 2, "it is looked at every second"
-            assert (await setting.ports.stores.inbox.turn(DEFAULT_TENANT, first)).status is status
+        text = "never mind"
+        first = await setting.submit(text, ASK)
+        await asyncio.sleep(0.5)
+        began = time.monotonic()
+        second = await setting.submit(text, text, IfBusy.UNDERSTAND)
+        assert (await setting.ended(text, second)).status is TurnStatus.DONE
+        assert time.monotonic() - began < world.call_s / 2, "it is looked at every second"
+        assert (await setting.ports.stores.inbox.turn(DEFAULT_TENANT, first)).status is TurnStatus.CANCELLED
     assert world.calls["never mind"] == {}

@@ -1,4 +1,7 @@
-"""The same words over HTTP, WebSocket and Celery: one talk of each kind over each of them, on real workers (RT-5)."""
+"""The same words over HTTP, WebSocket and Celery: one talk of each kind over each of them, on real workers (RT-5).
+
+No message and no session names a rule, so each is understood.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,15 @@ import pytest
 import websockets
 from celery import Celery
 
-from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import SUBMIT_TURN
-from orchestrator.turns.turn import FINISHED, IfBusy, TurnRecord
+from orchestrator.turns.turn import FINISHED, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.celery_clients import celery_client
 from tests.integration.chaos.test_stopped_workers import Setting
 from tests.integration.gateway import House, open_house
 from tests.integration.interruptions.test_random_moments import WITHIN_S, Outside, mailroom, outcome_of
 from tests.unit.interruptions.judge import ASK, SAID, find_faults
 
-UNDERSTAND = IfBusy.UNDERSTAND.value
 AT_ONCE = 4
 
 Say: TypeAlias = Callable[[str], Coroutine[Any, Any, tuple[str, str]]]
@@ -49,8 +51,7 @@ class Held(Outside):
 @asynccontextmanager
 async def by_http(house: House, session: str) -> AsyncIterator[Say]:
     async def say(text: str) -> tuple[str, str]:
-        body = {"text": text, "if_busy": UNDERSTAND}
-        turn = (await house.http.post(f"/v1/sessions/{session}/turns", json=body)).json()
+        turn = (await house.http.post(f"/v1/sessions/{session}/turns", json={"text": text})).json()
         while turn["status"] not in FINISHED:
             turn = (await house.http.get(f"/v1/turns/{turn['turn_id']}", params={"wait": 5})).json()
         return turn["turn_id"], turn["reply"]
@@ -62,8 +63,8 @@ async def by_http(house: House, session: str) -> AsyncIterator[Say]:
 
 @asynccontextmanager
 async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
-    """A message of a socket names no rule: the session does. Answers come as they are given, each with its turn."""
-    made = {"session_id": session, "domain": "mailroom", "if_busy": UNDERSTAND}
+    """Answers come as they are given, each with its turn."""
+    made = {"session_id": session, "domain": "mailroom"}
     assert (await house.http.post("/v1/sessions", json=made)).status_code == 201
     asked = dict[str, asyncio.Future[tuple[str, str]]]()
 
@@ -89,7 +90,7 @@ async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
 @asynccontextmanager
 async def by_celery(app: Celery, _house: House, session: str) -> AsyncIterator[Say]:
     async def say(text: str) -> tuple[str, str]:
-        named = {"session_id": session, "domain": "mailroom", "text": text, "if_busy": UNDERSTAND}
+        named = {"session_id": session, "domain": "mailroom", "text": text}
         sent = app.send_task(SUBMIT_TURN, kwargs={**named, "wait": WITHIN_S}, queue="submissions")
         turn = await asyncio.to_thread(sent.get, timeout=WITHIN_S, interval=0.05)
         return turn["turn_id"], turn["reply"]
@@ -136,7 +137,7 @@ async def test_each_kind_is_answered_in_the_same_words_over_each_way(
     world, limit = Held(), asyncio.Semaphore(AT_ONCE)
     async with mailroom(database_url, redis_url, tmp_path, world) as setting:
         served = open_house(database_url, redis_url, domain=str(tmp_path / "mailroom"))
-        with Celery(set_as_current=False, broker=for_celery(redis_url), backend=for_celery(redis_url)) as app:
+        with celery_client(redis_url) as app:
             ways = {"http": by_http, "socket": by_socket, "celery": partial(by_celery, app)}
 
             async def one(kind: str, way: str) -> list[str]:

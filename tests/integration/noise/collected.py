@@ -25,7 +25,6 @@ HOLDS_CONTENTS = frozenset(
         "forgotten_preferences",
         "frames",
         "internal_items",
-        "internal_records",
         "internal_runs",
         "journal",
         "outbox",

@@ -75,12 +75,12 @@ def test_the_run_was_noisy(left: Left) -> None:
     """What failed was logged, what was planted went where it belongs: else nothing would be shown below."""
     for event in (
         "A tool broke.",
-        "A tool's output cannot be used.",
+        "A tool's output is invalid.",
         "A tool's endpoint refused.",
         "A tool's endpoint failed.",
-        "A message for a task that does not exist was dropped.",
+        "Dropped a message for an unknown task.",
         "A message with a disallowed content type was dropped.",
-        "The worker lock's connection broke.",
+        "Lost the connection that holds the worker lock.",
     ):
         assert event in left.log("logs/turns"), event
     assert "A webhook's receiver fails" in left.log("logs/internal")

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 import jwt
-from celery import Celery
 
 from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.testing.scripted_model import Answer, Computed, Fail, Raw, Reply, Request, Rule, Script
+from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.deployed import Place, run_command
@@ -120,7 +120,7 @@ def _ask_wrongly(ann: httpx.Client, shop: httpx.Client, url: str, session: str, 
 def send_over_the_queue(there: Place) -> None:
     """The queue contract, kept and broken."""
     url = there.redis_urls["sender"]
-    with Celery(set_as_current=False, broker=url, backend=url) as app:
+    with celery_client(url) as app:
 
         def send(task: str, queue: str, text: str, **more: Any) -> Any:
             return app.send_task(task, kwargs={"text": text, **more}, queue=queue)
@@ -128,10 +128,9 @@ def send_over_the_queue(there: Place) -> None:
         said = f"weigh {CONTENTS['submitted']}"
         done = send(SUBMIT_TURN, "submissions", said, session_id="queued", wait=30).get(timeout=60)
         assert done["status"] == "done", done
-        refused = send(SUBMIT_TURN, "submissions", CONTENTS["invalid"], session_id="no session!").get(
-            timeout=30
-        )
-        assert refused["status"] == "rejected", refused
+        sent = send(SUBMIT_TURN, "submissions", CONTENTS["invalid"], session_id="no session!")
+        refused = sent.get(timeout=30, propagate=False)
+        assert refused.args[0] == "invalid_input", refused
         send("nothing.of_ours", "submissions", CONTENTS["unknown task"])
         with app.connection_for_write() as connection, connection.SimpleQueue("submissions") as queue:
             text = CONTENTS["malformed"]

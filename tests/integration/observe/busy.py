@@ -250,7 +250,7 @@ def make_domain(folder: Path) -> Path:
             "timeout_s": 10,
             "max_tokens": 512,
         },
-        budgets={"tokens_per_session": 4_200},  # one answer takes 1,300, and 3,700 are put by for it
+        budgets={"tokens_per_session": 2_300},  # one answer takes 400, and 2,000 are reserved for it
         resilience={"backoff_base_s": 0.01},
     )
     (place / "internal_flows.yaml").write_text(OFTEN)

@@ -21,7 +21,7 @@ from orchestrator.telemetry import metrics
 ROOT = Path(__file__).resolve().parents[3]
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
 CASES = yaml.load(Path(__file__).with_name("alert_cases.yaml").read_text(), yaml.CSafeLoader)
-RUNBOOK = ROOT / "docs" / "operate.md"
+RUNBOOK = ROOT / "docs" / "runbook.md"
 OBSERVE = ROOT / "docs" / "observe.md"
 HOUR = 60
 THRESHOLD = re.compile(r"> ((?!0$)[0-9.]+)$")
@@ -162,19 +162,21 @@ def test_the_cases_are_near_the_threshold(alert: str, fired: dict[str, list[int]
 def test_every_alert_links_to_its_section_of_the_runbook() -> None:
     """Each says what it means and what to do; `docs/observe.md` says why its threshold is what it is."""
     sections = dict(
-        re.findall(r"^### (Parley\w+)\n\n(.+?)(?=\n\n#)", RUNBOOK.read_text(), re.MULTILINE | re.DOTALL)
+        re.findall(r"^### (Parley\w+)\n\n(.+?)(?=\n\n#|\n?\Z)", RUNBOOK.read_text(), re.MULTILINE | re.DOTALL)
     )
     argued = dict(re.findall(r"^\| `(Parley\w+)` \| (.+?) \|$", OBSERVE.read_text(), re.MULTILINE))
     names = [rule["alert"] for rule in rules()]
     assert list(sections) == names
     assert list(argued) == names
     for rule in rules():
-        assert rule["annotations"]["runbook"] == f"docs/operate.md#{rule['alert'].lower()}"
+        assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
         assert "**Do:**" in sections[rule["alert"]], rule["alert"]
 
 
 def test_the_operators_rule_is_the_same() -> None:
-    told = yaml.load((ROOT / "k8s" / "base" / "alerts.yaml").read_text(), yaml.CSafeLoader)
+    told = yaml.load(
+        (ROOT / "k8s" / "components" / "prometheus" / "alerts.yaml").read_text(), yaml.CSafeLoader
+    )
     assert told["spec"] == yaml.load(ALERTS.read_text(), yaml.CSafeLoader)
 
 

@@ -6,13 +6,16 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
+import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.errors import Unavailable
@@ -130,6 +133,41 @@ def test_without_postgresql_all_live_and_nobody_is_ready(ready: System) -> None:
     assert "parley_store_answers 0.0" in told, "else Prometheus would hear nothing of it"
     restart(ready.database)
     ready.eventually(lambda: ready.ready(*ROLES), "all are ready again")
+
+
+def test_a_database_that_takes_no_writes_is_told(ready: System) -> None:
+    """A replica after a failover answers, and no turn can be taken there."""
+    name = conninfo_to_dict(ready.database.url)["dbname"]
+    with psycopg.connect(ready.database.url, autocommit=True) as owner:
+        owner.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        _end_connections(owner)
+        ready.eventually(lambda: "read-only" in ready.says(Role.GATEWAY), "the gateway says what is wrong")
+        ready.eventually(lambda: not ready.ready(Role.TURNS), "neither are workers ready")
+        assert ready.live(*ROLES)
+
+        owner.execute("SET default_transaction_read_only = off")
+        owner.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+        _end_connections(owner)
+    ready.eventually(lambda: ready.ready(*ROLES), "all are ready again")
+
+
+def test_a_database_without_room_for_locks_is_told(ready: System) -> None:
+    """Every write needs one, and reading goes on: only a probe that writes notices."""
+    with psycopg.connect(ready.database.url, autocommit=True) as greedy:
+        with suppress(psycopg.errors.OutOfMemory):
+            for first in range(0, 1_000_000, 500):
+                greedy.execute(
+                    f"SELECT pg_try_advisory_lock(g) FROM generate_series({first}, {first + 499}) AS g"
+                )
+        ready.eventually(lambda: "postgresql" in ready.says(Role.GATEWAY), "the gateway is not ready")
+    ready.eventually(lambda: ready.ready(*ROLES), "all are ready again")
+
+
+def _end_connections(owner: psycopg.Connection[Any]) -> None:
+    owner.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
 
 
 def test_without_redis_jobs_are_fired_all_the_same(ready: System) -> None:

@@ -126,6 +126,10 @@ OF_EACH_TURN = {
 }
 WITH_A_TOOL = (*TURN, "turns: execute", "turns: tool")
 WITH_A_MODEL = (*TURN, "turns: understand", "turns: model")
+SEARCHED = {
+    "to Madrid": {"origin": "Oslo", "destination": "Madrid", "date": "tomorrow"},
+    "to Rome": {"origin": "Oslo", "destination": "Rome", "date": "2020-01-01"},
+}
 OF_A_FLOW = (ACCEPTED, "internal: summarize_session items")
 
 
@@ -152,8 +156,12 @@ def system(
             if not is_installed():
                 pytest.skip("Debian's package rabbitmq-server is not installed")
             environment["PARLEY_BROKER_URL"] = stack.enter_context(rabbit(folder / "rabbit")).url
-        reply = Rule(prompt="nlu_think", replies=(understood("chitchat"),))
-        model = stack.enter_context(ScriptedModel(Script(rules=(reply,))))
+        rules = [
+            Rule(prompt="nlu_think", match=to, replies=(understood("task", "search_flights", **values),))
+            for to, values in SEARCHED.items()
+        ]
+        other = Rule(prompt="nlu_think", replies=(understood("chitchat"),))
+        model = stack.enter_context(ScriptedModel(Script(rules=(*rules, other))))
         taken = stack.enter_context(collector())
         environment |= {
             "OPENAI_BASE_URL": model.base_url,

@@ -128,6 +128,9 @@ class Journal:
     turn_id: TurnId
     recorded: dict[str, Json] = field(default_factory=dict)
 
+    def idempotency_key(self, key: str) -> str:
+        return f"{self.turn_id}:{key}"
+
     async def call(
         self, key: str, kind: str, request: Json, run: Any, *, idempotent: bool, effect: Effect | None = None
     ) -> Json | UnknownOutcome:

@@ -61,8 +61,12 @@ def web() -> Iterator[Web]:
 
 
 @asynccontextmanager
-async def simulate(folder: Path, web: Web, *, order: str = "order") -> AsyncIterator[Simulator]:
+async def simulate(
+    folder: Path, web: Web, *, order: str = "order", status_query: bool = True
+) -> AsyncIterator[Simulator]:
     tools = TOOLS.replace("URL", web.url).replace("ORDER", order)
+    if not status_query:
+        tools = tools.replace("    status_query: order_status\n", "")
     files = {
         "ontology.yaml": ONTOLOGY,
         "tools.yaml": tools,
@@ -96,6 +100,31 @@ async def test_an_order_whose_answer_was_lost_is_found_by_its_key(tmp_path: Path
         ("order_status", "ok"),
     ]
     assert [asked.method for asked in web.asked] == ["POST", "GET"]
+
+
+async def test_a_booking_that_is_answered_by_a_redirect_is_found_by_its_key(tmp_path: Path, web: Web):
+    """RT-33: 303 names what was made, so asking the status query settles it."""
+    async with simulate(tmp_path, web, order="booking") as simulator:
+        turn = await simulator.converse().say("order green tea")
+
+    assert list(web.effects.values()) == [1]
+    assert [used["status"] for used in turn["tools"]] == ["unknown", "ok"]
+    assert turn["completed"] == ["order_tea"]
+
+
+@pytest.mark.parametrize("first", [303, 500])
+async def test_who_tries_again_while_the_first_call_is_at_work_books_once(
+    tmp_path: Path, web: Web, first: int
+):
+    """RT-33: 409 to the second call says nothing about the first one, so there is never a third with a new key."""
+    web.statuses = [] if first == 303 else [first]
+    async with simulate(tmp_path, web, order="booking", status_query=False) as simulator:
+        talk = simulator.converse()
+        turns = [await talk.say(text) for text in ("order green tea", "yes", "yes", "no")]
+
+    assert list(web.effects.values()) == [1]
+    assert len({asked.headers["idempotency-key"] for asked in web.asked}) == 1
+    assert [used["status"] for turn in turns for used in turn["tools"]] == ["unknown"] * 3
 
 
 async def test_other_sessions_go_on_while_an_endpoint_hangs(tmp_path: Path, web: Web):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import orjson
 import pytest
 
+from orchestrator.adapters.tools.http_request import build_request
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.tools.toolbox import ToolData, ToolError
+from orchestrator.tools.toolbox import ToolData, ToolError, ToolResult
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import LOOPBACK, Caller, http_tool, schema, tool_call
 from tests.integration.tools.web import UNUSABLE, Web, serve
@@ -93,6 +98,43 @@ async def test_the_calls_key_is_on_the_wire_and_the_same_for_every_attempt(web: 
     assert keys == ["turn_1:tool:thing_get:1"] * 3 + ["turn_2:tool:thing_get:1"]
 
 
+async def test_a_request_names_whom_it_is_made_for(web: Web):
+    tool = http_tool(
+        web.url + "/echo/users/{user_id}/appointments",
+        inputs=schema(day="string"),
+        headers={"X-Session": "{session_id}"},
+    )
+    async with Caller(tool) as caller:
+        await caller.call(day="monday")
+    assert web.last.path == "/echo/users/ada/appointments"
+    assert web.last.headers["x-session"] == "session_1"
+    assert web.last.query == [("day", "monday")]
+
+
+async def test_a_call_for_an_unknown_user_is_not_made(web: Web):
+    tool = http_tool(web.url + "/echo", query={"of": "{user_id}"})
+    with pytest.raises(ToolFailure, match="needs to know who you are"):
+        build_request(tool, {}, replace(tool_call(), user_id=None), {})
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(409, "10:30 is taken; another time may be free."), (404, "The thing found nothing.")],
+)
+async def test_the_author_says_what_a_refusal_means(web: Web, status: int, message: str):
+    """RT-33: in the author's words, with the values of the call; the body of the answer is never shown."""
+    tool = http_tool(
+        f"{web.url}/status/{status}",
+        inputs=schema(time="string"),
+        errors={409: "{time} is taken; another time may be free."},
+    )
+    async with Caller(tool) as caller:
+        refused = await caller.call(time="10:30")
+    assert isinstance(refused, ToolError)
+    assert refused.message == message
+    assert not refused.undecided
+
+
 async def test_what_values_contain_is_never_a_placeholder(web: Web):
     tool = http_tool(web.url + "/echo/x", inputs=schema(a="string"), query={"a": "<{a}>"})
     async with Caller(tool, environment={"HOME_KEY": "s3cret"}) as caller:
@@ -158,16 +200,73 @@ async def test_every_status_has_its_category(web: Web, status: int, category: st
     assert "secret detail" not in result.message
 
 
-@pytest.mark.parametrize(
-    ("status", "is_known"), [(400, True), (429, True), (408, False), (500, False), (503, False)]
-)
-async def test_a_server_error_of_a_change_leaves_its_outcome_unknown(web: Web, status: int, is_known: bool):
-    tool = http_tool(f"{web.url}/status/{status}", method="POST", idempotent=False, max_retries=3)
-    async with Caller(tool) as caller:
-        result = await caller.call()
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 409, 410, 412, 422, 423, 425, 428, 429, 451])
+async def test_a_refusal_means_that_a_change_was_surely_not_made(web: Web, status: int):
+    """RT-33"""
+    outcome = await change(f"{web.url}/status/{status}")
+    assert isinstance(outcome, ToolError)
+    assert not outcome.undecided
+    assert len(web.asked) == 1
 
-    assert isinstance(result, ToolError if is_known else UnknownOutcome)
+
+@pytest.mark.parametrize(
+    "status", [207, 300, 301, 302, 303, 304, 307, 308, 408, 460, 499, 500, 501, 502, 503, 504, 520]
+)
+async def test_what_does_not_rule_a_change_out_leaves_its_outcome_unknown(web: Web, status: int):
+    """RT-33: a redirect may stand for success, and a proxy may have given up what the server went on with."""
+    assert isinstance(await change(f"{web.url}/status/{status}"), UnknownOutcome)
     assert len(web.asked) == 1, "a change is never repeated by itself"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+async def test_a_redirect_to_what_was_made_is_no_failure(web: Web, status: int):
+    web.redirects_with = status
+    assert isinstance(await change(web.url + "/booking"), UnknownOutcome)
+    assert list(web.effects.values()) == [1]
+
+
+async def test_what_fails_behind_a_redirect_leaves_a_change_unknown():
+    """The server has had the request once, even if it cannot be reached a second time."""
+    moved = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    with cutting(moved) as url:
+        assert isinstance(await change(url), UnknownOutcome)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", b"nonsense\r\n\r\n"]
+)
+async def test_a_connection_that_is_cut_leaves_a_change_unknown(said: bytes):
+    with cutting(said) as url:
+        assert isinstance(await change(url), UnknownOutcome)
+
+
+async def test_a_change_that_is_not_answered_in_time_is_unknown(web: Web):
+    assert isinstance(await change(web.url + "/hang", timeout_ms=500), UnknownOutcome)
+
+
+async def change(url: str, **more: Any) -> ToolResult:
+    """Call a tool that is not idempotent, once."""
+    async with Caller(http_tool(url, method="POST", idempotent=False, max_retries=3, **more)) as caller:
+        return await caller.call()
+
+
+@contextmanager
+def cutting(said: bytes) -> Iterator[str]:
+    """A server that reads one request, says this much, and is gone."""
+
+    def answer_once() -> None:
+        connection, _ = listening.accept()
+        listening.close()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(said)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer_once)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 async def test_a_status_query_finds_a_change_by_its_key(web: Web):
@@ -223,7 +322,7 @@ async def test_huge_answers_are_cut_off_while_they_come(web: Web):
 
     assert isinstance(result, ToolError)
     assert result.category is FailureCategory.SERVER_ERROR
-    assert "cannot use" in result.message
+    assert "can't use" in result.message
     assert web.sent_bytes < 10_000_000
 
 
@@ -250,7 +349,7 @@ async def test_answers_that_are_no_plain_json_object_are_refused(web: Web, path:
 
     assert isinstance(result, ToolError)
     assert result.category is FailureCategory.SERVER_ERROR
-    assert "cannot use" in result.message
+    assert "can't use" in result.message
 
 
 async def test_a_list_may_be_given_a_name(web: Web):
@@ -273,7 +372,7 @@ async def test_a_server_that_is_away_cannot_be_reached_and_nothing_happened(web:
     async with Caller(http_tool(gone + "/order", method="POST", idempotent=False)) as caller:
         result = await caller.call()
 
-    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing cannot be reached.")
+    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing can't be reached.")
 
 
 async def test_what_a_server_wants_remembered_of_one_user_is_not_sent_for_another(web: Web):

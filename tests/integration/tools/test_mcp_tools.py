@@ -94,7 +94,7 @@ async def test_a_server_that_lies_about_its_output_is_caught(place: dict[str, An
         result = await caller.call()
 
     assert isinstance(result, ToolError)
-    assert "cannot use" in result.message
+    assert "can't use" in result.message
 
 
 async def test_what_a_tool_reports_as_its_failure_has_a_category(place: dict[str, Any]):
@@ -127,7 +127,7 @@ async def test_a_manifest_that_does_not_fit_the_server_sends_nothing(tool: ToolS
             arguments = {"left": "1"}
         result = await caller.call(**arguments)
 
-    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing does not work at the moment.")
+    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing isn't working right now.")
 
 
 async def test_there_is_one_session_for_all_tools_and_callers():
@@ -194,7 +194,7 @@ async def test_a_server_that_cannot_be_started_is_named_and_nothing_happened(pla
         first = await caller.call(left=1)
         again = await caller.call(left=1)
 
-    assert first == again == ToolError(FailureCategory.SERVER_ERROR, "The thing cannot be reached.")
+    assert first == again == ToolError(FailureCategory.SERVER_ERROR, "The thing can't be reached.")
 
 
 async def test_a_server_over_http_that_is_away_is_named_and_nothing_happened():
@@ -203,7 +203,7 @@ async def test_a_server_over_http_that_is_away_is_named_and_nothing_happened():
     async with Caller(mcp_tool("number_add", inputs=ADD, idempotent=False, url=url + "/mcp")) as caller:
         result = await caller.call(left=1)
 
-    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing cannot be reached.")
+    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing can't be reached.")
 
 
 async def test_private_addresses_are_refused_unless_the_domain_allows_them():
@@ -213,7 +213,7 @@ async def test_private_addresses_are_refused_unless_the_domain_allows_them():
             result = await caller.call(left=1)
 
     assert isinstance(result, ToolError)
-    assert "cannot be reached" in result.message
+    assert "can't be reached" in result.message
 
 
 async def test_a_server_gets_to_see_only_the_variables_that_it_is_given():

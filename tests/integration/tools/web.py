@@ -54,8 +54,10 @@ class Web:
     asked: list[Asked] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     effects: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
     sent_bytes: int = 0
     elsewhere: str = ""
+    redirects_with: int = 303
     disconnected: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -68,9 +70,11 @@ class Web:
             routes=[
                 Route("/echo/{rest:path}", self._echo, methods=methods),
                 Route("/status/{status:int}", self._status, methods=methods),
+                Route("/tokens/{tenant}/{user}", self._token),
                 Route("/flaky", self._flaky, methods=methods),
                 Route("/order", self._order, methods=methods),
                 Route("/order_status", self._order_status),
+                Route("/booking", self._booking, methods=methods),
                 Route("/huge", self._huge),
                 Route("/flood", self._flood),
                 Route("/trickle", self._trickle),
@@ -100,6 +104,13 @@ class Web:
         await self._note(request)
         return JSONResponse({"ok": True}, headers={"Set-Cookie": "user=ada; Path=/"})
 
+    async def _token(self, request: Request) -> Response:
+        await self._note(request)
+        token = self.tokens.get(request.path_params["user"])
+        if token is None:
+            return JSONResponse({}, 404)
+        return JSONResponse({"access_token": token, "expires_in": 3600})
+
     async def _status(self, request: Request) -> Response:
         await self._note(request)
         headers = {key: value for key, value in request.query_params.items() if key == "Retry-After"}
@@ -115,6 +126,17 @@ class Web:
         key = request.headers["idempotency-key"]
         self.effects[key] = self.effects.get(key, 0) + 1
         return JSONResponse({"order": key}, self.statuses.pop(0) if self.statuses else 200)
+
+    async def _booking(self, request: Request) -> Response:
+        """Books once per key, and names what was made by a redirect, as pages do after a form (303)."""
+        await self._note(request)
+        key = request.headers["idempotency-key"]
+        if key in self.effects:
+            return JSONResponse({"detail": "The first call is at work."}, 409)
+        self.effects[key] = self.effects.get(key, 0) + 1
+        if self.statuses:
+            return JSONResponse({"order": key}, self.statuses.pop(0))
+        return Response(status_code=self.redirects_with, headers={"Location": "/echo/made"})
 
     async def _order_status(self, request: Request) -> Response:
         await self._note(request)

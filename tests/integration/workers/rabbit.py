@@ -19,6 +19,7 @@ from tests.integration.chaos.fleet import wait_until
 
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """Not the one on the PATH, which wants to be the system's own service."""
+CONTROL = PROGRAM.with_name("rabbitmqctl")
 STARTS_WITHIN_S = 60.0
 
 
@@ -52,6 +53,10 @@ class Rabbit:
         wait_until(
             self.answers, within_s=STARTS_WITHIN_S, what=f"RabbitMQ answers, see {self._folder / 'out'}"
         )
+
+    def control(self, *arguments: str) -> None:
+        """Run `rabbitmqctl`."""
+        subprocess.run([CONTROL, *arguments], env=self._environment(), check=True, capture_output=True)
 
     def answers(self) -> bool:
         with Connection(self.url, connect_timeout=2) as connection:

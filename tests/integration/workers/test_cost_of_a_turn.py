@@ -25,7 +25,7 @@ BOUNDS = {
     "statements": 5.5,
     "Redis commands": 1.5,
     "metric observations": 15,
-    WAL_BYTES: 7_000,
+    WAL_BYTES: 11_000,
 }
 """At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
 MOVED = {"JSON decoded": 14, "JSON encoded": 75, "statements": 5.5}

@@ -190,7 +190,7 @@ async def test_only_what_may_be_done_again_is_not_waited_for(empty_database_url:
         assert await waits("record_step", **step, key="book", status="started")
         assert await waits("record_step", **step, key="book", status="finished")
         note = (
-            "INSERT INTO outbox (tenant_id, session_id, kind, payload) VALUES ('default', 's', 'notes', '')"
+            "INSERT INTO outbox (tenant_id, session_id, kind, payload) VALUES ('default', 's', 'notes', '{}')"
         )
         await database.fetch_all(note, {})
         assert not await waits("take_outbox", kinds=["notes"], again_after_s=10.0, limit=1)

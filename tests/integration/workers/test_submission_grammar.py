@@ -15,16 +15,17 @@ import websockets
 from gateway.app import create_app
 from gateway.dependencies import Dependencies
 from orchestrator.adapters.domains.folder import DomainRegistry
-from orchestrator.client import AsyncClient, Client
 from orchestrator.errors import InvalidInput, ParleyError
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley_client import AsyncClient, Client
 from tests.integration.gateway import serve
 from tests.processes.forked import run
 from tests.unit.gateway.memory_dependencies import make_dependencies
-from workers.submission import error_result, parse_request
+from workers.messages.refusal import TaskRefused
+from workers.submission import parse_request
 
 Fields = dict[str, Any]
 
@@ -72,6 +73,16 @@ CASES: dict[str, tuple[Fields, Verdict]] = {
     "key": ({"text": "Hello", "idempotency_key": "k" * 255}, ACCEPTED),
     "sequence and rule": ({"text": "Hello", "sequence": 1, "if_busy": "reject"}, ACCEPTED),
     "to be understood": ({"text": "Hello", "if_busy": "understand"}, ACCEPTED),
+    "place": ({"text": "Hello", "timezone": "Pacific/Auckland", "locale": "en-NZ"}, ACCEPTED),
+    "locale of a system": ({"text": "Hello", "locale": "de_de"}, ACCEPTED),
+    "no zone": (
+        {"text": "Hello", "timezone": "Europe/Atlantis"},
+        wrong("timezone", "is not a time zone; use a name of the IANA database such as Europe/Berlin"),
+    ),
+    "no locale": (
+        {"text": "Hello", "locale": "xx-YY"},
+        wrong("locale", "is not a locale; use a language tag such as en-GB or de-DE"),
+    ),
     "spoken": ({"text": "Hello", "form": "speech"}, ACCEPTED),
     "nothing": ({}, wrong("body", "give either text or action")),
     "both": ({"text": "a", "action": {"name": "b"}}, wrong("body", "give either text or action")),
@@ -111,9 +122,7 @@ CASES: dict[str, tuple[Fields, Verdict]] = {
     ),
     "rule": (
         {"text": "a", "if_busy": "hurry"},
-        wrong(
-            "if_busy", "Input should be 'enqueue', 'reject', 'interrupt', 'rollback', 'merge' or 'understand'"
-        ),
+        wrong("if_busy", "Input should be 'enqueue', 'reject', 'interrupt', 'rollback' or 'understand'"),
     ),
     "form": (
         {"text": "a", "form": "smoke"},
@@ -197,8 +206,8 @@ async def by_the_queue(_: House, fields: Fields) -> Verdict:
     try:
         parse_request(arguments).for_inbox(DomainRegistry("travel"))
     except ParleyError as error:
-        described = error_result(error)["error"]
-        return Verdict(described["code"], described["field"], described["message"])
+        code, message, *field = TaskRefused.because_of(error).args
+        return Verdict(code, field[0], message)
     return ACCEPTED
 
 

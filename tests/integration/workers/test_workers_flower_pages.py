@@ -6,23 +6,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
 import orjson
 import pytest
-from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
-from parley.embedded.ports import free_port
-from parley.stack import answers
+from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.flower.server import ask, flower
 from tests.integration.workers.rabbit import is_installed, rabbit
-from tests.processes.forked import ROOT, run, start
+from tests.processes.forked import ROOT, run
 
 PASSWORD = "flower:open-sesame"
 GRACE_S = 30
@@ -60,26 +56,6 @@ runpy.run_module("workers", run_name="__main__")
 """
 
 
-@contextmanager
-def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
-    """`parley serve flower`, asked for its address."""
-    port = free_port()
-    process = start(
-        ["-m", "parley", "serve", "flower", "--port", str(port)],
-        environment={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        log=log,
-        imports=["workers.flower_app"],
-    )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        is_well = answers(f"{url}/healthcheck")
-        wait_until(lambda: is_well(""), within_s=120, what=f"Flower answers, see {log}")
-        yield url
-    finally:
-        process.terminate()
-        process.wait(timeout=GRACE_S)
-
-
 @pytest.fixture(params=["redis", pytest.param("rabbitmq", marks=pytest.mark.slow)])
 def broker_url(request: pytest.FixtureRequest, redis_url: str, tmp_path: Path) -> Iterator[str]:
     if request.param == "redis":
@@ -109,7 +85,7 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
     with (
         fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": broker_url}) as crew,
         flower(environment, tmp_path / "flower.log") as url,
-        Celery(set_as_current=False, broker=for_celery(broker_url), backend=for_celery(redis_url)) as sender,
+        celery_client(broker_url, redis_url) as sender,
     ):
         sender.conf.task_queues = TASK_QUEUES
         for method, path in CLOSED:
@@ -126,6 +102,12 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
         metrics = ask("GET", f"{url}/metrics").text
         for path in ("/", "/workers", "/broker", "/api/workers", "/api/task/types"):
             assert ask("GET", f"{url}{path}", auth=user).is_success, path
+        (name,) = ask("GET", f"{url}/api/workers", auth=user).json()
+        page = ask("GET", f"{url}/worker/{name}", auth=user)
+        assert page.is_success
+        assert SUBMIT_TURN in page.text
+        pages += page.text
+        assert ask("GET", f"{url}/worker/nobody@nowhere", auth=user).status_code == 404
         log = crew.workers[0].log.read_text()
 
     (task,) = [task for task in listed(shown) if task["name"] == SUBMIT_TURN]
@@ -135,11 +117,6 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
     assert "seen" not in metrics, "open to everybody, so it names no session"
     assert "my-card-number" not in log
     assert str(result["reply"]) not in (task["result"] or "")
-
-
-def ask(method: str, url: str, auth: tuple[str, str] | None = None) -> httpx.Response:
-    """Ask as patiently as a machine needs that is busy with other tests too."""
-    return httpx.request(method, url, auth=auth, timeout=GRACE_S)
 
 
 def succeeded(url: str, user: tuple[str, str]) -> bool:

@@ -15,6 +15,7 @@ from orchestrator.adapters.redis.client import Command, KeptConnection, connect
 from orchestrator.adapters.redis.events import CHANNEL, RedisEvents
 from orchestrator.adapters.redis.wakeup import (
     AWAKE,
+    PLACES,
     READY,
     WAKE_AT_LEAST_EVERY_MS,
     WAKE_AT_MOST_EVERY_MS,
@@ -23,7 +24,7 @@ from orchestrator.adapters.redis.wakeup import (
 )
 from orchestrator.errors import Unavailable
 from orchestrator.turns.event import LOOK, Event
-from orchestrator.types import SessionId, TurnId
+from orchestrator.types import SessionId, TenantId, TurnId
 
 NOBODY = "redis://127.0.0.1:1/0"
 A, B, C = SessionId("a"), SessionId("b"), SessionId("c")
@@ -157,6 +158,25 @@ async def test_an_offer_is_taken_once_and_the_oldest_first(redis: Redis) -> None
     assert await door.take(limit=2, timeout_s=1) == [B, A]
     assert await door.take(limit=2, timeout_s=1) == [C]
     assert await door.take(limit=2, timeout_s=0.01) == []
+
+
+async def test_tenants_take_turns_and_each_keeps_its_order(redis: Redis) -> None:
+    """RT-30: sessions of a tenant with few overtake those of a tenant with many, and starve nobody."""
+    door = RedisWakeup(redis, Sent())
+    loud, few = TenantId("loud"), TenantId("few")
+    many = [SessionId(f"a{n:03}") for n in range(100)]
+    await door.offer(*many, tenant_id=loud)
+    assert await door.take(limit=10, timeout_s=1) == many[:10]
+
+    await door.offer(C, B, A, tenant_id=few)
+    await door.offer(*many[:10], tenant_id=loud)
+
+    taken = await door.take(limit=8, timeout_s=1)
+    assert [session for session in taken if session in {A, B, C}] == [C, B, A]
+    assert [session for session in taken if session not in {A, B, C}] == many[10:15]
+    assert await door.take(limit=100, timeout_s=1) == [*many[15:], *many[:10]]
+    await door.offer(A, tenant_id=loud)
+    assert await redis.hgetall(PLACES) == {b"loud": b"1"}, "kept while somebody waits"
 
 
 async def test_a_runner_does_not_retire_from_waiting_work(redis: Redis) -> None:

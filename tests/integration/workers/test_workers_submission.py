@@ -15,8 +15,8 @@ import redis
 from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import SUBMIT_TURN
+from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 
@@ -40,7 +40,7 @@ def crew(database: str, redis_url: str, tmp_path: Path):
 
 @pytest.fixture
 def backend(redis_url: str):
-    with Celery(set_as_current=False, broker=for_celery(redis_url), backend=for_celery(redis_url)) as app:
+    with celery_client(redis_url) as app:
         yield Backend(app)
 
 
@@ -117,25 +117,22 @@ async def test_more_waiting_submissions_than_threads_still_end(crew: Fleet, back
 )
 def test_bad_arguments_get_one_clear_error(arguments: dict[str, Any], code: str, field: str) -> None:
     from orchestrator.errors import InvalidInput  # noqa: PLC0415
-    from workers.submission import error_result, parse_request  # noqa: PLC0415
+    from workers.messages.refusal import TaskRefused  # noqa: PLC0415
+    from workers.submission import parse_request  # noqa: PLC0415
 
     with pytest.raises(InvalidInput) as caught:
         parse_request(arguments)
-    told = error_result(caught.value)
+    refusal = TaskRefused.because_of(caught.value)
 
-    assert told["status"] == "rejected"
-    assert (told["error"]["code"], told["error"]["field"]) == (code, field)
-    assert len(told["error"]["message"]) < 300
+    told_code, message, told_field = refusal.args
+    assert (told_code, told_field) == (code, field)
+    assert len(message) < 300
+    assert message not in repr(refusal), "what is logged and shown in Flower"
 
 
-async def test_a_refusal_is_a_result_and_no_traceback(crew: Fleet, backend: Backend) -> None:
-    told = await asyncio.to_thread(backend.submit, session_id="s", text="")
+async def test_a_refusal_is_a_failure_with_code_and_reason(crew: Fleet, backend: Backend) -> None:
+    with pytest.raises(Exception, match="is empty") as caught:
+        await asyncio.to_thread(backend.submit, session_id="s", text="")
 
-    assert told == {
-        "status": "rejected",
-        "error": {
-            "code": "invalid_input",
-            "field": "text",
-            "message": "text: is empty; write what the user said.",
-        },
-    }
+    assert type(caught.value).__name__ == "TaskRefused"
+    assert caught.value.args == ("invalid_input", "text: is empty; write what the user said.", "text")

@@ -63,6 +63,8 @@ class CountingAgent:
     async def _obey(self, words: list[str], lease: Lease, journal: Journal) -> str:
         said = ""
         for place, word in enumerate(words):
+            if word in {"wait", "until"} and journal.stopped:
+                break  # what was done is told, and no more is done
             if word == "wait":
                 await asyncio.sleep(float(words[place + 1]))
             elif word == "until":

@@ -10,7 +10,7 @@ import json
 import os
 from urllib.parse import urlsplit
 
-from orchestrator import JsonObject, Service, ToolCall
+from parley import JsonObject, Service, ToolCall
 
 
 async def post(path: str, **body: str) -> None:

@@ -50,6 +50,9 @@ class DeadlySteps:
     def stopped(self) -> bool:
         return self._steps.stopped
 
+    def idempotency_key(self, key: str) -> str:
+        return self._steps.idempotency_key(key)
+
     async def call(
         self,
         key: str,

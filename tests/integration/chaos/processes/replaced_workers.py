@@ -19,11 +19,10 @@ from celery import Celery
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
-from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.agent.build import build_agent
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 from orchestrator.settings import load_settings
 from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.processes.dying import DyingAgent
@@ -32,7 +31,7 @@ from workers.isolation import run_suspects
 from workers.process import InternalWork, WorkerProcess
 
 # Else each would import it for itself, when it opens its model.
-import_module("orchestrator.adapters.openai")
+import_module("orchestrator.adapters.models.chat")
 import_module("jsonschema")
 SETTINGS = load_settings()
 LOADED = load_domain(SETTINGS.domain)
@@ -55,9 +54,7 @@ def build(name: str, ports: Ports) -> DyingAgent:
 def work() -> None:
     """Take sessions until killed."""
     forks = ForkServer(partial(run_suspects, SETTINGS, build))
-    without_flows = InternalWork(
-        RunCanvas(Celery(set_as_current=False), joins=False), lambda _: Catalogue([]), carries_out=False
-    )
+    without_flows = InternalWork(Celery(set_as_current=False), lambda _: Catalogue([]), carries_out=False)
     process = WorkerProcess(SETTINGS, build, forks=forks, internal=without_flows)
     while True:
         process.run_session(SessionId("nobody"))

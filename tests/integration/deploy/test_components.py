@@ -1,0 +1,83 @@
+"""k8s/components and k8s/examples: a domain of one's own by image and by volume, and tools that are reached."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+
+from tests.integration.deploy.fixtures.dockerfile import ROOT
+from tests.integration.deploy.fixtures.manifests import Manifest, build_folder
+from tests.integration.deploy.fixtures.reach import Network, Peer
+
+READ_A_DOMAIN = ("gateway", "turns", "submissions", "internal", "beat")
+
+
+def deployments(manifests: tuple[Manifest, ...]) -> dict[str, Manifest]:
+    found = (one for one in manifests if one["kind"] == "Deployment")
+    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in found}
+
+
+def domain_of(manifests: tuple[Manifest, ...]) -> str:
+    (told,) = [
+        one["data"] for one in manifests if one["kind"] == "ConfigMap" and "PARLEY_DOMAIN" in one["data"]
+    ]
+    return told["PARLEY_DOMAIN"]
+
+
+@pytest.fixture
+def clinic() -> tuple[Manifest, ...]:
+    return build_folder(ROOT / "k8s", "examples/clinic")
+
+
+def overlay_with(component: str, folder: Path) -> tuple[Manifest, ...]:
+    copy = folder / "k8s"
+    shutil.copytree(ROOT / "k8s", copy)
+    (copy / "mine").mkdir()
+    lines = ["resources: [../overlays/prod]", f"components: [../components/{component}]"]
+    (copy / "mine" / "kustomization.yaml").write_text("\n".join(lines))
+    return build_folder(copy, "mine")
+
+
+def test_an_image_of_two_lines_brings_a_domain(clinic: tuple[Manifest, ...]) -> None:
+    """What the image copies is what every process is told, and no process runs another image."""
+    lines = (ROOT / "k8s/examples/clinic/Dockerfile").read_text().splitlines()
+    assert [line.split()[0] for line in lines] == ["FROM", "COPY"]
+    assert lines[1].split()[2] == domain_of(clinic) == "/domains/clinic"
+    for name, pod in deployments(clinic).items():
+        images = {one["image"] for one in (*pod.get("initContainers", ()), *pod["containers"])}
+        assert images == {"registry.example.com/clinic:1.0"}, name
+    for manifest in clinic:
+        if "." not in manifest["apiVersion"].partition("/")[0] or ".k8s.io/" in manifest["apiVersion"]:
+            kubernetes_validate.validate(manifest, "1.35", strict=True)
+
+
+def test_a_volume_brings_a_domain_to_every_role_that_reads_one(tmp_path: Path) -> None:
+    found = deployments(overlay_with("domain-volume", tmp_path))
+    having = {
+        name
+        for name, pod in found.items()
+        if {"name": "domains", "mountPath": "/domains", "readOnly": True}
+        in pod["containers"][0]["volumeMounts"]
+        and {"name": "domains", "persistentVolumeClaim": {"claimName": "parley-domains", "readOnly": True}}
+        in pod["volumes"]
+    }
+    assert having == {f"parley-{role}" for role in READ_A_DOMAIN}
+
+
+def test_tools_in_the_cluster_are_reached_by_those_who_run_turns_alone(clinic: tuple[Manifest, ...]) -> None:
+    own = "parley"
+    network = Network(own, [one for one in clinic if one["kind"] == "NetworkPolicy"])
+    labels = {"app.kubernetes.io/part-of": "parley"}
+    pods = {
+        role: Peer(f"parley-{role}", {**labels, "app.kubernetes.io/name": f"parley-{role}"}, own)
+        for role in ("turns", "internal", "gateway", "submissions", "beat")
+    }
+    tool = Peer("clinic-api", {"parley.dev/tools": "allowed"}, "clinic")
+    other = Peer("payroll", {"app": "payroll"}, "clinic")
+
+    assert {role for role, pod in pods.items() if network.lets(pod, tool, 8080)} == {"turns", "internal"}
+    assert not any(network.lets(pod, other, 8080) for pod in pods.values())
+    assert not any(network.lets(pod, tool, 22) for pod in pods.values())

@@ -1,0 +1,48 @@
+"""Every command of docker-compose.yml is run as a process, with the variables and secrets that the file gives it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.integration.deploy.fixtures.compose import OURS, mounts, read_compose
+from tests.integration.deploy.fixtures.containers import Container, ended
+from tests.integration.deploy.fixtures.deployment import (
+    ROLES,
+    await_users,
+    be_diagnosed,
+    bring_up,
+    make_secrets,
+    mounted,
+    stop_all,
+    stores_for,
+    talk,
+)
+
+
+def container(name: str, secrets: Path, folder: Path) -> Container:
+    """With the secrets that the file gives this one, and no others."""
+    service = read_compose()["services"][name]
+    own = mounted(secrets, mounts(service), folder / "mounted" / name)
+    environment = {key: str(value) for key, value in service["environment"].items() if value is not None}
+    return Container(name, service["command"], environment, own, folder)
+
+
+def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(database_url: str, tmp_path: Path) -> None:
+    """Up in the order of the file, one turn, the doctor, and down."""
+    secrets, services = make_secrets(tmp_path), read_compose()["services"]
+    with stores_for(database_url, secrets, tmp_path) as users:
+        containers = {name: container(name, secrets, tmp_path) for name in OURS}
+        roles = {name: containers[name] for name in ROLES}
+
+        def is_ready(name: str) -> bool:
+            return roles[name].check(services[name]["healthcheck"]["test"][1:]) == 0
+
+        migrated = containers["migrate"].run()
+        assert migrated.returncode == 0, migrated.stderr
+        assert containers["migrate"].run().returncode == 0, "a second time changes nothing"
+        with ended(containers):
+            bring_up(roles, is_ready)
+            talk(roles["gateway"], owner=containers["migrate"])
+            await_users(database_url, users)
+            be_diagnosed(containers["doctor"], users["runtime"])
+            stop_all(roles)

@@ -1,0 +1,75 @@
+"""The wheels hold all that an installation needs: they are built, unpacked in an empty place and run from there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.integration.deploy.fixtures.dockerfile import ROOT
+
+BUILD = "from setuptools.build_meta import build_wheel; build_wheel({folder!r})"
+
+
+def build(source: Path, into: Path) -> None:
+    code = BUILD.format(folder=str(into))
+    subprocess.run([sys.executable, "-c", code], cwd=source, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both wheels unpacked, away from the checkout, whose files are copied: building leaves some."""
+    source, wheels, place = (tmp_path_factory.mktemp(name) for name in ("source", "wheels", "place"))
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    archive = subprocess.run(
+        ["tar", "--create", "--null", "--files-from=-"],
+        cwd=ROOT,
+        input=tracked,
+        capture_output=True,
+        check=True,
+    ).stdout
+    subprocess.run(["tar", "--extract"], cwd=source, input=archive, check=True)
+    build(source / "client", wheels)
+    build(source, wheels)
+    for wheel in wheels.glob("*.whl"):
+        zipfile.ZipFile(wheel).extractall(place)
+    return place
+
+
+def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=installed,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_and_both_domains_run_from_the_wheel(installed: Path) -> None:
+    where = run(
+        installed, "-c", "import parley, parley_client; print(parley.__file__, parley_client.__file__)"
+    )
+    assert [Path(name).parents[1] for name in where.stdout.split()] == [installed, installed]
+
+    for domain in ("travel", "analytics"):
+        checked = run(installed, "-m", "parley", "domain", "check", domain)
+        assert checked.returncode == 0, checked.stderr
+        assert checked.stderr.splitlines()[-1] == f"{domain} is in order."
+
+
+def test_the_wheel_has_the_files_that_are_not_code(installed: Path) -> None:
+    """Migrations, statements, scripts of Redis, templates, prompts, the inspector and the scaffold."""
+    kept = (".sql", ".lua", ".j2", ".yaml", ".md", ".js", ".css", ".html", ".mako", ".ini")
+    packages = ("orchestrator", "gateway", "workers", "internal_flows", "domains", "parley")
+    tracked = subprocess.run(
+        ["git", "ls-files", *packages], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+
+    assert [name for name in tracked if name.endswith(kept) and not (installed / name).exists()] == []

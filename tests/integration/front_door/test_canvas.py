@@ -1,0 +1,155 @@
+"""A submission is a task like any other: Celery's guide to canvas by a plain client, into its own queue (RT-30)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
+from parley.embedded import Stores
+from tests.celery_clients import connected
+from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
+from tests.integration.front_door.canvases import CANVASES, Sender, sessions_twice, settle
+from tests.integration.front_door.plain_backend import THEIRS, make_app
+from tests.integration.workers.rabbit import is_installed, rabbit
+from tests.redis_numbers import numbered
+
+WITHOUT = pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed")
+REDIS_NUMBER = 11
+"""A database of Redis that lives as long as the module."""
+QUICK_S, KILLED_S = 30.0, 90.0
+FIRST_KILL_S, BETWEEN_KILLS_S = 0.02, 0.75
+
+
+@contextmanager
+def their_worker(broker: str, redis_url: str, log: Path) -> Iterator[None]:
+    """A worker of a plain Celery application."""
+    addresses = {"THEIR_BROKER": broker, "THEIR_RESULTS": for_celery(redis_url), "THEIR_LOG": redis_url}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **addresses}
+    command = [sys.executable, "-m", "celery", "-A", "tests.integration.front_door.plain_backend", "worker"]
+    options = [
+        "-P",
+        "threads",
+        "-c",
+        "4",
+        "-Q",
+        THEIRS,
+        "-n",
+        "theirs@test",
+        "-l",
+        "INFO",
+        "--without-gossip",
+    ]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, *options], env=environment, stdout=output, stderr=output, cwd=ROOT
+        )
+    try:
+        wait_until(
+            lambda: b"ready." in log.read_bytes(), within_s=60, what=f"their worker is ready, see {log}"
+        )
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@dataclass(frozen=True)
+class World:
+    """A broker, Parley's workers on it, and a worker of theirs."""
+
+    kind: str
+    database_url: str
+    crew: Fleet
+    app: Celery
+    server: redis.Redis
+
+
+@pytest.fixture(scope="module", params=["redis", pytest.param("rabbitmq", marks=WITHOUT)])
+def world(
+    request: pytest.FixtureRequest,
+    database_url: str,
+    stores: Stores,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("canvas")
+    redis_url = numbered(stores.redis_url, REDIS_NUMBER)
+    migrate(database_url)
+    with redis.Redis.from_url(redis_url) as server:
+        server.flushdb()
+    with ExitStack() as stack:
+        environment = {"PARLEY_LEASE_TTL_S": "3"}
+        broker = for_celery(redis_url)
+        if request.param == "rabbitmq":
+            broker = stack.enter_context(rabbit(folder / "node")).url
+            environment["PARLEY_BROKER_URL"] = broker
+        crew = stack.enter_context(fleet(database_url, redis_url, folder, environment))
+        crew.start(1, queues="turns")
+        crew.start(1, queues="submissions")
+        stack.enter_context(their_worker(broker, redis_url, folder / "their.log"))
+        app = stack.enter_context(connected(make_app(broker, for_celery(redis_url))))
+        server = stack.enter_context(redis.Redis.from_url(redis_url))
+        yield World(request.param, database_url, crew, app, server)
+        app.backend.result_consumer.subscribed_to.clear()  # results that nobody asked for are given up
+        app.backend.result_consumer.stop()
+        app.backend.client.close()
+
+
+@pytest.fixture(params=[None, 60], ids=["receipt", "wait"])
+def wait(request: pytest.FixtureRequest) -> float | None:
+    return request.param
+
+
+def sender_of(world: World, wait: float | None, name: str, words: str, within_s: float) -> Sender:
+    return Sender(world.app, world.server, wait, name, words, within_s)
+
+
+@pytest.mark.parametrize("canvas", CANVASES, ids=lambda canvas: canvas.__name__)
+def test_a_turn_behaves_as_a_task(world: World, wait: float | None, canvas: Callable[[Sender], None]) -> None:
+    canvas(sender_of(world, wait, f"{canvas.__name__}.{world.kind}.{wait}", "say", QUICK_S))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("canvas", CANVASES, ids=lambda canvas: canvas.__name__)
+def test_workers_are_killed_in_the_middle(
+    world: World, wait: float | None, canvas: Callable[[Sender], None]
+) -> None:
+    """Each worker is killed, one after the other, while the canvas is at work; every turn is there once."""
+    name = f"killed.{canvas.__name__}.{world.kind}.{wait}"
+    over = threading.Event()
+    killer = threading.Thread(target=_kill_in_turn, args=(world.crew, over))
+    killer.start()
+    try:
+        canvas(sender_of(world, wait, name, "wait 1", KILLED_S))
+    finally:
+        over.set()
+        killer.join()
+    settle(1.0)
+    with psycopg.connect(world.database_url) as connection:
+        query = "SELECT session_id, count(*) FROM turns WHERE session_id LIKE %s GROUP BY 1"
+        assert sessions_twice(connection.execute(query, (f"{name}-%",)).fetchall()) == []
+
+
+def _kill_in_turn(crew: Fleet, over: threading.Event) -> None:
+    """Kill the worker of each queue in turn, and start another; the first one before it can have taken all."""
+    alive = {worker.queues: worker for worker in crew.workers if worker.process.poll() is None}
+    pause_s = FIRST_KILL_S
+    for queues in ("submissions", "turns") * 3:
+        if over.wait(pause_s):
+            return
+        alive[queues].kill()
+        alive[queues] = crew.launch(queues=queues)
+        wait_until(alive[queues].is_ready, within_s=60, what="the next worker is ready")
+        pause_s = BETWEEN_KILLS_S

@@ -1,0 +1,277 @@
+"""One tenant's burst holds up nobody else (RT-5), and refusals cost less than acceptances."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+from celery import Celery
+from kombu.utils.json import dumps
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.adapters.redis.address import for_celery
+from orchestrator.adapters.redis.client import connect
+from orchestrator.errors import InboxFull
+from orchestrator.ports.tasks import SUBMISSIONS
+from orchestrator.types import DEFAULT_TENANT
+from tests.celery_clients import connected
+from tests.contract.factories import new_session_id, submission
+from tests.integration.chaos.fleet import Fleet, fleet, times_as_long, wait_until
+from tests.integration.front_door.plain_backend import make_app
+from workers.messages.fairness import SHARE, FairOrder, choose_first, read_tenant
+
+BURST = 4000
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str) -> str:
+    migrate(database_url)
+    return database_url
+
+
+@pytest.fixture
+def crew(database: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with fleet(database, redis_url, tmp_path, {"PARLEY_SESSION_INBOX_LIMIT": "10000"}) as crew:
+        for queues in ("turns", "turns", "submissions", "submissions"):
+            crew.start(1, queues=queues)
+        yield crew
+
+
+@pytest.fixture
+def app(redis_url: str) -> Iterator[Celery]:
+    url = for_celery(redis_url)
+    with connected(make_app(url, url)) as app:
+        yield app
+        untyped: Any = app
+        untyped.backend.result_consumer.subscribed_to.clear()
+        untyped.backend.result_consumer.stop()
+        untyped.backend.client.close()
+
+
+@pytest.mark.parametrize(
+    ("behind", "sessions"),
+    [
+        ("submissions", 1),
+        pytest.param("submissions", BURST, marks=pytest.mark.slow),
+        pytest.param("turns", BURST, marks=pytest.mark.slow),
+    ],
+)
+def test_another_tenant_is_answered_within_a_second(
+    crew: Fleet, app: Celery, database: str, behind: str, sessions: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Behind a burst of submissions that wait in the broker, and behind as many turns that wait for a worker."""
+    name = f"{behind}-{sessions}"
+
+    def send(tenant: str, session: str, **more: Any) -> Any:
+        arguments = {"session_id": session, "domain": "counting", "text": "say", "tenant_id": tenant, **more}
+        return app.send_task(
+            "orchestrator.submit_turn",
+            kwargs=arguments,
+            queue="submissions",
+            ignore_result="wait" not in more,
+        )
+
+    def count(condition: str) -> int:
+        with psycopg.connect(database) as connection:
+            query = f"SELECT count(*) FROM turns WHERE session_id LIKE 'loud-{name}-%' AND {condition}"
+            [(found,)] = connection.execute(query.encode()).fetchall()
+        return found
+
+    held = crew.workers[:2] if behind == "turns" else crew.workers[2:]
+    for worker in held:  # or they would keep up with the sender
+        worker.freeze()
+    for number in range(BURST):
+        send("loud", f"loud-{name}-{number % sessions}")
+    if behind == "turns":
+        wait_until(lambda: count("true") == BURST, within_s=60, what="all are accepted", look_every_s=0.5)
+    for worker in held:
+        worker.thaw()
+    times: list[float] = []
+    for number in range(5):
+        began = time.monotonic()
+        send("quiet", f"quiet-{name}-{number}", wait=60).get(timeout=60, interval=0.02)
+        times.append(time.monotonic() - began)
+    over = count("finished_at IS NOT NULL" if behind == "turns" else "true")
+    with capsys.disabled():
+        seconds = ", ".join(f"{one:.2f}" for one in times)
+        print(f"\nbehind {BURST} {behind} of {sessions} sessions ({over} over by then): {seconds} s")
+    assert over < BURST, "the burst was over before it could be in anybody's way"
+    assert sorted(times)[len(times) // 2] < 1.0 * times_as_long()
+
+
+def message_of(tenant: str, number: int) -> bytes:
+    return f"{tenant}-{number}".encode()
+
+
+def envelope_of(tenant: str, number: int) -> bytes:
+    return orjson.dumps({"number": number, "body": dumps([[], {"tenant_id": tenant}, {}])})
+
+
+async def test_new_messages_of_quiet_tenants_go_ahead_in_their_order(redis_url: str) -> None:
+    async with connect(redis_url) as client:
+        redis: Any = client
+        await redis.delete(SUBMISSIONS)
+        order = FairOrder(client, "consumer")
+
+        async def taken(count: int) -> list[tuple[str, int]]:
+            found = [await redis.rpop(SUBMISSIONS) for _ in range(count)]
+            return [(read_tenant(message), orjson.loads(message)["number"]) for message in found]
+
+        await redis.lpush(SUBMISSIONS, *(envelope_of("loud", number) for number in range(200)))
+        assert await order.arrange() == 0
+        await redis.lpush(SUBMISSIONS, envelope_of("quiet", 0), envelope_of("loud", 200))
+        await redis.lpush(SUBMISSIONS, envelope_of("quiet", 1), envelope_of("third", 0))
+        assert await order.arrange() == 3
+        assert await taken(2) == [("quiet", 0), ("quiet", 1)]
+
+        await redis.lpush(SUBMISSIONS, envelope_of("quiet", 2))
+        assert await order.arrange() == 1
+        assert await taken(3) == [("third", 0), ("quiet", 2), ("loud", 0)]
+        await redis.lpush(SUBMISSIONS, envelope_of("quiet", 3))
+        assert await order.arrange() == 1
+        assert await taken(2) == [("quiet", 3), ("loud", 1)], "nothing of its own is ahead any more"
+        assert await redis.llen(SUBMISSIONS) == 199
+        await redis.delete(SUBMISSIONS)
+
+
+async def test_a_tenant_with_many_waiting_gains_on_one_with_more(redis_url: str) -> None:
+    async with connect(redis_url) as client:
+        redis: Any = client
+        await redis.delete(SUBMISSIONS)
+        await redis.lpush(SUBMISSIONS, *(envelope_of("loud", number) for number in range(300)))
+        await redis.lpush(SUBMISSIONS, *(envelope_of("busy", number) for number in range(SHARE + 9)))
+        order = FairOrder(client, "consumer")
+
+        assert await order.arrange() == SHARE
+        await redis.lpush(SUBMISSIONS, envelope_of("busy", SHARE + 9))
+        assert await order.arrange() == 0, "older ones of the tenant would be overtaken"
+        messages = [await redis.rpop(SUBMISSIONS) for _ in range(SHARE + 1)]
+        numbers = [orjson.loads(message)["number"] for message in messages]
+        assert numbers == [*range(SHARE), 0]
+        await redis.delete(SUBMISSIONS)
+
+
+def test_the_fewest_come_first_one_of_each_in_turn() -> None:
+    waiting = [message_of("a", n) for n in range(100)]
+    waiting += [message_of("b", 0), message_of("c", 0), message_of("b", 1)]
+    waiting += [message_of("d", n) for n in range(SHARE + 5)]
+    tenants = {message: message.decode()[0] for message in waiting}
+
+    first = choose_first(waiting, tenants)
+
+    assert first[:5] == [
+        message_of("b", 0),
+        message_of("c", 0),
+        message_of("d", 0),
+        message_of("b", 1),
+        b"d-1",
+    ]
+    assert len(first) == 3 + SHARE
+    rest = [message for message in waiting if message not in first]
+    assert choose_first([*first, *rest], tenants) == first, "they are at the head already"
+    assert choose_first(waiting[:100], tenants) == [], "nobody else waits"
+
+
+def test_a_message_tells_its_tenant_or_counts_as_the_default_one() -> None:
+    with Celery(set_as_current=False, broker="memory://") as app:
+        body = app.amqp.as_task_v2("id", "orchestrator.submit_turn", kwargs={"tenant_id": "shop"}).body
+    told = {"body": dumps(body), "properties": {}}
+    assert read_tenant(json.dumps(told).encode()) == "shop"
+    for odd in (
+        b"",
+        b"{",
+        b"7",
+        b'{"body": 7}',
+        b'{"body": "[7]"}',
+        b'{"body": "[[], [], 0]"}',
+        os.urandom(20),
+    ):
+        assert read_tenant(odd) == DEFAULT_TENANT
+
+
+async def test_a_session_that_is_held_up_holds_up_no_other(database: str) -> None:
+    """Submissions that wait for a locked lane do not take all connections."""
+    async with Database(database) as connections:
+        inbox = PostgresInbox(connections)
+        held, free = new_session_id(), new_session_id()
+        for name in (held, free):
+            await inbox.submit(submission(DEFAULT_TENANT, name, "say", create_session=True, domain="travel"))
+        async with await psycopg.AsyncConnection.connect(database) as holder:
+            await holder.execute("SELECT FROM lanes WHERE session_id = %s FOR UPDATE", [held])
+            waiting = [
+                asyncio.create_task(inbox.submit(submission(DEFAULT_TENANT, held, "say"))) for _ in range(20)
+            ]
+            await asyncio.sleep(0.2)
+            async with asyncio.timeout(3):
+                await inbox.submit(submission(DEFAULT_TENANT, free, "say"))
+            assert not any(task.done() for task in waiting)
+            await holder.rollback()
+        assert sorted(receipt.seq for receipt in await asyncio.gather(*waiting)) == list(range(2, 22))
+
+
+async def test_a_turn_for_a_busy_session_is_one_statement_and_so_is_a_refusal(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Database(database) as connections:
+        inbox = PostgresInbox(connections, session_limit=3)
+        name = new_session_id()
+        await inbox.submit(submission(DEFAULT_TENANT, name, "say", create_session=True, domain="travel"))
+        statements: list[str] = []
+        fetch_one = Database.fetch_one
+
+        async def counted(self: Database, query: Any, arguments: Any) -> Any:
+            statements.append(query.text.split()[0])
+            return await fetch_one(self, query, arguments)
+
+        monkeypatch.setattr(Database, "fetch_one", counted)
+        monkeypatch.delattr(Database, "transaction")
+
+        for _ in range(2):
+            await inbox.submit(submission(DEFAULT_TENANT, name, "stop"))
+        assert statements == ["WITH", "WITH"]
+        heard = await connections.fetch_all(
+            "SELECT seq, interjects, said_seq FROM turns JOIN lanes USING (session_id)"
+            " WHERE session_id = %(name)s ORDER BY seq",
+            {"name": name},
+        )
+        assert heard == [(1, None, 3), (2, True, 3), (3, True, 3)]
+        for _ in range(2):
+            statements.clear()
+            with pytest.raises(InboxFull):
+                await inbox.submit(submission(DEFAULT_TENANT, name, "say"))
+        assert statements == ["SELECT"]
+
+
+async def test_refusing_costs_less_than_accepting(database: str) -> None:
+    async with Database(database) as connections:
+        inbox = PostgresInbox(connections, session_limit=300)
+        name = new_session_id()
+        first = submission(DEFAULT_TENANT, name, "say", create_session=True, domain="travel")
+        await inbox.submit(first)
+
+        accepting = await _time(inbox, name, 299)
+        refusing = await _time(inbox, name, 299)
+        with pytest.raises(InboxFull):
+            await inbox.submit(submission(DEFAULT_TENANT, name, "say"))
+
+    assert refusing < accepting
+
+
+async def _time(inbox: PostgresInbox, name: Any, times: int) -> float:
+    began = time.perf_counter()
+    for _ in range(times):
+        try:
+            await inbox.submit(submission(DEFAULT_TENANT, name, "say"))
+        except InboxFull:
+            continue
+    return time.perf_counter() - began

@@ -1,0 +1,270 @@
+"""Operating turns through the broker alone: show, cancel, decide, revoke and expire."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from celery import Celery
+from celery.exceptions import TaskRevokedError
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
+from parley.main import run
+from tests.celery_clients import connected
+from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
+from tests.integration.chaos.processes.counting import EFFECTS
+from tests.integration.front_door.plain_backend import make_app
+
+SUBMISSIONS = "submissions"
+
+
+class Backend:
+    def __init__(self, app: Celery, database_url: str) -> None:
+        self.app, self._database_url = app, database_url
+
+    def send(self, verb: str, /, *args: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Any:
+        name = f"orchestrator.{verb}"
+        return self.app.send_task(name, args=args, kwargs=kwargs, queue=SUBMISSIONS, **(options or {}))
+
+    def call(self, verb: str, /, *args: Any, **kwargs: Any) -> Any:
+        return self.send(verb, *args, **kwargs).get(timeout=40, interval=0.05)
+
+    def turn(self, session: str, text: str, **more: Any) -> dict[str, Any]:
+        return {"session_id": session, "domain": "counting", "text": text, **more}
+
+    def status(self, session: str) -> list[str]:
+        with psycopg.connect(self._database_url) as connection:
+            query = "SELECT status FROM turns WHERE session_id = %s ORDER BY seq"
+            return [status for (status,) in connection.execute(query, (session,))]
+
+    def note_effect(self, session: str, turn_id: str, tool_id: str) -> None:
+        """A line of the ledger, as a call of the turn leaves it."""
+        with psycopg.connect(self._database_url) as connection:
+            connection.execute(
+                "INSERT INTO effects (session_id, fingerprint, tenant_id, turn_id, step_key, idempotency_key, flow_id,"
+                " tool_id, arguments, slots, status)"
+                " VALUES (%s, 'f', 'default', %s, 'k', 'k', 'flow', %s, '{\"to\": \"ann\"}', '{}', 'done')",
+                (session, turn_id, tool_id),
+            )
+
+    def until(self, session: str, *statuses: str) -> None:
+        what = f"the turns of {session} are {statuses}"
+        wait_until(lambda: self.status(session) == list(statuses), within_s=20, what=what)
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str) -> str:
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(EFFECTS)
+    return database_url
+
+
+@pytest.fixture
+def crew(database: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with fleet(database, redis_url, tmp_path, {"PARLEY_LEASE_TTL_S": "3"}) as crew:
+        crew.start(1)
+        yield crew
+
+
+@pytest.fixture
+def backend(crew: Fleet, redis_url: str) -> Iterator[Backend]:
+    with backend_of(crew.database_url, redis_url) as backend:
+        yield backend
+
+
+@contextmanager
+def backend_of(database_url: str, redis_url: str) -> Iterator[Backend]:
+    url = for_celery(redis_url)
+    with connected(make_app(url, url)) as app:
+        yield Backend(app, database_url)
+
+
+def test_a_turn_is_shown_by_its_identifier_its_key_or_its_receipt(backend: Backend) -> None:
+    sent = backend.send("submit_turn", **backend.turn("shown", "wait 0.5"))
+    receipt = sent.get(timeout=30)
+
+    shown = backend.call("show_turn", turn_id=receipt["turn_id"], wait=20)
+    assert (shown["status"], shown["reply"], shown["seq"]) == ("done", "1", 1)
+    assert backend.call("show_turn", receipt) == shown
+    assert backend.call("show_turn", idempotency_key=sent.id) == shown, (
+        "the message's own identifier is the key"
+    )
+    with pytest.raises(Exception, match="There is no turn") as caught:
+        backend.call("show_turn", turn_id="turn_0")
+    assert caught.value.args[0] == "not_found"
+
+
+def test_one_key_in_two_sessions_names_no_turn(backend: Backend) -> None:
+    for session in ("one", "two"):
+        backend.call("submit_turn", **backend.turn(session, "say", idempotency_key="order"))
+    with pytest.raises(Exception, match="give session_id"):
+        backend.call("show_turn", idempotency_key="order")
+    assert (
+        backend.call("show_turn", idempotency_key="order", session_id="two", wait=20)["session_id"] == "two"
+    )
+
+
+def test_a_waiting_turn_is_cancelled_and_its_sender_told(backend: Backend, tmp_path: Path) -> None:
+    backend.send("submit_turn", **backend.turn("queue", f"until {tmp_path / 'go'}"))
+    backend.until("queue", "running")
+    waits = backend.send("submit_turn", **backend.turn("queue", "say", wait=60))
+    backend.until("queue", "running", "queued")
+
+    cancelled = backend.call("cancel_turn", idempotency_key=waits.id)
+    assert (cancelled["status"], cancelled["done"]) == ("cancelled", [])
+    assert waits.get(timeout=10)["status"] == "cancelled"
+    (tmp_path / "go").touch()
+    backend.until("queue", "done", "cancelled")
+
+
+def test_a_running_turn_is_stopped_and_what_it_did_is_told(backend: Backend, tmp_path: Path) -> None:
+    receipt = backend.call("submit_turn", **backend.turn("runs", f"effect until {tmp_path / 'never'}"))
+    backend.until("runs", "running")
+    backend.note_effect("runs", receipt["turn_id"], "parcel_send")
+
+    cancelled = backend.call("cancel_turn", turn_id=receipt["turn_id"])
+    assert (cancelled["turn_id"], cancelled["status"]) == (receipt["turn_id"], "cancelled")
+    assert cancelled["done"] == [{"tool_id": "parcel_send", "arguments": {"to": "ann"}, "status": "done"}]
+    assert backend.call("cancel_turn", turn_id=receipt["turn_id"])["status"] == "cancelled", "again"
+
+
+@pytest.mark.parametrize("wait", [None, 60])
+def test_revoke_cancels_what_is_running(backend: Backend, tmp_path: Path, wait: float | None) -> None:
+    session = f"revoked-{wait}"
+    more = {} if wait is None else {"wait": wait}
+    sent = backend.send("submit_turn", **backend.turn(session, f"until {tmp_path / 'never'}", **more))
+    backend.until(session, "running")
+
+    sent.revoke()
+
+    backend.until(session, "cancelled")
+    if wait is not None:
+        with pytest.raises(TaskRevokedError, match="nothing had been done"):
+            sent.get(timeout=10)
+        assert sent.state == "REVOKED"
+
+
+def test_revoke_of_one_that_only_waits_leaves_the_turn_alone(backend: Backend, tmp_path: Path) -> None:
+    receipt = backend.call("submit_turn", **backend.turn("watched", f"until {tmp_path / 'go'}"))
+    shows = backend.send("show_turn", turn_id=receipt["turn_id"], wait=60)
+    backend.until("watched", "running")
+    time.sleep(1)
+
+    shows.revoke()
+
+    with pytest.raises(TaskRevokedError):
+        shows.get(timeout=10)
+    (tmp_path / "go").touch()
+    backend.until("watched", "done")
+
+
+def test_a_turn_that_expires_while_it_waits_is_cancelled(backend: Backend, tmp_path: Path) -> None:
+    backend.send("submit_turn", **backend.turn("late", f"until {tmp_path / 'go'}"))
+    backend.until("late", "running")
+    sent = backend.send("submit_turn", options={"expires": 2}, **backend.turn("late", "say", wait=60))
+    plain = backend.send("submit_turn", options={"expires": 2}, **backend.turn("late", "say"))
+
+    with pytest.raises(TaskRevokedError, match="expired"):
+        sent.get(timeout=20)
+    assert plain.get(timeout=5)["status"] == "queued", "its receipt"
+    backend.until("late", "running", "cancelled", "cancelled")
+    (tmp_path / "go").touch()
+
+
+def test_a_wait_that_is_over_ends_with_the_turn_as_it_is(backend: Backend, tmp_path: Path) -> None:
+    waited = backend.call("submit_turn", **backend.turn("slow", f"until {tmp_path / 'go'}", wait=1))
+    assert waited["status"] == "running"
+    (tmp_path / "go").touch()
+
+
+def test_an_approval_that_is_not_there_is_refused(backend: Backend) -> None:
+    with pytest.raises(Exception, match="approval") as caught:
+        backend.call("decide_approval", "approval_0", "grant")
+    assert caught.value.args[0] == "not_found"
+    with pytest.raises(Exception, match="decision") as caught:
+        backend.call("decide_approval", approval_id="approval_0", decision="perhaps")
+    assert caught.value.args[0] == "invalid_input"
+
+
+def test_an_approval_is_decided_and_its_call_made_once(database: str, redis_url: str, tmp_path: Path) -> None:
+    environment = {"PARLEY_DOMAIN": str(ROOT / "tests" / "transcripts" / "domains" / "desk")}
+
+    def ask(session: str) -> str:
+        """Have the assistant ask for an approval; its ID."""
+        backend.call("submit_turn", session_id=session, text="wipe disk of printer one", wait=40)
+        with psycopg.connect(database) as connection:
+            query = "SELECT approval_id FROM approvals WHERE session_id = %s AND status = 'pending'"
+            [(approval_id,)] = connection.execute(query, [session]).fetchall()
+        return approval_id
+
+    with (
+        fleet(database, redis_url, tmp_path, environment) as crew,
+        backend_of(database, redis_url) as backend,
+    ):
+        crew.start(1, application="workers.app")
+        granted, denied = ask("granted"), ask("denied")
+
+        decided = [backend.send("decide_approval", granted, "grant", "checked by hand") for _ in range(3)]
+        ends = [result.get(timeout=40, interval=0.05, propagate=False) for result in decided]
+        refused = backend.call("decide_approval", approval_id=denied, decision="deny", reason="not that one")
+
+        answers = [end for end in ends if isinstance(end, dict)]
+        assert {(one["approval_id"], one["reason"]) for one in answers} == {(granted, "checked by hand")}
+        [resumed_by] = {one["resumed_by"] for one in answers}
+        resumed = backend.call("show_turn", turn_id=resumed_by, wait=40)
+        stopped = backend.call("show_turn", turn_id=refused["resumed_by"], wait=40)
+    assert [(call["tool_id"], call["status"]) for call in resumed["tools"]] == [("disk_wipe", "ok")]
+    assert (resumed["status"], stopped["status"], stopped["tools"]) == ("done", "done", [])
+    with psycopg.connect(database) as connection:
+        effects = "SELECT session_id, tool_id, status FROM effects WHERE tool_id = 'disk_wipe'"
+        assert connection.execute(effects).fetchall() == [("granted", "disk_wipe", "done")]
+        statuses = "SELECT session_id, status FROM approvals ORDER BY session_id"
+        assert connection.execute(statuses).fetchall() == [("denied", "denied"), ("granted", "used")]
+
+
+def test_too_many_positional_arguments_are_refused(backend: Backend) -> None:
+    with pytest.raises(Exception, match="At most 2 positional"):
+        backend.call("submit_turn", "session", "say", "more")
+    told = backend.call("submit_turn", "by-position", "say", domain="counting", wait=20)
+    assert (told["session_id"], told["text"], told["status"]) == ("by-position", "say", "done")
+
+
+def test_what_is_refused_for_good_is_listed_and_replayed_without_showing_contents(
+    backend: Backend, redis_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    with pytest.raises(Exception, match="no domain"):
+        backend.call("submit_turn", session_id="lost", domain="not-yet", text="say xylophone", wait=20)
+    backend.app.send_task("orchestrator.later", kwargs={"text": "xylophone"}, queue=SUBMISSIONS)
+    with pytest.raises(Exception, match="There is no turn"):
+        backend.call("show_turn", turn_id="turn_0")
+
+    def letters() -> list[dict[str, Any]]:
+        assert run(["dead-letters", "list", "--json"]) == 0
+        printed = capsys.readouterr().out
+        assert "xylophone" not in printed
+        return [json.loads(line) for line in printed.splitlines()]
+
+    wait_until(lambda: len(letters()) == 2, within_s=20, what="both are kept")
+    unknown, refused = letters()
+    assert (unknown["task"], unknown["code"]) == ("orchestrator.later", "unknown_task")
+    assert (refused["code"], refused["session_id"]) == ("invalid_input", "lost")
+    assert refused["queue"] == SUBMISSIONS
+
+    assert run(["dead-letters", "drop", unknown["id"]]) == 0
+    assert run(["dead-letters", "replay", "--all"]) == 0
+    capsys.readouterr()
+    wait_until(
+        lambda: [one["id"] for one in letters()] != [refused["id"]], within_s=20, what="it was sent again"
+    )
+    wait_until(lambda: len(letters()) == 1, within_s=20, what="it is refused again, by the same worker")
+    assert letters()[0]["code"] == "invalid_input"
+    assert run(["dead-letters", "replay", "dead_0"]) != 0

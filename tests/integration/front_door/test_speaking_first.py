@@ -1,0 +1,180 @@
+"""The assistant speaks first over every door: HTTP, Celery, events, webhooks; once although workers die (RT-31)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from subprocess import run as run_process
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from gateway.app import create_app
+from gateway.wiring import open_dependencies
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.address import for_celery
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.settings import Settings
+from orchestrator.turns.scheduled import NewEvent
+from orchestrator.turns.turn import FINISHED, Submission, TurnInput, TurnKind, TurnRecord
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from tests.celery_clients import connected
+from tests.integration.access.receiver import receiver
+from tests.integration.chaos.fleet import fleet
+from tests.integration.chaos.suspicion import suspect_nobody
+from tests.integration.front_door.killing import kill_for
+from tests.integration.front_door.plain_backend import make_app
+from tests.integration.gateway import serve
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "speak_first.py"
+TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": "", "PARLEY_LEASE_TTL_S": "3"}
+SESSIONS = 6
+CHANGES = 3
+"""Events from outside for each session, beside its reminder."""
+SPREAD_S = 6.0
+
+
+def _settings(database_url: str, redis_url: str, **more: Any) -> Settings:
+    return Settings(database_url=database_url, redis_url=redis_url, domain="travel", **more)
+
+
+async def test_over_http_celery_events_and_webhooks(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """The example runs as it stands; Celery's tasks do the same, and a webhook has the assistant's words."""
+    migrate(database_url)
+    settings = _settings(database_url, redis_url, webhook_networks=("127.0.0.0/8",))
+    environment = {**TRAVEL, "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]'}
+    app = create_app(lambda: open_dependencies(settings))
+    with fleet(database_url, redis_url, tmp_path, environment) as crew:
+        crew.start(1, application="workers.app", queues="turns,submissions,internal")
+        async with serve(app) as url:
+            ended = await asyncio.to_thread(
+                run_process, [sys.executable, str(EXAMPLE), url], capture_output=True, text=True
+            )
+            assert ended.returncode == 0, ended.stderr
+            told = ended.stdout
+            assert "I'll remind you two hours before" in told
+            assert "A reminder: your flight" in told
+            assert "gate" in told.split("has changed)")[1]
+            assert "reminders to come: []" in told
+            async with receiver() as hook, httpx.AsyncClient(base_url=url, timeout=30) as http:
+                await _check_doors(http, redis_url, hook)
+
+
+async def _check_doors(http: httpx.AsyncClient, redis_url: str, hook: Any) -> None:
+    secret = (await http.post("/v1/webhooks/secret", json={})).json()["secret"]
+    made = await http.post("/v1/sessions", json={"domain": "travel", "webhook": hook.url})
+    session = made.json()["session_id"]
+    unknown = await http.post(f"/v1/sessions/{session}/events", json={"name": "flight_chnged"})
+    assert unknown.status_code == 409
+    assert "flight_changed, flight_reminder" in unknown.json()["detail"]
+
+    change = {"flight_number": "SK1465"}
+    with connected(make_app(for_celery(redis_url), for_celery(redis_url))) as backend:
+
+        def call(verb: str, **kwargs: Any) -> JsonObject:
+            sent = backend.send_task(f"orchestrator.{verb}", kwargs=kwargs, queue="submissions")
+            return sent.get(timeout=40, interval=0.05)
+
+        event = {"session_id": session, "name": "flight_changed", "payload": change}
+        later = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+        waiting = await asyncio.to_thread(
+            call, "send_event", **event, not_before=later, idempotency_key="later"
+        )
+        assert waiting["status"] == "scheduled"
+        cancelled = await asyncio.to_thread(call, "cancel_event", session_id=session, event_id="later")
+        assert cancelled["status"] == "cancelled"
+        now = await asyncio.to_thread(call, "send_event", **event, idempotency_key="now")
+        again = await asyncio.to_thread(call, "send_event", **event, idempotency_key="now")
+        assert again["turn_id"] == now["turn_id"]
+        with pytest.raises(Exception, match="known events"):
+            await asyncio.to_thread(call, "send_event", session_id=session, name="nothing")
+    turn = (await http.get(f"/v1/turns/{now['turn_id']}", params={"wait": 20})).json()
+    assert turn["status"] == "done"
+    async with asyncio.timeout(20):
+        while not (answers := [one for one in hook.events(secret) if one["type"] == "answer"]):
+            await asyncio.sleep(0.1)
+    assert [one["payload"]["reply"] for one in answers] == [turn["reply"]]
+    acted = await http.post(
+        f"/v1/sessions/{session}/turns?wait=20",
+        json={"action": {"name": "event", "payload": {"name": "flight_changed", "payload": change}}},
+    )
+    assert acted.json()["tools"] == [], "an event is not for users to send"
+
+
+async def test_each_event_is_told_once_although_workers_are_killed(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """Reminders and events fall due while workers are killed at random: each is one turn with one answer."""
+    migrate(database_url)
+    suspect_nobody(database_url)
+    chance = random.Random(31)
+    with fleet(database_url, redis_url, tmp_path, {**TRAVEL, "PARLEY_MAX_ATTEMPTS": "50"}) as crew:
+        async with open_ports(_settings(database_url, redis_url)) as ports:
+            crew.start(2, application="workers.app")
+            sessions = [SessionId(f"killed-{number}") for number in range(SESSIONS)]
+            for session in sessions:
+                await _prepare(ports, session, chance)
+            await kill_for(crew, SPREAD_S, chance)
+            async with asyncio.timeout(90):
+                turns = [await _settled(ports, session) for session in sessions]
+        for told in turns:
+            events = Counter(turn.input.action["payload"]["name"] for turn in told if turn.input.action)
+            assert events == {"flight_reminder": 1, "flight_changed": CHANGES}
+            assert {turn.status.value for turn in told} == {"done"}
+            [reminder] = [turn for turn in told if "flight_reminder" in str(turn.input.action)]
+            assert reminder.result is not None
+            assert "A reminder: your flight" in reminder.result["reply"]
+        with psycopg.connect(database_url) as connection:
+            query = "SELECT session_id, turn_id, count(*) FROM utterances GROUP BY 1, 2 HAVING count(*) > 1"
+            assert connection.execute(query).fetchall() == []
+            undelivered = (
+                "SELECT count(*) FROM scheduled_events"
+                " WHERE status <> 'delivered' AND session_id LIKE 'killed-%'"
+            )
+            assert connection.execute(undelivered).fetchone() == (0,)
+
+
+async def _prepare(ports: Ports, session: SessionId, chance: random.Random) -> None:
+    """Book a flight and ask for a reminder; then have it, and events from outside, fall due within seconds."""
+    day = datetime.now(UTC) + timedelta(days=5)
+    for text in (f"Book a flight from Oslo to Madrid on {day:%d %B %Y}", "yes", "remind me an hour before"):
+        turn = await _say(ports, session, text)
+    assert turn.result is not None
+    assert turn.result["completed"] == ["remind_flight"], turn.result["reply"]
+    [reminder] = await ports.stores.scheduled.of_session(DEFAULT_TENANT, session)
+    for number in range(CHANGES):
+        event = NewEvent(
+            session, DEFAULT_TENANT, "flight_changed", reminder.payload, f"change {number}", _soon(chance)
+        )
+        await ports.stores.scheduled.schedule(event)
+    await ports.stores.scheduled.move(DEFAULT_TENANT, session, reminder.event_id, _soon(chance))
+
+
+def _soon(chance: random.Random) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=chance.uniform(1, SPREAD_S))
+
+
+async def _say(ports: Ports, session: SessionId, text: str) -> TurnRecord:
+    receipt = await ports.stores.inbox.submit(
+        Submission(session, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
+    )
+    await ports.shared.wakeup.offer(session)
+    return await ports.waiter.finished(DEFAULT_TENANT, session, receipt.turn_id, 60)
+
+
+async def _settled(ports: Ports, session: SessionId) -> list[TurnRecord]:
+    """The session's turns of the system, once all have ended."""
+    while True:
+        turns = await ports.stores.inbox.turns(DEFAULT_TENANT, session_id=session)
+        of_system = [turn for turn in turns if turn.input.kind is TurnKind.SYSTEM]
+        if len(of_system) >= CHANGES + 1 and all(turn.status in FINISHED for turn in turns):
+            return of_system
+        await asyncio.sleep(0.2)
