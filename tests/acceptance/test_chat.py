@@ -114,7 +114,7 @@ def test_a_piped_line_is_answered_and_nothing_is_left(tmp_path: Path) -> None:
     assert you == "You: Book a flight from Oslo to Madrid tomorrow"
     assert parley.startswith("Parley: ")
     assert "(no answer" not in parley
-    assert "No OPENAI_API_KEY" in done.stderr
+    assert "OPENAI_API_KEY is not set" in done.stderr
     assert survivors(tmp_path) == []
 
 

@@ -1,4 +1,4 @@
-"""`docs/tutorial.md`, followed block by block: its files are written, its commands run, its output is what comes.
+"""The parts of the tutorial, followed block by block: files are written, commands run, and output is compared.
 
 What stays, `up`, is the installed `parley`; what comes and goes is forked, as importing would take most of the time.
 """
@@ -22,7 +22,9 @@ from tests.processes.commands import forked_command
 
 ROOT: Final = Path(__file__).parents[2]
 INSTALLED: Final = Path(sys.executable).parent
-TUTORIAL: Final = ROOT / "docs" / "tutorial.md"
+PARTS: Final = tuple(
+    ROOT / "docs" / name for name in ("tutorial.md", "tutorial-plans.md", "tutorial-backend.md")
+)
 _BLOCK: Final = re.compile(
     r"^```(?P<language>\w+)(?: (?P<title>[^\n]+))?\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
 )
@@ -57,12 +59,10 @@ class Shell:
     """One shell for all commands, as a reader has one, with `up` on a free port and its output in a file."""
 
     def __init__(self, folder: Path, commands: Path) -> None:
-        hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}
+        hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
         kept = {name: value for name, value in os.environ.items() if name not in hidden}
-        port = free_port()
-        url = f"http://127.0.0.1:{port}"
         path = f"{commands}:{INSTALLED}:{os.environ['PATH']}"
-        self._port = port
+        self._port = free_port()
         self._bash = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             stdin=subprocess.PIPE,
@@ -70,17 +70,21 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             cwd=folder,
-            env={**kept, "PATH": path, "PARLEY_URL": url, "COLUMNS": "120"},
+            env={**kept, "PATH": path, "COLUMNS": "120"},
             start_new_session=True,
         )
 
     def run(self, command: Command) -> tuple[str, int]:
         """Return what a command printed, and its exit code."""
         line = command.line
-        if line.endswith("&"):
+        if line.endswith("&") and not line.startswith("parley"):
+            written = line.removesuffix("&").split(">")[-1].strip()
+            line += f"\nwhile kill -0 $! && ! test -s {written}; do sleep 0.1; done"
+        elif line.endswith("&"):
             ready = command.expected[0]
             line = f"{INSTALLED}/{line.removesuffix('&')} --port {self._port} > up.log 2>&1 &\n"
-            line += f"while kill -0 $! && ! grep --quiet '{ready}' up.log; do sleep 0.1; done; cat up.log"
+            line += f"while kill -0 $! && ! grep --quiet '{ready}' up.log; do sleep 0.1; done; cat up.log\n"
+            line += f"export PARLEY_URL=http://127.0.0.1:{self._port}"
         assert self._bash.stdin is not None
         assert self._bash.stdout is not None
         self._bash.stdin.write(f"{line}\ncode=$?; echo; echo '{_ENDED}'$code\n")
@@ -126,7 +130,7 @@ def assert_printed(printed: str, command: Command) -> None:
 
 
 def test_it_can_be_followed() -> None:
-    blocks = [*_BLOCK.finditer(TUTORIAL.read_text(encoding="utf-8"))]
+    blocks = [block for part in PARTS for block in _BLOCK.finditer(part.read_text(encoding="utf-8"))]
     assert len(blocks) > 20
     # Not below pytest's own folder: the path of a socket has to be short.
     with tempfile.TemporaryDirectory(prefix="tutorial-") as name, shell(Path(name)) as opened:

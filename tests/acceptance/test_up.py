@@ -17,8 +17,8 @@ from pathlib import Path
 import httpx
 import psutil
 
-from orchestrator.client import AsyncClient
 from parley.processes import has_ended
+from parley_client import AsyncClient
 from tests.processes.forked import run
 from tests.processes.gateway import stack
 
@@ -98,14 +98,14 @@ def join(data_dir: Path) -> None:
     assert parley(data_dir, "history", "kept").stdout.startswith("You: Hello\nParley: ")
     assert "book_flight (Active) destination=MAD" in parley(data_dir, "show", "kept").stdout
     back = parley(data_dir, "rollback", "kept", "1")
-    assert back.stdout == "kept is as it was after epoch 1; that is epoch 3 now.\n"
+    assert back.stdout == "Rolled kept back to version 1; the current version is 3.\n"
     assert "book_flight" not in parley(data_dir, "show", "kept").stdout
     assert "kept" in parley(data_dir, "sessions").stdout
     past = parley(data_dir, "show", "kept", "--at", "2").stdout
     assert "book_flight (Active) destination=MAD" in past
     assert past.endswith("fly from?\n")
     made = parley(data_dir, "branch", "kept", "--at", "2", "--name", "other")
-    assert made.stdout == "other goes on from epoch 2 of kept.\n", made.stderr
+    assert made.stdout == "Forked other at version 2 of kept.\n", made.stderr
     assert parley(data_dir, "submit", "other", "from Oslo", "--wait").returncode == 0
     compared = parley(data_dir, "compare", "other", "kept").stdout
     assert "shared       epoch 2 of kept" in compared
@@ -185,8 +185,8 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         before = noted(data_dir)["turns-1"]
         before.kill()
         assert up.stderr is not None
-        assert "turns-1 ended with code -9" in up.stderr.readline()
-        assert "turns-1 runs again" in up.stderr.readline()
+        assert "turns-1 exited with code -9" in up.stderr.readline()
+        assert "turns-1 restarted" in up.stderr.readline()
         assert noted(data_dir)["turns-1"].pid != before.pid
         assert asyncio.run(say_hello(url)) == ("done", ["user", "agent"])
 

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import psycopg
 import pytest
 import redis
@@ -219,3 +220,7 @@ async def test_workers_metrics_are_shown_to_no_stranger(
         assert run(PYTHON, "-c", ASK, "127.0.0.1", port).startswith("HTTP/1.0 200")
         refused = as_stranger(PYTHON, "-c", ASK, "127.0.0.1", port)
         assert "HTTP" not in refused
+        rebound = {"Host": "evil.example"}
+        async with httpx.AsyncClient() as http:
+            answer = await http.get(f"http://127.0.0.1:{port}/metrics", headers=rebound)
+        assert answer.status_code == 403

@@ -13,7 +13,7 @@ LONGEST_WAIT_MS = 180_000
 """Playwright itself gives up after thirty seconds, which a page may take on a machine with much else to do."""
 expect.set_options(timeout=LONGEST_WAIT_MS)
 PANELS = (
-    *("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals", "Turn"),
+    *("Stack", "Plan", "Runs", "Scratchpad", "Journal", "Events", "Versions", "Approvals", "Turn"),
     *("Memory", "Documents", "Evaluations", "Replays", "Repair"),
 )
 

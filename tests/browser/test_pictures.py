@@ -22,7 +22,7 @@ NAMES = sorted(
 
 
 def booking(here: Visit) -> None:
-    here.say("Book a flight from Oslo to Tokyo for 2 people in business class", "which day")
+    here.say("Book a flight from Oslo to Tokyo for 2 people in business class", "What day")
     here.say("show me my bookings", "Back to booking a flight")
     here.expect_stack("Book flight.*Active")
 
@@ -44,7 +44,7 @@ def runs(here: Visit) -> None:
 
 def approval(here: Visit) -> None:
     here.say("Book a flight from Oslo to Melbourne tomorrow for 8 people", "Shall I book it")
-    here.choose("Yes", "needs an approval")
+    here.choose("Yes", "needs approval")
     expect(here.panel("Approvals")).to_contain_text("above 5000")
 
 
@@ -52,8 +52,8 @@ def epochs(here: Visit) -> None:
     here.say("I want to fly to Madrid", "fly from")
     here.say("from Oslo", "day")
     here.say("actually to Rome", "day")
-    here.panel("Epochs").get_by_role("button", name="Earlier").click()
-    expect(here.page.locator("#epoch-banner")).to_contain_text("Epoch 2 of 3")
+    here.panel("Versions").get_by_role("button", name="Earlier").click()
+    expect(here.page.locator("#epoch-banner")).to_contain_text("Version 2 of 3")
 
 
 def plan_dark(here: Visit) -> None:

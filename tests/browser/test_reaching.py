@@ -48,7 +48,7 @@ def broken(page: Page) -> list[str]:
 def test_every_control_has_a_name_in_every_panel(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "Book a flight from Oslo to Melbourne tomorrow for 8 people", "yes")
     here.api.post("/v1/runs", json={"flow": "summarize_session", "session_id": here.session_id})
-    here.answered(1, "needs an approval")
+    here.answered(1, "needs approval")
     assert nameless(here.page.locator("body")) == []
     for name in PANELS:
         panel = here.panel(name)
@@ -69,7 +69,7 @@ def test_blocks_and_forms_have_names(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("analytics")
     turn = here.say("bar chart of average miles per gallon by origin in cars", "Here is the bar chart")
     expect(turn.locator(".drawing svg")).to_be_visible(timeout=60_000)
-    here.say("preview cars", "406 rows")
+    here.say("describe cars", "406 rows")
     assert nameless(here.page.locator("body")) == []
     here.new_session("gallery")
     here.say("register a guest", "I need a few things to register a guest")
@@ -99,7 +99,7 @@ def test_a_flight_is_booked_by_keyboard_alone(visit: Callable[..., Visit], addre
     here = visit()
     page = here.page
     page.goto(address)
-    expect(page.get_by_role("heading", name="Talk to it and watch it work")).to_be_visible()
+    expect(page.get_by_role("heading", name="Chat and look inside")).to_be_visible()
     page.keyboard.press("n")
     expect(page.get_by_role("dialog", name="New session")).to_be_visible()
     page.keyboard.type("travel")
@@ -115,12 +115,12 @@ def test_a_flight_is_booked_by_keyboard_alone(visit: Callable[..., Visit], addre
     page.keyboard.press("Escape")
     page.keyboard.press("5")
     expect(page.get_by_role("tab", name="Journal")).to_be_focused()
-    expect(page.get_by_role("region", name="Effects")).to_contain_text("Flight book")
+    expect(page.get_by_role("region", name="Side effects")).to_contain_text("Flight book")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Events")).to_be_focused()
     expect(page.get_by_role("tabpanel", name="Events")).to_contain_text("Answer")
     page.keyboard.press("[")
-    expect(page.locator("#epoch-banner")).to_contain_text("Epoch 1 of 2")
+    expect(page.locator("#epoch-banner")).to_contain_text("Version 1 of 2")
     page.keyboard.press("Escape")
     expect(page.locator("#epoch-banner")).to_be_hidden()
     page.keyboard.press("?")
@@ -194,7 +194,7 @@ def test_a_gateway_that_asks_for_a_key_is_given_one(guarded: Guarded, visit: Cal
 
     page.keyboard.press("n")
     page.get_by_role("dialog", name="New session").get_by_label("Domain").select_option("travel")
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name="Start").click()
     expect(page.locator("#live-text")).to_have_text("Live")
     here.say("I want to fly to Madrid", "fly from")
     page.reload()
@@ -214,7 +214,7 @@ def test_a_users_key_shows_his_own_sessions_alone(guarded: Guarded, visit: Calla
     page.keyboard.press("Enter")
     page.get_by_role("button", name="New session").first.click()
     page.get_by_role("dialog", name="New session").get_by_label("Domain").select_option("travel")
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name="Start").click()
     expect(page.locator("#live-text")).to_have_text("Live")
     here.say("I want to fly to Madrid", "fly from")
 
@@ -233,7 +233,7 @@ def test_hostile_text_of_users_stays_text(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", *PAYLOADS)
     said = [text.removeprefix("You: ") for text in here.page.locator("#turns .said").all_text_contents()]
     assert said == PAYLOADS
-    for name in ("Stack", "Notes", "Journal", "Events", "Runs", "Epochs", "Turn"):
+    for name in ("Stack", "Scratchpad", "Journal", "Events", "Runs", "Versions", "Turn"):
         here.panel(name)
         assert broken(here.page) == [], name
     here.page.get_by_role("button", name="Replay").click()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from orchestrator.types import DEFAULT_TENANT
 from tests.browser.steps import Visit
 
 TRIP = ("plan a weekend in Lisbon for two under 1200 euros", "Oslo")
@@ -20,7 +21,7 @@ def test_a_plan_shows_its_steps_its_progress_and_its_revisions(visit: Callable[.
     """PL-6"""
     here = visit().new_session("travel")
     plan = here.panel("Plan")
-    expect(plan).to_contain_text("This session has no plan")
+    expect(plan).to_contain_text("No plan.")
     here.seed(*TRIP[:-1])
     expect(here.turns).to_have_count(len(TRIP) - 1)
     here.say(TRIP[-1], "Shall I book it")
@@ -49,7 +50,7 @@ def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[...,
     expect(why).to_contain_text("Read by")
     expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
     expect(why).to_contain_text(re.compile("Unexplained ?none"))
-    course = panel.get_by_role("list", name="Course of the turn").locator("> li")
+    course = panel.get_by_role("list", name="Timeline").locator("> li")
     expect(course.first).to_contain_text(re.compile(r"after \d"))
     (first,) = here.api.get(f"/v1/sessions/{here.session_id}/turns").json()
     expect(course).to_have_count(len(here.api.get(f"/v1/turns/{first['turn_id']}/journal").json()["signals"]))
@@ -68,13 +69,13 @@ def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) 
 def test_what_a_model_was_asked_and_answered_is_shown(visit: Callable[..., Visit]) -> None:
     """CO-6: `up` keeps prompts; each call of the turn has its own, with its tokens."""
     here = visit().new_session("gallery")
-    here.say("show the card", "hostile|window.broken")
+    here.say("tell me the story", "In room 16")
     call = here.panel("Turn").get_by_role("listitem").filter(has_text="Model call")
     expect(call).to_contain_text("tokens")
     call.get_by_text("Prompt", exact=True).click()
     expect(call.get_by_role("region", name="Prompt: system")).to_be_visible()
     call.get_by_text("Answer", exact=True).click()
-    expect(call.get_by_role("region", name="Answer: assistant")).to_contain_text("window.broken")
+    expect(call.get_by_role("region", name="Answer: assistant")).to_contain_text("In room 16")
 
 
 def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]) -> None:
@@ -121,10 +122,10 @@ def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit]
     runs = panel.get_by_role("region", name="Runs").locator("li.entry")
     expect(runs.first).to_contain_text("0.750 −0.150")
     runs.first.get_by_role("button").click()
-    expect(panel.get_by_role("region", name="Flows taken for others")).to_contain_text(
+    expect(panel.get_by_role("region", name="Misclassified flows")).to_contain_text(
         "Book flight was taken for"
     )
-    expect(panel.get_by_role("region", name="Turns with faults")).to_contain_text("the flow is another")
+    expect(panel.get_by_role("region", name="Failed turns")).to_contain_text("the flow is another")
 
 
 def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
@@ -132,7 +133,12 @@ def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
 ) -> None:
     place = {"at": "1.arguments.origin", "then": "OSL", "now": "MAD"}
     turn = {"session": "one", "epoch": 3, "said": "book it", "allowed": False, "remembers": False}
-    report = {"replay": "20260103-100000", "domain": "travel", "made_at": "2026-01-03T10:00:00"}
+    report = {
+        "replay": "20260103-100000",
+        "tenant_id": DEFAULT_TENANT,
+        "domain": "travel",
+        "made_at": "2026-01-03T10:00:00",
+    }
     report |= {"by": {"domain": "next", "prompt": None, "model": None}, "sessions": 9, "turns": 30}
     report |= {"differing": 1, "changed": {"calls": 1}, "left_out": {"whose journal is gone": 2}}
     path = folder / "evaluations" / "travel" / "replays" / "20260103-100000.json"
@@ -144,29 +150,17 @@ def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
     expect(listed).to_contain_text("9 sessions, 30 turns, by domain next")
     expect(listed).to_contain_text("Whose journal is gone")
     listed.get_by_role("button").click()
-    shown = panel.get_by_role("region", name="Turns that came out otherwise")
+    shown = panel.get_by_role("region", name="Turns that differ")
     expect(shown).to_contain_text("book it")
     expect(shown.locator("del")).to_have_text("OSL")
     expect(shown.locator("ins")).to_have_text("MAD")
-
-    stage = {"run": "run_1", "stage": "item 2", "said": "summarize_session"}
-    stage |= {"allowed": True, "remembers": False}
-    report |= {"replay": "20260104-100000", "sessions": 0, "turns": 0, "runs": 3, "stages": 8}
-    path = path.with_name("20260104-100000.json")
-    path.write_text(json.dumps(report | {"different": [stage | {"changes": {"findings": [place]}}]}))
-    panel = visit().new_session("travel").panel("Replays")
-    listed = panel.get_by_role("region", name="Replays").locator("li.entry").first
-    expect(listed).to_contain_text("1 of 8 stages came out otherwise")
-    expect(listed).to_contain_text("3 runs, 8 stages, by domain next")
-    listed.get_by_role("button").click()
-    shown = panel.get_by_role("region", name="Stages that came out otherwise")
-    expect(shown).to_contain_text("run_1, item 2")
 
 
 def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
     turn = {"said": "book it", "read_by": "system1", "answer": "Which one?", "faults": faults}
     run = {
         "run": name,
+        "tenant_id": DEFAULT_TENANT,
         "domain": "travel",
         "model": None,
         "name": "without a model",
@@ -202,10 +196,10 @@ def test_stepping_back_shows_an_earlier_state_and_what_has_changed(visit: Callab
     here = visit().new_session("travel", *TO_MADRID)
     here.expect_stack("Book flight.*Active")
 
-    epochs = here.panel("Epochs")
+    epochs = here.panel("Versions")
     epochs.get_by_role("button", name="Earlier").click()
     epochs.get_by_role("button", name="Earlier").click()
-    expect(here.page.locator("#epoch-banner")).to_contain_text("Epoch 1 of 3")
+    expect(here.page.locator("#epoch-banner")).to_contain_text("Version 1 of 3")
     expect(epochs.locator(".changes")).to_contain_text("origin")
     expect(epochs.locator(".changes ins").first).to_be_visible()
     slots = here.panel("Stack").locator(".flow .pairs")
@@ -220,12 +214,12 @@ def test_stepping_back_shows_an_earlier_state_and_what_has_changed(visit: Callab
 def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
     here.turns.first.get_by_role("button", name="Show the state after message 1").click()
-    epochs = here.panel("Epochs")
+    epochs = here.panel("Versions")
 
-    epochs.get_by_role("button", name="Roll back to epoch 1").click()
+    epochs.get_by_role("button", name="Roll back to version 1").click()
     here.page.get_by_role("button", name="Cancel").click()
     assert here.api.get(f"/v1/sessions/{here.session_id}").json()["epoch"] == 2
-    epochs.get_by_role("button", name="Roll back to epoch 1").click()
+    epochs.get_by_role("button", name="Roll back to version 1").click()
     here.page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
 
     expect(epochs).to_contain_text("3 of 3")
@@ -237,18 +231,18 @@ def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit
 def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: Callable[..., Visit]) -> None:
     """ST-4"""
     here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
-    epochs, parent = here.panel("Epochs"), here.session_id
+    epochs, parent = here.panel("Versions"), here.session_id
     epochs.get_by_role("button", name="Earlier").click()
-    epochs.get_by_role("button", name="Branch from epoch 1").click()
+    epochs.get_by_role("button", name="Fork at version 1").click()
 
-    expect(here.page.locator("#session-facts")).to_contain_text(f"branch of {parent}")
+    expect(here.page.locator("#session-facts")).to_contain_text(f"fork of {parent}")
     expect(here.turns).to_have_count(1)
     expect(here.turns).to_contain_text("I want to fly to Madrid")
     here.say("from Rome", "day")
     expect(here.turns).to_have_count(2)
-    branches = here.panel("Epochs").get_by_role("region", name="Branches")
+    branches = here.panel("Versions").get_by_role("region", name="Forks")
     branches.get_by_role("button", name="Compare").click()
-    expect(branches).to_contain_text(f"the same up to epoch 1 of {parent}")
+    expect(branches).to_contain_text(f"the same up to version 1 of {parent}")
     expect(branches.locator(".entry")).to_have_count(1)
     expect(branches.locator(".entry")).to_contain_text(
         re.compile("said, flows.*from Rome.*from Oslo", re.DOTALL)
@@ -275,7 +269,7 @@ def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None
     expect(here.turns.first).to_contain_text("Shall I book it")
     here.expect_stack("Book flight.*Active")
 
-    replay.get_by_label("Pace").select_option("Fast")
+    replay.get_by_label("Speed").select_option("Fast")
     replay.get_by_role("button", name="Play", exact=True).click()
     here.answered(1, "Booked")
     expect(replay.get_by_role("button", name="Play", exact=True)).to_be_visible()
@@ -328,8 +322,8 @@ def test_a_deep_link_opens_session_panel_and_epoch(visit: Callable[..., Visit], 
     there = visit()
     there.page.goto(f"{address}/#session={here.session_id}&panel=epochs&epoch=1")
 
-    expect(there.page.get_by_role("tab", name="Epochs")).to_have_attribute("aria-selected", "true")
-    expect(there.page.locator("#epoch-banner")).to_contain_text("Epoch 1 of 2")
+    expect(there.page.get_by_role("tab", name="Versions")).to_have_attribute("aria-selected", "true")
+    expect(there.page.locator("#epoch-banner")).to_contain_text("Version 1 of 2")
 
 
 def test_flower_is_linked(visit: Callable[..., Visit], address: str) -> None:

@@ -20,14 +20,17 @@ from orchestrator.adapters.postgres.turns.archive import PostgresArchive, Postgr
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
+from orchestrator.adapters.postgres.turns.scheduled import PostgresScheduledEvents
 from orchestrator.domain.services import Records
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
+from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.memory import MemoryRecords
+from orchestrator.testing.scheduled import MemoryScheduledEvents
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
 from tests.contract.in_memory.approvals import MemoryApprovals
@@ -45,6 +48,7 @@ _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),
     "turns": ("accepted_at", "deadline_at"),
     "outbox": ("sent_at",),
+    "scheduled_events": ("not_before",),
 }
 
 
@@ -60,6 +64,7 @@ class Ports:
     archive: Archive
     feedback: FeedbackStore
     outbox: Outbox
+    scheduled: ScheduledEvents
     make_inbox: Callable[..., Inbox]
     make_lane: Callable[..., Awaitable[Lane]]
     kill: Callable[[Lane], Awaitable[None]]
@@ -90,6 +95,7 @@ def _memory_ports() -> Ports:
         archive=MemoryArchive(store),
         feedback=MemoryFeedback(store),
         outbox=MemoryOutbox(store),
+        scheduled=MemoryScheduledEvents(store),
         make_inbox=lambda **limits: MemoryInbox(store, **limits),
         make_lane=make_lane,
         kill=kill,
@@ -138,6 +144,7 @@ def postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports
         archive=PostgresArchive(database),
         feedback=PostgresFeedback(database),
         outbox=PostgresOutbox(database),
+        scheduled=PostgresScheduledEvents(database, PostgresInbox(database)),
         make_inbox=lambda **limits: PostgresInbox(database, **limits),
         make_lane=make_lane,
         kill=kill,

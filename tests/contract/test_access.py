@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,7 +18,7 @@ from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.access import ApiKeys, Limit, RequestLimits, Tickets
 from orchestrator.testing.store import ManualClock
 from orchestrator.turns.access import Caller, Scope
-from orchestrator.types import TenantId, UserId, new_id
+from orchestrator.types import SessionId, TenantId, UserId, new_id
 from tests.contract.in_memory.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 
 USER = frozenset({Scope.USER})
@@ -54,8 +54,9 @@ async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
             for key in await redis.keys(REQUESTS + "*"):
                 await redis.set(key, int(await redis.get(key)) - int(seconds * 1e6), keepttl=True)
             for key in await redis.keys("parley:ticket:*"):
-                await redis.pexpire(key, max(1, await redis.pttl(key) - int(seconds * 1000)))
-                while seconds > 60 and await redis.exists(key):
+                left_ms = max(1, await redis.pttl(key) - int(seconds * 1000))
+                await redis.pexpire(key, left_ms)
+                while left_ms == 1 and await redis.exists(key):
                     pass
 
         keys, limits = PostgresKeys(database), RedisRequestLimits(redis)
@@ -122,6 +123,24 @@ async def test_a_ticket_gives_its_caller_back_until_it_is_too_old(ports: Ports, 
     assert await ports.tickets.redeem(ticket + "x") is None
     await ports.age(61)
     assert await ports.tickets.redeem(ticket) is None
+
+
+async def test_a_ticket_that_is_kept_for_a_stream_opens_that_alone(ports: Ports, tenant: TenantId) -> None:
+    caller, stream, other = Caller(tenant, USER, "shop"), SessionId("one"), SessionId("other")
+    ticket = await ports.tickets.issue(caller, lives_s=60)
+    ends = replace(caller, expires_at=2e9)
+    await ports.tickets.keep(ticket, stream, ends, lives_s=600)
+
+    assert await ports.tickets.redeem(ticket, stream=stream) == caller
+    await ports.age(61)
+    assert await ports.tickets.redeem(ticket, stream=stream) == ends
+    assert await ports.tickets.redeem(ticket, stream=other) is None
+    assert await ports.tickets.redeem(ticket) is None
+    await ports.tickets.keep(ticket, stream, ends, lives_s=600)
+    await ports.age(599)
+    assert await ports.tickets.redeem(ticket, stream=stream) == ends
+    await ports.age(2)
+    assert await ports.tickets.redeem(ticket, stream=stream) is None
 
 
 async def test_a_burst_and_then_the_rate(ports: Ports, tenant: TenantId) -> None:

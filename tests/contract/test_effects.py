@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +10,12 @@ import pytest
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
-from orchestrator.turns.lease import AGENT, Lease, Utterance
-from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
-from orchestrator.turns.turn import IfBusy, TurnStatus
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.turn import IfBusy
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, ToolId
 from tests.contract.conftest import Ports
-from tests.contract.factories import commit_for, commit_of, new_session_id, submission
+from tests.contract.factories import commit_for, new_session_id, submission
 
 KEY = "tool:flight_book:1"
 
@@ -86,40 +85,6 @@ async def test_no_effect_begins_before_what_was_said_is_heard(ports: Ports, tena
     assert await lane.record(lease, turn_id, step(StepStatus.FINISHED), entry)
 
 
-async def test_a_waiting_turn_is_answered_beside_the_one_at_work(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: it ends for good, and the turn at work commits after it as if nothing had been."""
-    lane, lease = await begin(ports, tenant)
-    session = lease.session_id
-    await ports.inbox.submit(submission(tenant, session, "why?", if_busy=IfBusy.UNDERSTAND))
-    asked = (await lane.said_meanwhile(lease)).turns[0]
-    said = (Utterance("user", "text", "why?"), Utterance(AGENT, "text", "because"))
-    answer = commit_of(asked, session, utterances=said)
-
-    assert await lane.answer_beside(lease, asked.turn_id, answer)
-    assert not await lane.answer_beside(lease, asked.turn_id, answer), "it is answered once"
-
-    ended = await ports.inbox.turn(tenant, asked.turn_id)
-    assert (ended.status, ended.epoch) == (TurnStatus.DONE, lease.epoch)
-    committed = await lane.commit(lease, commit_of(lease.work, session))
-    assert (committed.epoch, committed.next) == (lease.epoch + 1, None)
-    kept = await ports.sessions.get(tenant, session)
-    assert (kept.pending, kept.epoch) == (0, 1)
-    history = await ports.sessions.history(tenant, session)
-    assert [line["content"] for line in history][:2] == ["why?", "because"]
-    assert (await ports.inbox.submit(submission(tenant, session))).position == 0
-
-
-async def test_who_has_lost_the_lane_answers_nothing(ports: Ports, tenant: TenantId) -> None:
-    lane, lease = await begin(ports, tenant)
-    await ports.inbox.submit(submission(tenant, lease.session_id, "why?", if_busy=IfBusy.UNDERSTAND))
-    asked = (await lane.said_meanwhile(lease)).turns[0]
-    await lane.abandon(lease)
-    assert await (await ports.make_lane()).claim(lease.session_id) is not None
-
-    assert not await lane.answer_beside(lease, asked.turn_id, commit_of(asked, lease.session_id))
-    assert (await ports.inbox.turn(tenant, asked.turn_id)).status is TurnStatus.QUEUED
-
-
 async def test_its_end_is_written_to_the_same_line(ports: Ports, tenant: TenantId) -> None:
     lane, lease = await begin(ports, tenant)
     await write(lane, lease, StepStatus.STARTED, entry_of(lease))
@@ -176,7 +141,7 @@ async def test_what_was_undone_says_so(ports: Ports, tenant: TenantId) -> None:
 
 
 async def test_an_operator_says_what_became_of_it(ports: Ports, tenant: TenantId) -> None:
-    """RT-29: only status and result change; who has lost the lane changes nothing."""
+    """RT-35: only status and result change; who has lost the lane changes nothing."""
     lane, lease = await begin(ports, tenant)
     written = entry_of(lease)
     await write(lane, lease, StepStatus.STARTED, written)
@@ -245,106 +210,20 @@ async def test_a_branch_has_the_ledger_of_its_parent(ports: Ports, tenant: Tenan
     assert own.root == parent
 
 
-async def test_what_one_branch_did_is_found_by_the_others_without_its_result(
-    ports: Ports, tenant: TenantId
-) -> None:
-    """ST-4: until their ledgers have it; nothing is found of what was undone, or of other sessions."""
+async def test_a_branch_has_effects_of_its_own(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: what the parent does later is not in the ledger of the branch, nor undone there."""
     lane, lease = await begin(ports, tenant)
-    parent = await _ended(lane, lease)
-    left, right = [(await ports.sessions.branch(tenant, parent)).session_id for _ in range(2)]
-    lane, lease = await _claimed(ports, tenant, left)
-    other_lane, other = await _claimed(ports, tenant, right)
-    done = entry_of(lease, status=LedgerStatus.DONE, result={"ok": True, "data": {}})
+    done = entry_of(lease, status=LedgerStatus.DONE)
     await write(lane, lease, StepStatus.FINISHED, done)
-
-    found = await other_lane.find_effect(other, effect_of("f9"))
-
-    assert found is not None
-    assert (found.status, found.idempotency_key) == (LedgerStatus.DONE, done.idempotency_key)
-    assert (found.of_session, found.result) == (left, None)
-    assert await other_lane.find_effect(other, effect_of("f9", offer_id="another")) is None
-    assert await other_lane.find_effect(other, effect_of("f9", tool="hotel_book")) is None
-    failed = entry_of(other, fingerprint="f9", status=LedgerStatus.FAILED)
-    await write(other_lane, other, StepStatus.FINISHED, failed)
-    assert await other_lane.find_effect(other, effect_of("f9")) == found, "its own try came to nothing"
-    assert await lane.find_effect(lease, effect_of("f9")) is None, "its own flows may do it once more"
-    mine = entry_of(other, fingerprint="f9", status=LedgerStatus.DONE, idempotency_key=done.idempotency_key)
-    await write(other_lane, other, StepStatus.FINISHED, mine)
-    assert await other_lane.find_effect(other, effect_of("f10")) is None
-    await other_lane.mark_compensated(other, "f9")
-    (line,) = await ports.effects.list(tenant, left)
-    assert line.status is LedgerStatus.COMPENSATED
-    third_lane, third = await _claimed(ports, tenant, parent)
-    assert await third_lane.find_effect(third, effect_of("f11")) is None
-
-
-async def _family(ports: Ports, tenant: TenantId) -> list[tuple[Lane, Lease]]:
-    """Two branches of one session, each claimed by a worker of its own."""
-    lane, lease = await begin(ports, tenant)
     parent = await _ended(lane, lease)
-    branches = [await ports.sessions.branch(tenant, parent) for _ in range(2)]
-    return [await _claimed(ports, tenant, branch.session_id) for branch in branches]
+    branch = await ports.sessions.branch(tenant, parent)
+    lane, lease = await _claimed(ports, tenant, parent)
+    later = entry_of(lease, fingerprint="f2", status=LedgerStatus.DONE)
+    await write(lane, lease, StepStatus.FINISHED, later)
+    await lane.mark_compensated(lease, done.fingerprint)
 
+    branch_lane, branch_lease = await _claimed(ports, tenant, branch.session_id)
 
-@pytest.mark.parametrize("ends", [LedgerStatus.DONE, LedgerStatus.FAILED])
-async def test_of_two_branches_that_begin_at_once_one_waits_for_the_other(
-    ports: Ports, tenant: TenantId, ends: LedgerStatus
-) -> None:
-    """ST-4: what it did is found out about; what it failed to do is begun here."""
-    family = await _family(ports, tenant)
-    beginnings = {
-        asyncio.create_task(lane.record(lease, lease.work.turn_id, step(), entry_of(lease), heard=0)): number
-        for number, (lane, lease) in enumerate(family)
-    }
-    (first,), (second,) = await asyncio.wait(beginnings, return_when=asyncio.FIRST_COMPLETED)
-    assert first.result() is True
-    lane, lease = family[beginnings[first]]
-    other_lane, other = family[beginnings[second]]
-    looking = asyncio.create_task(other_lane.find_effect(other, effect_of("f9")))
-    await asyncio.sleep(0.2)
-    assert not second.done()
-    assert not looking.done()
-
-    had = entry_of(lease, status=ends)
-    await write(lane, lease, StepStatus.FINISHED, had)
-
-    found = await looking
-    if ends is LedgerStatus.FAILED:
-        assert await second is True
-        assert found is None
-    else:
-        assert await second == UnknownOutcome(KEY, had.idempotency_key, elsewhere=True)
-        assert found is not None
-        assert found.idempotency_key == had.idempotency_key
-        assert await ports.effects.list(tenant, other.session_id) == []
-
-
-async def test_who_tries_again_does_not_begin_beside_another_who_does(ports: Ports, tenant: TenantId) -> None:
-    """ST-4: both have the first call's key; the second learns what became of the first."""
-    (lane, lease), (other_lane, other) = await _family(ports, tenant)
-    for one_lane, one in ((lane, lease), (other_lane, other)):
-        unknown = entry_of(one, status=LedgerStatus.UNKNOWN, idempotency_key="k")
-        await write(one_lane, one, StepStatus.FINISHED, unknown)
-    assert await lane.record(lease, lease.work.turn_id, step(), entry_of(lease, idempotency_key="k"), heard=0)
-    again = other_lane.record(
-        other, other.work.turn_id, step(), entry_of(other, idempotency_key="k"), heard=0
-    )
-    trying = asyncio.create_task(again)
-    await asyncio.sleep(0.2)
-    assert not trying.done()
-
-    await write(
-        lane, lease, StepStatus.FINISHED, entry_of(lease, status=LedgerStatus.DONE, idempotency_key="k")
-    )
-
-    assert await trying == UnknownOutcome(KEY, "k")
-
-
-async def test_a_worker_that_died_in_a_call_is_not_waited_for(ports: Ports, tenant: TenantId) -> None:
-    (lane, lease), (other_lane, other) = await _family(ports, tenant)
-    assert await lane.record(lease, lease.work.turn_id, step(), entry_of(lease), heard=0)
-    await lane.abandon(lease, error="its worker died")
-
-    outcome = await other_lane.record(other, other.work.turn_id, step(), entry_of(other), heard=0)
-
-    assert outcome == UnknownOutcome(KEY, entry_of(lease).idempotency_key)
+    assert await branch_lane.find_effect(branch_lease, effect_of("f2")) is None
+    (line,) = await ports.effects.list(tenant, branch.session_id)
+    assert (line.fingerprint, line.status) == (done.fingerprint, LedgerStatus.DONE)

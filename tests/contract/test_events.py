@@ -13,7 +13,8 @@ async def test_a_client_goes_on_after_the_last_number_it_saw(ports: Ports, tenan
     events = await ports.log.read(tenant, session)
     assert [event.number for event in events] == [1, 2, 3, 4, 5]
     assert [event.turn_id for event in events] == [receipt.turn_id for receipt in receipts]
-    assert [event.payload for event in events] == [{"seq": receipt.seq} for receipt in receipts]
+    told = [{"seq": receipt.seq, "position": receipt.position} for receipt in receipts]
+    assert [event.payload for event in events] == told
     assert await ports.log.read(tenant, session, after=3) == events[3:]
     assert await ports.log.read(tenant, session, after=1, limit=2) == events[1:3]
     assert await ports.log.read(tenant, session, after=5) == []

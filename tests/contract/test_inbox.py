@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind, TurnStatus
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, commit_of, new_session_id, submission
 
@@ -43,6 +44,53 @@ async def test_an_action_is_kept_as_it_was(ports: Ports, tenant: TenantId) -> No
     receipt = await ports.inbox.submit(submission(tenant, session).__class__(session, given, tenant))
     assert (await ports.inbox.turn(tenant, receipt.turn_id)).input == given
     assert (await _claimed(ports, session)).work.input == given
+
+
+async def test_a_turn_has_the_time_and_place_of_its_acceptance(ports: Ports, tenant: TenantId) -> None:
+    """RT-29: in every attempt, whatever the session's place is by then; a later turn that names none keeps it."""
+    session = await _session(ports, tenant, timezone="Europe/Oslo", locale="nb-NO")
+    given = [TurnInput("one"), TurnInput("two", timezone="Pacific/Auckland"), TurnInput("three")]
+    for one in given:
+        await ports.inbox.submit(Submission(session, one, tenant))
+    accepted = [turn.accepted_at for turn in await ports.inbox.turns(tenant, session_id=session)][::-1]
+
+    abandoned = await _claimed(ports, session)
+    await (await ports.make_lane()).abandon(abandoned)
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    works, after = [abandoned.work, lease.work], (await lane.commit(lease, commit_for(lease))).next
+    while after is not None:
+        works.append(after)
+        lease = replace(lease, work=after, epoch=Epoch(lease.epoch + 1))
+        after = (await lane.commit(lease, commit_for(lease))).next
+    places = [(work.input.text, work.input.timezone, work.input.locale) for work in works]
+    times = [work.accepted_at for work in works]
+
+    assert places == [
+        ("one", "Europe/Oslo", "nb-NO"),
+        ("one", "Europe/Oslo", "nb-NO"),
+        ("two", "Pacific/Auckland", "nb-NO"),
+        ("three", "Pacific/Auckland", "nb-NO"),
+    ]
+    assert times == [accepted[0].timestamp(), *(at.timestamp() for at in accepted if at is not None)]
+    found = await ports.sessions.get(tenant, session)
+    assert (found.timezone, found.locale) == ("Pacific/Auckland", "nb-NO")
+
+
+async def test_an_unfinished_turn_does_not_keep_a_later_one_from_naming_a_place(
+    ports: Ports, tenant: TenantId
+) -> None:
+    """RT-29: by every rule, also those that look at what is unfinished."""
+    for rule in (IfBusy.ENQUEUE, IfBusy.UNDERSTAND, IfBusy.INTERRUPT):
+        session = await _session(ports, tenant)
+        await ports.inbox.submit(submission(tenant, session, "one"))
+        named = TurnInput("two", timezone="Asia/Tokyo", locale="ja-JP")
+        receipt = await ports.inbox.submit(Submission(session, named, tenant, if_busy=rule))
+
+        kept = (await ports.inbox.turn(tenant, receipt.turn_id)).input
+        found = await ports.sessions.get(tenant, session)
+        assert (kept.timezone, kept.locale) == (found.timezone, found.locale) == ("Asia/Tokyo", "ja-JP")
 
 
 async def test_unknown_and_foreign_sessions_are_not_found(ports: Ports, tenant: TenantId) -> None:
@@ -248,33 +296,6 @@ async def test_what_waits_for_a_missing_predecessor_is_not_heard(ports: Ports, t
     assert (await lane.said_meanwhile(lease)).turns == ()
     await ports.inbox.submit(submission(tenant, session, "second", sequence=2))
     assert [turn.input.text for turn in (await lane.said_meanwhile(lease)).turns] == ["third", "second"]
-
-
-async def test_waiting_texts_are_merged(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: the waiting turn gets the joined text, and both end with its answer."""
-    session = await _session(ports, tenant, if_busy=IfBusy.MERGE)
-    await ports.inbox.submit(submission(tenant, session, "running"))
-    lane = await ports.make_lane()
-    lease = await lane.claim(session)
-    assert lease is not None
-    waiting = await ports.inbox.submit(submission(tenant, session, "from Oslo"))
-    merged = await ports.inbox.submit(submission(tenant, session, "to Rome"))
-    assert (await ports.sessions.get(tenant, session)).pending == 2
-    with pytest.raises(Refused):
-        await ports.inbox.cancel(tenant, merged.turn_id)
-    first = await lane.commit(lease, commit_for(lease))
-    assert first.next is not None
-    assert first.next.input.text == "from Oslo\nto Rome"
-    second = Lease(**{**_fields(lease), "epoch": first.epoch, "work": first.next})
-    last = await lane.commit(second, commit_for(second))
-    assert last.next is None
-    head, follower = [await ports.inbox.turn(tenant, r.turn_id) for r in (waiting, merged)]
-    assert (head.status, follower.status) == (TurnStatus.DONE, TurnStatus.DONE)
-    assert head.result is not None
-    assert follower.result is not None
-    assert follower.result["reply"] == head.result["reply"]
-    assert follower.result["merged_into"] == head.turn_id
-    assert follower.result["turn_id"] == follower.turn_id
 
 
 def _fields(lease: Lease) -> dict[str, object]:

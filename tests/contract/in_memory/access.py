@@ -10,7 +10,7 @@ from datetime import datetime
 from orchestrator.errors import NotFound
 from orchestrator.ports.access import Limit
 from orchestrator.turns.access import ApiKey, Caller, Scope, digest, fits, make_key_text, read_key, show_key
-from orchestrator.types import TenantId, UserId
+from orchestrator.types import SessionId, TenantId, UserId
 
 
 class MemoryKeys:
@@ -67,9 +67,13 @@ class MemoryTickets:
         self._tickets[ticket] = (caller, self._clock().timestamp() + lives_s)
         return ticket
 
-    async def redeem(self, ticket: str) -> Caller | None:
-        caller, ends_at = self._tickets.get(ticket, (None, 0.0))
-        return caller if self._clock().timestamp() < ends_at else None
+    async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
+        now = self._clock().timestamp()
+        known = [self._tickets.get(name, (None, 0.0)) for name in (ticket, f"{ticket} {stream}")]
+        return next((caller for caller, ends_at in known if now < ends_at), None)
+
+    async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
+        self._tickets[f"{ticket} {stream}"] = (caller, self._clock().timestamp() + lives_s)
 
 
 class MemoryRequestLimits:

@@ -28,11 +28,20 @@ class MemorySessions:
         *,
         session_id: SessionId | None = None,
         user_id: UserId | None = None,
-        if_busy: IfBusy = IfBusy.ENQUEUE,
+        if_busy: IfBusy = IfBusy.UNDERSTAND,
         webhook: str | None = None,
+        timezone: str | None = None,
+        locale: str | None = None,
     ) -> SessionRecord:
         session = self._store.open_session(
-            tenant_id, domain, session_id=session_id, user_id=user_id, if_busy=if_busy, webhook=webhook
+            tenant_id,
+            domain,
+            session_id=session_id,
+            user_id=user_id,
+            if_busy=if_busy,
+            webhook=webhook,
+            timezone=timezone,
+            locale=locale,
         )
         return _record(session)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Protocol
@@ -16,16 +15,17 @@ from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.redis.address import for_celery
-from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.ports.runs.records import ItemRecord, NewRun, RunRecord, Started
 from orchestrator.ports.runs.status import ENDED, RedoStatus, RunStatus
 from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
+from tests.celery_clients import celery_client
 from tests.contract.internal.flows import make_catalogue
 from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.redis_numbers import numbered
+from workers.internal.canvas import RunCanvas
+from workers.internal.results import wait_for_no_results
 
 STAND_IN = "tests.contract.internal.stand_in"
 _REDIS_NUMBER = 8
@@ -80,10 +80,11 @@ class InProcess:
 class OnWorkers:
     """Starts runs in the store, tells the workers, and waits for what they make of it."""
 
-    def __init__(self, runs: PostgresRuns, canvas: RunCanvas) -> None:
+    def __init__(self, runs: PostgresRuns, app: Celery) -> None:
         self.catalogue = make_catalogue()
         self.runs = runs
-        self._canvas = canvas
+        self.app = app
+        self.canvas = RunCanvas(app, runs)
 
     async def run(self, run):
         started = await self.start((run,))
@@ -130,7 +131,7 @@ class OnWorkers:
                 await asyncio.sleep(0.02)
 
     async def _tell(self, started: Started) -> None:
-        await self._canvas.send(started)
+        await self.canvas.send(started.hints)
 
 
 @pytest.fixture(scope="module")
@@ -154,11 +155,10 @@ def crew(database_url: str, broker: str, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 async def on_workers(crew: Fleet) -> AsyncIterator[OnWorkers]:
-    app = Celery(set_as_current=False, broker=for_celery(crew.redis_url), backend=for_celery(crew.redis_url))
-    async with Database(crew.database_url) as database:
-        yield OnWorkers(PostgresRuns(database), RunCanvas(app))
-    gc.collect()  # what Celery keeps of a group that was sent tells Redis when it goes
-    app.close()
+    with celery_client(crew.redis_url) as app:
+        wait_for_no_results(app)
+        async with Database(crew.database_url) as database:
+            yield OnWorkers(PostgresRuns(database), app)
 
 
 @pytest.fixture(params=["in_process", "on_workers"])

@@ -129,7 +129,7 @@ class Pressing(Doubling):
 
 
 class Late(InternalFlow):
-    """Takes longer than it may."""
+    """Takes too long."""
 
     name = "late"
     trigger = "by_hand"
@@ -181,7 +181,25 @@ class Forgiving(Node):
     on_failure = OnFailure.RELEASE
 
 
-FLOWS = [Scripted, Chained, Endless, Lifted, Doubling, Pressing, Late, Forgiving, *NODES]
+class Diamond(Node):
+    """One node of a trigger with two first nodes and two fan-ins."""
+
+    trigger = "diamond"
+
+
+DIAMOND = [
+    type(f"Diamond{name}", (Diamond,), {"name": f"diamond_{name}", "depends_on": needs})
+    for name, needs in {
+        "a": (),
+        "b": (),
+        "c": ("diamond_a", "diamond_b"),
+        "d": ("diamond_c",),
+        "e": ("diamond_c",),
+        "f": ("diamond_d", "diamond_e"),
+    }.items()
+]
+
+FLOWS = [*DIAMOND, Scripted, Chained, Endless, Lifted, Doubling, Pressing, Late, Forgiving, *NODES]
 
 
 def make_catalogue(_ports: Any = None) -> Catalogue:

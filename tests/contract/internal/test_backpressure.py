@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
@@ -18,11 +17,10 @@ from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.adapters.redis.address import for_celery
-from orchestrator.adapters.task_sender import RunCanvas
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
+from tests.celery_clients import celery_client
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 
@@ -39,11 +37,8 @@ def crew(database_url: str, broker: str, logs: Path, **settings: str) -> Iterato
     """One worker for Internal flows and none for turns."""
     with fleet(database_url, broker, logs, {"PARLEY_SHUTDOWN_GRACE_S": "0.3", **settings}) as workers:
         workers.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
-        app = Celery(set_as_current=False, broker=for_celery(broker), backend=for_celery(broker))
-        try:
-            yield workers, lambda database: OnWorkers(PostgresRuns(database), RunCanvas(app))
-        finally:
-            app.close()
+        with celery_client(broker) as app:
+            yield workers, lambda database: OnWorkers(PostgresRuns(database), app)
 
 
 async def let_a_turn_wait(database: Database) -> TurnId:

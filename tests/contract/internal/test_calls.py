@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from orchestrator.client import Client
 from orchestrator.errors import InvalidInput, NotFound, Refused
+from parley_client import Client
 from tests.integration.chaos.fleet import Fleet, wait_until
 from tests.processes.forked import run
 from tests.processes.gateway import gateway as serve
@@ -77,20 +77,21 @@ def test_a_flow_that_there_is_not_is_refused_at_once(gateway: str) -> None:
         assert client.runs(flow="nonsense") == []
 
 
-def test_the_flows_of_a_trigger_are_started_together(gateway: str) -> None:
+def test_the_flows_of_a_trigger_are_started_together(gateway: str, crew: Fleet) -> None:
     """IF-16"""
     with Client(gateway) as client:
         started = client.start_run(trigger="graph", parameters={"n0": {"takes_s": 0.1}})
         assert (started["run_id"], len(started["runs"])) == (None, 41)
         assert ended(client, started["runs"]["n0"])["status"] == "done"
-        with pytest.raises(InvalidInput, match=r"'nonsense'.*by_hand, graph") as refusal:
+        with pytest.raises(InvalidInput, match=r"'nonsense'.*by_hand, diamond, graph") as refusal:
             client.start_run(trigger="nonsense")
         with pytest.raises(InvalidInput, match="either flow or trigger"):
             client.start_run("doubling", trigger="graph")
 
     assert refusal.value.field == "trigger"
-    told = parley(gateway, "start", "--trigger", "graph")
-    assert len(told.stdout.splitlines()) == 41
+    told = parley(gateway, "start", "--trigger", "diamond", "--watch")
+    assert told.stdout.splitlines()[1::2] == [f"diamond_{name}: done" for name in "abcdef"]
+    assert "could not be sent" not in (crew.logs / "gateway.log").read_text()
 
 
 def parley(gateway: str, *arguments: str) -> subprocess.CompletedProcess[str]:

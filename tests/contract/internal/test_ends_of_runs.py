@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from orchestrator.adapters.postgres.claims import WorkerLock
-from orchestrator.adapters.postgres.hot_connections import HotConnection
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
@@ -88,22 +86,3 @@ async def test_a_claim_that_was_taken_away_ends_nothing(place: Place) -> None:
 
     assert await place.work.finish(claim, DONE) is None
     assert await place.status(run_id) is RunStatus.CANCELLED
-
-
-async def test_a_link_of_a_chain_takes_two_statements(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it costs beside its own work: a claim, and an end that releases the next one."""
-    sent: list[Any] = []
-    fetch_all = HotConnection.fetch_all
-
-    async def counted(self: HotConnection, query: Any, arguments: Any) -> Any:
-        sent.append(query)
-        return await fetch_all(self, query, arguments)
-
-    names = ("a", "b", "c")
-    nodes = tuple(NewRun(name, depends_on=names[place - 1 : place]) for place, name in enumerate(names))
-    started = (await place.runs.start(nodes)).runs
-    monkeypatch.setattr(HotConnection, "fetch_all", counted)
-    for name in names:
-        assert await place.work.finish(await place.claim(started[name]), DONE) is not None
-
-    assert len(sent) == 2 * len(names)

@@ -11,14 +11,13 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
-from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.runs.records import Hint, NewRun, RunRecord
-from orchestrator.ports.runs.status import ENDED, RUN_TRANSITIONS, OnFailure, Phase, RunStatus, Urgency
+from orchestrator.ports.runs.status import ENDED, RUN_TRANSITIONS, OnFailure, RunStatus, Urgency
 from orchestrator.ports.tasks import START_RUN
 from orchestrator.types import DEFAULT_TENANT, TenantId
+from tests.celery_clients import celery_client
 from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
 from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
 from tests.integration.chaos.fleet import Fleet, fleet
@@ -119,7 +118,7 @@ async def test_a_chain_goes_on_when_the_worker_that_carries_its_links_is_killed(
     nodes = make_nodes(on_workers.catalogue, shape, n2={"takes_s": 2.0})
     started = await on_workers.start(nodes)
     await on_workers.is_at_work(started.runs["n2"])
-    [holder] = [worker for worker in crew.workers if "n0.advance" in worker.log.read_text()]
+    [holder] = [worker for worker in crew.workers if "n0.run" in worker.log.read_text()]
     holder.kill()
     ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
 
@@ -154,7 +153,6 @@ async def test_chains_and_chords_are_healed(
     told = {f"n{number}": {"takes_s": 0.4} for number in range(4)} | {"n1": {"until": str(may_end)}}
     shapes = {name: make_nodes(on_workers.catalogue, SHAPES[name], **told) for name in CARRIED}
     started = {name: await on_workers.start(nodes) for name, nodes in shapes.items()}
-    assert all(one.waves for one in started.values())
     await on_workers.is_at_work(started["chain"].runs["n1"])
     if fault == "killed":
         crew.workers[0].kill()
@@ -208,8 +206,8 @@ async def test_doubled_messages_do_nothing_twice(crew: Fleet, on_workers: OnWork
     run = on_workers.catalogue.new_run("doubling", inputs=tuple(range(20)), parameters={"takes_s": 0.01})
     started = await on_workers.start((run,))
     run_id = started.runs["doubling"]
-    for phase in (Phase.BEFORE, Phase.ITEMS, Phase.AFTER) * 5:
-        await on_workers._canvas.hint(Hint(run_id, "doubling", phase, Urgency.HOUSEKEEPING))
+    for _ in range(15):
+        await on_workers.canvas.send((Hint(run_id, "doubling", Urgency.HOUSEKEEPING),))
     [record] = await on_workers.chain_ended(run_id)
 
     assert record.status is RunStatus.DONE
@@ -230,14 +228,13 @@ async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> 
 async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8: `internal_flows.start_run`, delivered twice; one that asks for nonsense harms nobody."""
     start(crew, 1)
-    sender = Celery(set_as_current=False, broker=for_celery(crew.redis_url))
     wanted = {"flow": "doubling", "inputs": [4, 5], "tenant_id": "sender"}
-    send = partial(sender.send_task, START_RUN, queue="internal", ignore_result=True)
-    send(kwargs={"flow": "nonsense"}, task_id="message-0")
-    for _ in range(2):
-        send(kwargs=wanted, task_id="message-1")
-    send(kwargs={**wanted, "inputs": [6]}, task_id="message-2")
-    sender.close()
+    with celery_client(crew.redis_url) as sender:
+        send = partial(sender.send_task, START_RUN, queue="internal", ignore_result=True)
+        send(kwargs={"flow": "nonsense"}, task_id="message-0")
+        for _ in range(2):
+            send(kwargs=wanted, task_id="message-1")
+        send(kwargs={**wanted, "inputs": [6]}, task_id="message-2")
     found: list[RunRecord] = []
     async with asyncio.timeout(WITHIN_S):
         while len(found) < 2 or not all(run.status in ENDED for run in found):

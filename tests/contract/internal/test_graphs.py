@@ -140,36 +140,12 @@ async def test_chains_and_chords_are_seen_as_such(on_workers: OnWorkers, crew: F
         )
 
     assert early_starts(nodes, ended) == []
-    assert sorted(task["name"] for task in received) == [f"n{number}.advance" for number in shape]
-    name_of = {task["uuid"]: task["name"].removesuffix(".advance") for task in received}
+    assert sorted(task["name"] for task in received) == [f"n{number}.run" for number in shape]
+    name_of = {task["uuid"]: task["name"].removesuffix(".run") for task in received}
     parents = {name_of[task["uuid"]]: name_of.get(task["parent_id"]) for task in received}
     assert parents.pop("n3") in {"n1", "n2"}
     assert parents == {"n0": None, "n1": "n0", "n2": "n0", "n4": "n3"}
     assert {name_of[task["root_id"]] for task in received} == {"n0"}
-
-
-async def test_a_worker_goes_on_with_the_next_link_of_a_chain(on_workers: OnWorkers, crew: Fleet) -> None:
-    """IF-9: n0 → n1 → n2 → n3, of which n1 takes a while; Flower shows each, though one message was sent."""
-    shape = {0: (), 1: (0,), 2: (1,), 3: (2,)}
-    nodes = make_nodes(on_workers.catalogue, shape, n1={"takes_s": 0.3})
-    with shown_tasks(crew.redis_url) as (received, succeeded):
-        ended = await on_workers.run_graph(nodes)
-        await asyncio.to_thread(
-            wait_until, lambda: len(succeeded) >= len(nodes), within_s=40, what="each task is done"
-        )
-    logs = "".join(worker.log.read_text() for worker in crew.workers)
-    by_name = {task["name"].removesuffix(".advance"): task for task in received}
-    took_s = {task["uuid"]: task["runtime"] for task in succeeded}
-
-    assert early_starts(nodes, ended) == []
-    assert sorted(by_name) == ["n0", "n1", "n2", "n3"]
-    assert [name for name, task in by_name.items() if f"{task['uuid']}] received" in logs] == ["n0"]
-    assert {task["hostname"] for task in received} == {by_name["n0"]["hostname"]}
-    assert [by_name[f"n{number}"]["parent_id"] for number in (1, 2, 3)] == [
-        by_name[f"n{number}"]["uuid"] for number in (0, 1, 2)
-    ]
-    assert took_s[by_name["n1"]["uuid"]] >= 0.3
-    assert len(took_s) == len(succeeded) == len(nodes)
 
 
 @contextmanager
