@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, settings
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.nlu.classifier import LinearModel
-from orchestrator.nlu.linear import TrainedModels
-from orchestrator.nlu.readers import system1
+from orchestrator.nlu.system1 import reader
+from orchestrator.nlu.system1.classifier import LinearModel
+from orchestrator.nlu.system1.linear import TrainedModels
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
 from tests.processes.clusters import make_clusters_once
@@ -36,7 +36,7 @@ make_clusters_once(Path(os.environ["PARLEY_TRAINED_FOLDER"]))
 def _trained_once() -> Iterator[None]:
     """Let System 1 of a domain take what another test has trained from just the same."""
     with pytest.MonkeyPatch.context() as patch:
-        once, folder = system1.train_once, Path(os.environ["PARLEY_TRAINED_FOLDER"])
+        once, folder = reader.train_once, Path(os.environ["PARLEY_TRAINED_FOLDER"])
 
         def train_alone(
             kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]
@@ -47,7 +47,7 @@ def _trained_once() -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 return once(TrainedFiles(folder), key, train)
 
-        patch.setattr(system1, "train_once", train_alone)
+        patch.setattr(reader, "train_once", train_alone)
         yield
 
 

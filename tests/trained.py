@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.system1 import System1
 
 _TESTS = Path(__file__).parent
 _FOLDERS = (_TESTS / "domains", _TESTS / "transcripts" / "domains")

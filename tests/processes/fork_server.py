@@ -26,7 +26,7 @@ from tests.processes.clusters import make_clusters_once
 
 COMMANDS = ("parley.main", *(f"parley.commands.{name}" for name in ("chat", "doctor", "keys", "serve", "up")))
 DOMAINS = ("domains.analytics.internal_flows", "domains.travel.weekend")
-MODELS = ("anyio._backends._asyncio", "jsonschema", "orchestrator.adapters.openai", "truststore")
+MODELS = ("anyio._backends._asyncio", "jsonschema", "orchestrator.adapters.models.chat", "truststore")
 """What a role with a model imports, which takes as long as all else of its start."""
 LONGEST_ORDER = 200_000
 

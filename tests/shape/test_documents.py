@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from parley.reference_pages import PAGES
 from tests.shape.sources import REPOSITORY, files, name_of
 
 START = REPOSITORY / "README.md"
+MOST_WORDS = 32_000  # by hand, without code
+NOT_BY_HAND = {*PAGES, "requirements.md"}
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
@@ -50,3 +53,28 @@ def test_every_page_is_found_from_the_readme() -> None:
 
     lost = {name_of(page) for page in files("docs") if page.suffix == ".md" and page not in seen}
     assert not lost
+
+
+def test_every_page_is_in_the_sites_navigation() -> None:
+    navigation = re.findall(r"[\w-]+\.md", (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8"))
+
+    assert sorted(navigation) == sorted(page.name for page in (REPOSITORY / "docs").glob("*.md"))
+
+
+def test_the_documentation_stays_short() -> None:
+    pages = [START, *(page for page in (REPOSITORY / "docs").glob("*.md") if page.name not in NOT_BY_HAND)]
+    prose = [re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE) for page in pages]
+
+    assert sum(len(text.split()) for text in prose) <= MOST_WORDS
+
+
+def test_the_code_in_the_readme_is_the_tutorials() -> None:
+    """The tutorial's blocks are run by a test."""
+    pages = sorted((REPOSITORY / "docs").glob("tutorial*.md"))
+    tutorial = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    blocks = re.findall(
+        r"^```(?:yaml|python)\n(.*?)^```", START.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+    assert len(blocks) == 3
+    assert [line for block in blocks for line in block.splitlines() if line not in tutorial] == []

@@ -10,6 +10,7 @@ from typing import Final
 
 from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler
 from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.progress import Progress
 from orchestrator.dialogue.records import (
     DigressionRecord,
     EffectNote,
@@ -26,10 +27,9 @@ from tests.shape.sources import name_of, python_files, tree_of
 
 RECORDS: Final = (
     *(DialogueState, Prediction, History, Intake, Flags, DigressionRecord, FlowStack),
-    *(AmbiguityHandler, Ambiguity, PendingApproval, EffectNote, PlanFlow, PlanStep),
+    *(AmbiguityHandler, Ambiguity, PendingApproval, EffectNote, PlanFlow, PlanStep, Progress),
 )
-# `notes` is scratch space of a flow's policy, and `data` of an execution.
-FIELDS: Final = frozenset(one.name for kind in RECORDS for one in fields(kind)) - {"notes"}
+FIELDS: Final = frozenset(one.name for kind in RECORDS for one in fields(kind))
 CHANGING: Final = frozenset(
     {
         "add",
@@ -84,3 +84,15 @@ def test_every_way_of_writing_is_found() -> None:
     source = "a.x = 1; b.x += 1; del c.x; d.x[0] = 1; del e.x[0]; f.x.append(1); g.x.index(1); h.x"
 
     assert [ast.unparse(node.value) for node in changed_fields(ast.parse(source))] == list("abcdef")
+
+
+def test_consent_is_written_in_one_module() -> None:
+    """PX-18: what the user agreed to has one writer; elsewhere it is read."""
+    found = {
+        name_of(path)
+        for path in python_files("orchestrator")
+        for node in changed_fields(tree_of(path))
+        if node.attr == "consent"
+    }
+
+    assert found == {"orchestrator/dialogue/consent.py"}

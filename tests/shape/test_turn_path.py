@@ -7,9 +7,9 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # At most.
-FILES: Final = 70
-CROSSINGS: Final = 250
-DEPTH: Final = 18
+FILES: Final = 80
+CROSSINGS: Final = 310
+DEPTH: Final = 20
 
 
 def test_a_turn_is_short_enough_to_be_followed() -> None:

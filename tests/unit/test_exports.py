@@ -1,4 +1,4 @@
-"""What `orchestrator` exports for authors of domains."""
+"""What `parley` exports for authors of domains."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import orchestrator
+import parley
 
-SOURCE = Path(orchestrator.__file__).read_text(encoding="utf-8")
+SOURCE = Path(parley.__file__).read_text(encoding="utf-8")
 
 
 def named_for_type_checkers() -> set[str]:
@@ -23,10 +23,10 @@ def named_for_type_checkers() -> set[str]:
 
 
 def test_every_name_is_there_for_programs_and_for_type_checkers() -> None:
-    assert set(dir(orchestrator)) == named_for_type_checkers()
-    assert all(getattr(orchestrator, name) is not None for name in dir(orchestrator))
+    assert set(dir(parley)) == named_for_type_checkers()
+    assert all(getattr(parley, name) is not None for name in dir(parley))
 
 
 def test_another_name_is_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Postgres'"):
-        _ = orchestrator.Postgres  # type: ignore[attr-defined]
+        _ = parley.Postgres  # type: ignore[attr-defined]

@@ -96,7 +96,7 @@ def test_everything_that_is_missing_is_named() -> None:
         ("PARLEY_CORS_ORIGINS", '{"hush": 1}', "should be a valid tuple"),
         ("PARLEY_WEBHOOK_NETWORKS", '["hush"]', "should be a network such as 10.1.0.0/16"),
         ("PARLEY_MODEL_ENDPOINTS", "hush", "should be JSON"),
-        ("PARLEY_MODEL_ENDPOINTS", '{"near": {"api_key": "hush"}}', "field required"),
+        ("PARLEY_MODEL_ENDPOINTS", '{"near": {"api_key": "hush"}}', "needs a `base_url`"),
     ],
 )
 def test_a_wrong_value_of_each_kind_is_told_in_one_line(
@@ -169,7 +169,7 @@ def test_workers_take_json_and_obey_nobody() -> None:
     assert set(app.conf.accept_content) == set(app.conf.result_accept_content) == {"json"}
     assert {app.conf.task_serializer, app.conf.result_serializer, app.conf.event_serializer} == {"json"}
     assert app.conf.worker_enable_remote_control is False
-    assert app.conf.task_create_missing_queues is False
+    assert app.conf.task_create_missing_queues is True  # a callback goes to a queue of its sender
     assert celery_of("redis://redis.example/0", PARLEY_REMOTE_CONTROL=True).conf.worker_enable_remote_control
 
 

@@ -1,47 +1,48 @@
-"""A backend that only talks to a gateway needs the default install, and nothing of the runtime is loaded for it."""
+"""A backend that talks to a gateway installs `parley-client`, which brings nothing of the server."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
+import tomllib
 from functools import cache
-from importlib.metadata import packages_distributions
 
-PROBE = """
-import json, sys
-before = set(sys.modules)
-import orchestrator.client
-print(json.dumps(sorted(set(sys.modules) - before)))
-"""
-# httpx itself imports click, rich and pygments where they are installed, for its command line, and zstandard to unpack.
-DEFAULT_INSTALL = {
-    *("anyio", "certifi", "h11", "httpcore", "httpx", "idna", "sniffio", "typing_extensions"),
-    *("click", "markdown_it", "mdurl", "pygments", "rich", "zstandard"),
-    "orjson",
-    "standardwebhooks",
+from tests.shape.sources import REPOSITORY
+
+# What `parley-client` depends on, and what that depends on.
+INSTALLED = {
+    *("parley_client", "httpx", "orjson", "standardwebhooks"),
+    *("anyio", "certifi", "h11", "httpcore", "idna", "sniffio", "typing_extensions"),
+    *("attr", "attrs", "dateutil", "deprecated", "six", "wrapt"),
 }
-OF_THE_CLIENT = ("client", "errors", "turns.event", "turns.webhook", "types")
+PROBE = """
+import sys
+class Closed:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if path is None and top not in {allowed!r} and top not in sys.stdlib_module_names:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Closed())
+from parley_client import AsyncClient, Client, verify_webhook
+print(AsyncClient.__name__, Client.__name__, verify_webhook.__name__)
+"""
 
 
 @cache
-def loaded_modules() -> list[str]:
-    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+def project() -> dict[str, list[str]]:
+    text = (REPOSITORY / "client" / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]
 
 
-def test_the_client_imports_nothing_but_the_default_dependencies() -> None:
-    roots = {name.partition(".")[0] for name in loaded_modules()}
-    installed = roots & set(packages_distributions()) - set(sys.stdlib_module_names)
+def test_the_client_loads_where_only_its_own_dependencies_are_installed() -> None:
+    code = PROBE.format(allowed=INSTALLED)
 
-    assert "httpx" in installed
-    assert installed - {"orchestrator"} <= DEFAULT_INSTALL
-    for heavy in ("celery", "fastapi", "numpy", "psycopg", "pydantic", "redis", "scipy", "sqlalchemy"):
-        assert heavy not in installed
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert "AsyncClient" in done.stdout
+    assert "verify_webhook" in done.stdout
 
 
-def test_the_client_imports_nothing_of_the_runtime() -> None:
-    ours = [name.partition(".")[2] for name in loaded_modules() if name.startswith("orchestrator.")]
-    packages = {"dialogue", "turns"}
-
-    assert [name for name in ours if name not in packages and not name.startswith(OF_THE_CLIENT)] == []
+def test_the_client_depends_on_three_packages() -> None:
+    assert project()["dependencies"] == ["httpx", "orjson", "standardwebhooks>=1.1"]

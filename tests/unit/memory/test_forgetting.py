@@ -27,7 +27,7 @@ UNWANTED = collect_unwanted((said("I prefer aisle seats"), AISLE))
         "remember that I prefer aisle seats",
         "Forget that I like an aisle seat!",
         "USER PREFERS AISLE SEATS",
-        "From what I remember of you I take aisle as the seat position; tell me if it should be different.",
+        "From what I remember about you, I'll use aisle as the seat position.",
     ],
 )
 def test_a_sentence_that_tells_it_goes_however_it_is_put(text: str) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow, make_flow_class
+from orchestrator.dialogue.lifecycle import COMPLETED
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.plans.drafts import Draft, Refused, check_draft
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.types import Dact, FlowId, Json, JsonObject
 
 
 def flow(dact: str, family: Family = Family.READ, **more: Any) -> type[BaseFlow]:
@@ -36,10 +38,11 @@ def as_said(flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> Jso
     return {name: value for name, value in values.items() if value is not None}
 
 
-def judge(*steps: JsonObject, room: int = 8) -> Draft | Refused:
+def judge(*steps: JsonObject, room: int = 8, done: Sequence[PlanStep] = ()) -> Draft | Refused:
     plan = TRIP(0.0)
     assert isinstance(plan, PlanFlow)
-    return check_draft({"steps": list(steps)}, plan, FLOWS, as_said, room, 0.0)
+    plan.steps[:] = done
+    return check_draft({"steps": list(steps)}, plan, FLOWS, as_said, room, 0.0, {})
 
 
 def usable(*steps: JsonObject, room: int = 8) -> Draft:
@@ -137,6 +140,16 @@ def test_a_value_may_be_what_an_earlier_step_gives() -> None:
     assert draft.problems == ()
 
 
+def test_slots_may_be_pairs_of_names_and_texts() -> None:
+    """Where an endpoint enforces the schema of an answer."""
+    draft = usable(
+        {"dact": "search_flights", "slots": [{"name": "day", "value": "Friday"}]},
+        {"dact": "book_flight", "slots": [{"name": "flight_id", "value": "search_flights.flight_id"}]},
+    )
+    assert draft.steps[0].slots["day"] == {"value": "Friday"}
+    assert draft.steps[1].slots["flight_id"] == "search_flights.flight_id"
+
+
 @pytest.mark.parametrize(
     ("slot", "value"),
     [
@@ -150,3 +163,15 @@ def test_what_no_earlier_step_gives_and_no_slot_takes_is_left_out_and_named(slot
 
     assert draft.steps[1].slots.keys() == {"city"}
     assert draft.problems == (f"'book_flight' takes no {value!r} for {slot!r}.",)
+
+
+def test_a_step_that_is_done_is_not_proposed_again() -> None:
+    """PL-2: the same task is a step again only with other values."""
+    day: JsonObject = {"day": {"value": "Friday"}}
+    done = PlanStep(FlowId("f1"), Dact("search_flights"), name="search_flights", slots=day)
+    done.become(COMPLETED)
+    again = judge({"dact": "search_flights", "slots": {"day": "Friday"}}, done=[done])
+    assert isinstance(again, Refused)
+    assert "'search_flights' is done already." in again.reasons
+    other = judge({"dact": "search_flights", "slots": {"day": "Monday"}}, done=[done])
+    assert isinstance(other, Draft)

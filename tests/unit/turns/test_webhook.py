@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from orchestrator.client import verify_webhook
 from orchestrator.errors import InvalidInput, Unauthenticated
 from orchestrator.turns import webhook
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TenantId
+from parley_client import verify_webhook
 
 SECRET, OLD, WRONG = (webhook.new_secret() for _ in range(3))
 EVENT = Event(SessionId("s"), "answer", None, {"reply": "héllo"}, number=7)

@@ -1,4 +1,4 @@
-"""`docs/life-of-a-turn.md` names the steps, readers, kinds and endings that the code lists, in their order."""
+"""`docs/architecture.md` names the steps, readers, kinds and endings that the code lists, in their order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.pex.steps import STEPS as PEX_STEPS
 from orchestrator.res.steps import STEPS as RES_STEPS
 from tests.shape.sources import REPOSITORY
 
-PAGE: Final = (REPOSITORY / "docs" / "life-of-a-turn.md").read_text(encoding="utf-8")
+PAGE: Final = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def section(heading: str) -> str:

@@ -1,0 +1,33 @@
+"""Celery clients of tests, which close their connections to the results: Celery's own `close()` closes none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from celery import Celery
+from celery.backends.redis import RedisBackend
+
+from orchestrator.adapters.redis.address import for_celery
+
+
+def celery_client(broker_url: str, results_url: str | None = None) -> AbstractContextManager[Celery]:
+    results = for_celery(results_url or broker_url)
+    return connected(Celery(set_as_current=False, broker=for_celery(broker_url), backend=results))
+
+
+@contextmanager
+def connected(app: Celery) -> Iterator[Celery]:
+    try:
+        yield app
+    finally:
+        close_results(app)
+        app.close()
+
+
+def close_results(app: Celery) -> None:
+    """Close the connections of the result backend; kombu keeps those to the broker for later clients."""
+    if isinstance(app.backend, RedisBackend):
+        app.backend.result_consumer.stop()
+        app.backend.client.close()
+        app.backend.client.connection_pool.disconnect()
