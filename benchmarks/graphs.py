@@ -20,7 +20,7 @@ from orchestrator.ports.runs.records import NewRun, RunRecord
 from parley.output import progress
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.contract.internal.graphs import make_nodes, random_shape
-from workers.internal.results import wait_for_no_results
+from workers.messages.results import use_result_backend
 
 GRAPHS, NODES = 10, 40
 SHORTEST_S, LONGEST_S = 0.05, 1.0
@@ -97,7 +97,7 @@ async def main() -> int:
         with workers, progress("graphs") as counted:
             address = for_celery(running.redis_url)
             app = Celery(set_as_current=False, broker=address, backend=address)
-            wait_for_no_results(app)
+            use_result_backend(app)
             async with Database(running.database_url) as database:
                 on_workers = OnWorkers(PostgresRuns(database), app)
                 results = await run_graphs(on_workers, arguments.graphs, counted)

@@ -49,6 +49,16 @@ def describe_task(request: Any) -> BrokerTask:
     return BrokerTask(request.id, facts, _read_time(request))
 
 
+def name_callbacks(request: Any) -> None:
+    """Give callbacks and errbacks of a task IDs that stay the same when its message is redelivered.
+
+    Receivers can so recognize what is sent again. Celery would choose new IDs.
+    """
+    for kind in ("callbacks", "errbacks"):
+        for place, signature in enumerate(request.get(kind) or ()):
+            signature["options"].setdefault("task_id", follow_up_id(request.id, f"{kind}:{place}"))
+
+
 def _read_time(request: Any) -> Any:
     """Return a task's expiry time, as parsed by Celery, or None."""
     expires = maybe_iso8601(request.expires)
@@ -91,6 +101,7 @@ class TaskEnder:
 
     def _end(self, ending: EndingTask, result: JsonObject | TaskRefused) -> None:
         request: Any = Context(ending.request)
+        name_callbacks(request)
         self._app.backend.always_retry = False  # per thread: the outbox retries, and no thread waits here
         if isinstance(result, TaskRefused):
             self._app.backend.mark_as_failure(request.id, result, request=request)
@@ -106,19 +117,11 @@ class TaskEnder:
             self._flower.show_ended(request.id, state, ending.waited_s)
 
     def _send_following(self, request: Any, result: JsonObject) -> None:
-        """Send callbacks and the rest of the chain, like Celery's tracer before it stores a result.
-
-        IDs are stable across retries, so that receivers can deduplicate.
-        """
+        """Send callbacks and the rest of the chain, like Celery's tracer before it stores a result."""
         options = {"parent_id": request.id, "root_id": request.root_id or request.id}
-        for place, callback in enumerate(request.callbacks or ()):
+        for callback in request.callbacks or ():
             signature: Any = maybe_signature(callback, app=self._app)
-            named = (
-                {}
-                if "task_id" in signature.options
-                else {"task_id": follow_up_id(request.id, f"link:{place}")}
-            )
-            request.children.append(signature.apply_async((result,), **named, **options, retry=False))
+            request.children.append(signature.apply_async((result,), **options, retry=False))
         if request.chain:
             following: Any = maybe_signature(request.chain[-1], app=self._app)
             sent = following.apply_async((result,), chain=request.chain[:-1], **options, retry=False)

@@ -12,12 +12,11 @@ from orchestrator.ports.tasks import ROUTES, SENDERS_QUEUE
 from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 from workers.internal.catalogue import MakeCatalogue, make_catalogue
-from workers.internal.results import wait_for_no_results
 from workers.internal.schedule import scheduler_of
 from workers.messages.broker_dead_letters import BrokerDeadLetters
 from workers.messages.envelopes import judge_envelopes
-from workers.messages.results import BACKENDS
-from workers.messages.results import SETTINGS as STORE_OF_RESULTS
+from workers.messages.results import SETTINGS as RESULT_SETTINGS
+from workers.messages.results import use_result_backend
 from workers.messages.revocations import revocation_step
 from workers.messages.routing import OpenAMQP
 from workers.messages.unacknowledged import book_options, name_consumer
@@ -37,10 +36,8 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
     app = Celery(
         "parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url), amqp=OpenAMQP
     )
-    loader: Any = app.loader
-    loader.override_backends = BACKENDS
     app.conf.update(_configuration(settings, broker_url))
-    wait_for_no_results(app)
+    use_result_backend(app)
     app.conf.beat_scheduler = scheduler_of(settings, flows)
     consumer = name_consumer() if is_redis(broker_url) else None
     if consumer is not None:
@@ -99,7 +96,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "broker_use_ssl": tls_options(broker_url) or None,
         "redis_backend_use_ssl": tls_options(settings.redis_url) or None,
         "result_expires": RESULT_EXPIRES_S,
-        **STORE_OF_RESULTS,
+        **RESULT_SETTINGS,
         "result_extended": False,
         "redis_socket_timeout": 5,
         "redis_socket_connect_timeout": 2,

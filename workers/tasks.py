@@ -23,7 +23,7 @@ from orchestrator.ports.tasks import (
     SUBMIT_TURN,
 )
 from orchestrator.types import JsonObject, SessionId
-from workers.answers import describe_task
+from workers.answers import describe_task, name_callbacks
 from workers.buffering import until_available
 from workers.messages.redaction import REDACTED
 from workers.messages.refusal import TaskRefused
@@ -160,6 +160,7 @@ def _answer(
 ) -> JsonObject:
     """Return the task's result, waiting while a store is unavailable. Raises TaskRefused, Ignore, Reject."""
     task = describe_task(request)
+    name_callbacks(request)
     follows = request.parent_id is not None or request.root_id not in {None, request.id}
     try:
         arguments = name_arguments(names, args, kwargs, follows=follows)

@@ -1,8 +1,15 @@
-"""A result store that waits while Redis rejects writes, as if it were unavailable (RT-34)."""
+"""The workers' result backend.
 
+It waits while Redis rejects writes (RT-34), sends the chords of killed workers (RT-30), and tracks no results,
+because workers never read any; Celery would track those of the groups that it sends.
+"""
+
+import time
 from typing import Any, Final
 
+from celery import Celery
 from celery.backends.redis import RedisBackend, SentinelBackend
+from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 MOST_RETRIES: Final = 600
@@ -15,23 +22,64 @@ SETTINGS: Final = {
 """A sender's task is acknowledged after its result is stored, so its message waits too."""
 
 
-class _WaitingForWrites:
+class _Backend(RedisBackend):
+    def on_task_call(self, producer: Any, task_id: str) -> None:
+        del producer, task_id
+
+    def add_pending_result(self, result: Any, weak: bool = False, start_drainer: bool = True) -> Any:
+        del weak, start_drainer
+        return result
+
+    def add_pending_results(self, results: Any, weak: bool = False) -> Any:
+        del weak
+        return results
+
+    def remove_pending_result(self, result: Any) -> Any:
+        return result
+
     def exception_safe_to_retry(self, exc: Exception) -> bool:
         """Return True: every operation can be repeated safely."""
         return isinstance(exc, (RedisError, OSError))
 
+    def on_chord_part_return(
+        self, request: Any, state: str, result: Any, propagate: Any = None, **kwargs: Any
+    ) -> None:
+        """Count a part of a chord, and send the chord's body after the last one.
 
-class RedisResults(_WaitingForWrites, RedisBackend):
-    """Celery's Redis result store."""
+        Celery's worker claims a body before it sends it. If it is killed in between, its part is redelivered
+        and finds the claim, and Celery would never send the body. So wait until the claim has expired. Raises
+        OperationalError instead if the caller retries.
+        """
+        count = super().on_chord_part_return
+        count(request, state, result, propagate, **kwargs)
+        while request.chord and (left_s := self._claim_expires_in_s(request.group)) > 0:
+            if not self.always_retry:
+                raise OperationalError(f"Chord {request.group}: another worker is about to send its body.")
+            time.sleep(min(left_s, LONGEST_PAUSE_MS / 1000))
+            count(request, state, result, propagate, **kwargs)
+
+    def _claim_expires_in_s(self, group_id: str) -> float:
+        """Return 0 unless the chord is complete, and another worker has claimed its body and not sent it."""
+        size, claim = (self.get_key_for_group(group_id, member) for member in (".s", ".c"))
+        with self.client.pipeline() as pipeline:
+            is_unsent, left_ms = pipeline.exists(size).pttl(claim).execute()
+        return max(left_ms, 0) / 1000 if is_unsent else 0
 
 
-class SentinelResults(_WaitingForWrites, SentinelBackend):
-    """The same with sentinels."""
+class Results(_Backend, RedisBackend): ...
 
 
-BACKENDS: Final[dict[str, Any]] = {
-    "redis": f"{__name__}:RedisResults",
-    "rediss": f"{__name__}:RedisResults",
+class SentinelResults(_Backend, SentinelBackend): ...
+
+
+_BACKENDS: Final = {
+    "redis": f"{__name__}:Results",
+    "rediss": f"{__name__}:Results",
     "sentinel": f"{__name__}:SentinelResults",
 }
-"""Replacements of Celery's backends, by name."""
+
+
+def use_result_backend(app: Celery) -> None:
+    """Make an application store results and count chords by this backend."""
+    loader: Any = app.loader
+    loader.override_backends = _BACKENDS

@@ -25,7 +25,7 @@ from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.redis_numbers import numbered
 from workers.internal.canvas import RunCanvas
-from workers.internal.results import wait_for_no_results
+from workers.messages.results import use_result_backend
 
 STAND_IN = "tests.contract.internal.stand_in"
 _REDIS_NUMBER = 8
@@ -156,7 +156,7 @@ def crew(database_url: str, broker: str, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture
 async def on_workers(crew: Fleet) -> AsyncIterator[OnWorkers]:
     with celery_client(crew.redis_url) as app:
-        wait_for_no_results(app)
+        use_result_backend(app)
         async with Database(crew.database_url) as database:
             yield OnWorkers(PostgresRuns(database), app)
 

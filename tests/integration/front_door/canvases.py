@@ -53,13 +53,20 @@ class Sender:
         """What a task of theirs was called with, once for each identifier that it had."""
 
         def found() -> dict[str, list[Any]]:
-            entries = [json.loads(entry) for entry in self.server.lrange(LOG, 0, -1)]
-            return {entry["id"]: entry["args"] for entry in entries if entry["tag"] == f"{self.name}-{tag}"}
+            return {entry["id"]: entry["args"] for entry in self._entries(tag)}
 
         wait_until(
             lambda: len(found()) >= count, within_s=self.within_s, what=f"{tag} of {self.name} has run"
         )
         return list(found().values())
+
+    def calls(self, tag: str) -> list[str]:
+        """The identifiers of all calls of a task of theirs, those that are calls of the same one too."""
+        return [entry["id"] for entry in self._entries(tag)]
+
+    def _entries(self, tag: str) -> list[dict[str, Any]]:
+        entries = [json.loads(entry) for entry in self.server.lrange(LOG, 0, -1)]
+        return [entry for entry in entries if entry["tag"] == f"{self.name}-{tag}"]
 
     def require_answer(self, given: Any, session: str) -> None:
         """With `wait` it is the turn object, else the receipt."""

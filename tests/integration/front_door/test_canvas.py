@@ -9,12 +9,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 import redis
 from celery import Celery
+from celery.utils import uuid
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
@@ -119,6 +122,42 @@ def sender_of(world: World, wait: float | None, name: str, words: str, within_s:
 @pytest.mark.parametrize("canvas", CANVASES, ids=lambda canvas: canvas.__name__)
 def test_a_turn_behaves_as_a_task(world: World, wait: float | None, canvas: Callable[[Sender], None]) -> None:
     canvas(sender_of(world, wait, f"{canvas.__name__}.{world.kind}.{wait}", "say", QUICK_S))
+
+
+def test_a_callback_that_is_sent_again_has_the_same_id(world: World) -> None:
+    """A message is redelivered if its worker is killed after the callbacks and before the acknowledgement."""
+    sender = sender_of(world, None, f"redelivered.{world.kind}", "say", QUICK_S)
+    turn = sender.turn("a")
+    turn.freeze()
+    for tag in ("one", "two"):
+        turn.link(sender.note(tag))
+    for deliveries in (1, 2):
+        turn.apply_async()
+        for tag in ("one", "two"):
+            wait_until(partial(was_called, sender, tag, deliveries), within_s=QUICK_S, what="it was called")
+    for tag in ("one", "two"):
+        assert len(sender.noted(tag)) == 1
+
+
+def was_called(sender: Sender, tag: str, times: int) -> bool:
+    return len(sender.calls(tag)) == times
+
+
+def test_a_chord_ends_though_the_worker_that_claimed_its_body_was_killed(
+    world: World, wait: float | None
+) -> None:
+    """Celery's claim outlives the worker, and the part that comes again is the last that counts."""
+    sender = sender_of(world, wait, f"claimed.{world.kind}.{wait}", "say", QUICK_S)
+    body, group_id = sender.note("body"), uuid()
+    body.freeze()
+    backend: Any = world.app.backend
+    parts = [sender.turn(str(number)) for number in range(2)]
+    for place, part in enumerate(parts):
+        part.freeze(group_id=group_id, chord=body, group_index=place)
+    backend.set_chord_size(group_id, len(parts))
+    backend.client.set(backend.get_key_for_group(group_id, ".c"), "of a killed worker", ex=2)
+    given = [sender.get(part.apply_async()) for part in parts]
+    assert sender.noted("body") == [[given]]
 
 
 @pytest.mark.slow
