@@ -35,6 +35,7 @@ from gateway.routes import (
     runs,
     sessions,
     socket,
+    turn_search,
     turns,
     webhooks,
 )
@@ -44,6 +45,7 @@ from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 # In documentation order.
 ROUTES = (
     sessions,
+    turn_search,  # its paths look like turns' IDs
     turns,
     read_models,
     feedback,

@@ -18,6 +18,7 @@ from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
+from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
@@ -46,6 +47,7 @@ class TurnServices:
     wakeup: Wakeup
     waiter: Waiter
     scheduled: ScheduledEvents
+    search: PostgresTurnSearch
     longest_s: float = math.inf
 
     async def wait(

@@ -18,6 +18,7 @@ from gateway.flows import KnownFlows
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
+from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.redis.worker_registry import WorkerRegistry
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings
@@ -36,6 +37,7 @@ async def open_dependencies(
                 ports.shared.wakeup,
                 ports.waiter.finished,
                 ports.stores.scheduled,
+                PostgresTurnSearch(ports.stores.database),
                 settings.longest_response_s or math.inf,
             ),
             sessions=SessionServices(

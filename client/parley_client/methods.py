@@ -1,31 +1,19 @@
 """The API's calls as methods, written once for both clients, which send them."""
 
-from abc import ABC, abstractmethod
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from parley_client.calls import Call, path_of
+from parley_client.operating import Many, One, OperatorMethods
 from parley_client.types import JsonObject, new_id
 
-One = TypeVar("One")  # an object, or an awaitable of one
-Many = TypeVar("Many")  # a list of objects, or an awaitable of one
 
-
-class Methods(ABC, Generic[One, Many]):
+class Methods(OperatorMethods[One, Many]):
     """The API's calls. Every method raises the errors of `parley_client.errors`; `Unavailable` if no gateway
     responds.
 
     Turns have the form of `turn_object`.
     """
-
-    @abstractmethod
-    def _send(self, call: Call) -> Any: ...
-
-    def _get(self, *path: str, **query: object) -> Any:
-        return self._send(Call("GET", path_of(*path), query=query))
-
-    def _post(self, *path: str, keyed: bool = False, **body: object) -> Any:
-        return self._send(Call("POST", path_of(*path), body or None, keyed=keyed))
 
     def create_session(
         self,
@@ -136,10 +124,6 @@ class Methods(ABC, Generic[One, Many]):
         """Return the session's scratchpad entries, least recently used first."""
         return self._get("sessions", session_id, "scratchpad")
 
-    def turn_journal(self, turn_id: str) -> One:
-        """Return a turn's `steps` (its calls) and `signals` (predictions, checks, …), for operators."""
-        return self._get("turns", turn_id, "journal")
-
     def journal(self, session_id: str, *, turn_id: str | None = None, limit: int = 200) -> Many:
         """Return model and tool calls, newest first."""
         return self._get("sessions", session_id, "journal", turn_id=turn_id, limit=limit)
@@ -247,22 +231,6 @@ class Methods(ABC, Generic[One, Many]):
         NotFound.
         """
         return self._get("sessions", session_id, "compare", **{"with": other})
-
-    def repairs(self, session_id: str) -> One:
-        """Return a session's problems, its open items, and applicable repairs, for operators."""
-        return self._get("sessions", session_id, "repairs")
-
-    def preview_repairs(self, session_id: str, repairs: list[JsonObject]) -> One:
-        """Return what repairs would change, what the user would be told, and what prevents them."""
-        return self._post("sessions", session_id, "repairs", "preview", repairs=repairs)
-
-    def repair(
-        self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
-    ) -> One:
-        """Apply repairs as a turn. Raises Refused if the session has moved on, or something would break."""
-        body = {"repairs": repairs, "epoch": epoch, "why": why, "idempotency_key": new_id("client")}
-        path = path_of("sessions", session_id, "repairs")
-        return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))
 
     def start_run(
         self,

@@ -17,6 +17,8 @@ from orchestrator.types import SessionId, TurnId
 
 OPERATORS_ONLY: Final = frozenset(
     {
+        ("GET", "/v1/turns/search"),
+        ("GET", "/v1/turns/days"),
         ("GET", "/v1/turns/{turn_id}/journal"),
         ("POST", "/v1/turns/{turn_id}/retry"),
         ("GET", "/v1/sessions/{session_id}/repairs"),

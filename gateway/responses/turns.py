@@ -78,6 +78,47 @@ class TimedTurn(Turn):
     ran_ms: float | None
 
 
+class FoundTurn(ResponseModel):
+    """A turn in a list over all sessions, with what it says about its quality."""
+
+    turn_id: str
+    session_id: str
+    seq: int
+    user_id: str | None
+    domain: str
+    kind: TurnKind
+    status: TurnStatus
+    said: str | None
+    action: str | None = Field(description="The name of what was clicked, in place of a text.")
+    reply: str | None
+    error: str | None
+    accepted_at: Timestamp
+    ran_ms: float | None
+    failed: bool = Field(description="It ended with an error or an apology.")
+    not_understood: bool
+    rated_down: bool
+    tokens: int
+    cost_micros: int = Field(description="Of its model calls, in millionths of a US dollar.")
+
+
+class FoundTurns(ResponseModel):
+    turns: list[FoundTurn]
+    next: str | None = Field(description="The next page's `before`; null at the end.")
+
+
+class DayOfTurns(ResponseModel):
+    """The figures of one day. Times are from a turn's start to its end."""
+
+    day: str = Field(examples=["2026-01-31"])
+    turns: int
+    failed: int
+    not_understood: int
+    rated_down: int
+    median_ms: float | None
+    tokens: int
+    cost_micros: int
+
+
 class TurnSignal(ResponseModel):
     """A fact about a turn; `payload` depends on the type."""
 

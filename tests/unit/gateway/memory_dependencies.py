@@ -28,6 +28,7 @@ from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
+from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
@@ -82,7 +83,11 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
     parts |= others
     return Dependencies(
         turns=TurnServices(
-            inbox, parts["wakeup"], TurnWaiter(inbox, live).finished, MemoryScheduledEvents(store, inbox)
+            inbox,
+            parts["wakeup"],
+            TurnWaiter(inbox, live).finished,
+            MemoryScheduledEvents(store, inbox),
+            PostgresTurnSearch(Database(NOWHERE)),
         ),
         sessions=SessionServices(
             store=parts["sessions"],

@@ -1,0 +1,70 @@
+"""The calls for operators only, and how a call is sent."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from parley_client.calls import Call, path_of
+from parley_client.types import JsonObject, new_id
+
+One = TypeVar("One")  # an object, or an awaitable of one
+Many = TypeVar("Many")  # a list of objects, or an awaitable of one
+
+
+class OperatorMethods(ABC, Generic[One, Many]):
+    """Calls that require the scope `operator`. Every method raises Forbidden for others."""
+
+    @abstractmethod
+    def _send(self, call: Call) -> Any: ...
+
+    def _get(self, *path: str, **query: object) -> Any:
+        return self._send(Call("GET", path_of(*path), query=query))
+
+    def _post(self, *path: str, keyed: bool = False, **body: object) -> Any:
+        return self._send(Call("POST", path_of(*path), body or None, keyed=keyed))
+
+    def search_turns(
+        self,
+        q: str | None = None,
+        *,
+        failed: bool | None = None,
+        not_understood: bool | None = None,
+        rated_down: bool | None = None,
+        min_ms: float | None = None,
+        min_cost_micros: int | None = None,
+        domain: str | None = None,
+        user_id: str | None = None,
+        days: int = 7,
+        before: str | None = None,
+        limit: int = 50,
+    ) -> One:
+        """Search turns of all sessions by words and quality, newest first: ``{turns, next}``. `before`: the
+        `next` of the page before.
+        """
+        filters = {"failed": failed, "not_understood": not_understood, "rated_down": rated_down}
+        least = {"min_ms": min_ms, "min_cost_micros": min_cost_micros}
+        where = {"domain": domain, "user_id": user_id, "days": days, "before": before, "limit": limit}
+        return self._get("turns", "search", q=q, **filters, **least, **where)
+
+    def turns_by_day(self, days: int = 14) -> Many:
+        """Return each day's turns, failures, median time and cost, oldest first."""
+        return self._get("turns", "days", days=days)
+
+    def turn_journal(self, turn_id: str) -> One:
+        """Return a turn's `steps` (its calls) and `signals` (predictions, checks, …)."""
+        return self._get("turns", turn_id, "journal")
+
+    def repairs(self, session_id: str) -> One:
+        """Return a session's problems, its open items, and applicable repairs."""
+        return self._get("sessions", session_id, "repairs")
+
+    def preview_repairs(self, session_id: str, repairs: list[JsonObject]) -> One:
+        """Return what repairs would change, what the user would be told, and what prevents them."""
+        return self._post("sessions", session_id, "repairs", "preview", repairs=repairs)
+
+    def repair(
+        self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
+    ) -> One:
+        """Apply repairs as a turn. Raises Refused if the session has moved on, or something would break."""
+        body = {"repairs": repairs, "epoch": epoch, "why": why, "idempotency_key": new_id("client")}
+        path = path_of("sessions", session_id, "repairs")
+        return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))

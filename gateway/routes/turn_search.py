@@ -1,0 +1,69 @@
+"""Turns of all sessions: search and figures by day, for operators."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from gateway.dependencies import TheCaller, TheTurns
+from gateway.responses.turns import DayOfTurns, FoundTurn, FoundTurns
+from orchestrator.turns.search import TurnFilter
+from orchestrator.turns.submission import NO_NUL
+from orchestrator.types import TurnId, UserId
+
+router = APIRouter(prefix="/v1/turns", tags=["turns"])
+
+MOST_WORDS = 8
+Days = Annotated[int, Query(ge=1, le=90, description="How far back, in days.")]
+Text = Annotated[str | None, Query(min_length=1, max_length=200, pattern=NO_NUL)]
+
+
+@router.get("/search")
+async def search_turns(
+    turns: TheTurns,
+    caller: TheCaller,
+    q: Annotated[Text, Query(description="Words that all occur in what was said or answered.")] = None,
+    failed: bool | None = None,
+    not_understood: bool | None = None,
+    rated_down: bool | None = None,
+    min_ms: Annotated[float | None, Query(ge=0, description="Least time from start to end.")] = None,
+    min_cost_micros: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+    domain: Text = None,
+    user_id: Text = None,
+    days: Days = 7,
+    before: Annotated[Text, Query(description="`next` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> FoundTurns:
+    """Search the turns of all sessions, newest first, by words and quality; for operators.
+
+    A page reads up to 2,000 turns, so it can be short or empty before the end: continue with `next`.
+    """
+    wanted = TurnFilter(
+        tuple((q or "").split()[:MOST_WORDS]),
+        failed,
+        not_understood,
+        rated_down,
+        min_ms,
+        min_cost_micros,
+        domain,
+        UserId(user_id) if user_id else None,
+    )
+    found = await turns.search.find(
+        caller.tenant_id,
+        wanted,
+        since=datetime.now(UTC) - timedelta(days=days),
+        before=TurnId(before) if before else None,
+        limit=limit,
+    )
+    return FoundTurns(turns=[FoundTurn.model_validate(turn) for turn in found.turns], next=found.next)
+
+
+@router.get("/days")
+async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14) -> list[DayOfTurns]:
+    """Count turns by the day (UTC) on which they were accepted, oldest first: failures, times and costs; for operators.
+
+    At most the newest 20,000 turns are counted.
+    """
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    counted = await turns.search.by_day(caller.tenant_id, since=midnight - timedelta(days=days - 1))
+    return [DayOfTurns.model_validate(day) for day in counted]

@@ -1,0 +1,15 @@
+-- Counts turns of a tenant by the day (UTC) on which they were accepted.
+--
+-- Arguments: tenant_id; since, before (turn IDs), most (turns to count, the newest)
+-- Effect:    a row for each day with turns, oldest first.
+WITH judged AS NOT MATERIALIZED (
+    -- include: parts/judged_turns.sql
+)
+SELECT to_char(accepted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, count(*) AS turns,
+       count(*) FILTER (WHERE failed) AS failed, count(*) FILTER (WHERE not_understood) AS not_understood,
+       count(*) FILTER (WHERE rated_down) AS rated_down,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY ran_ms::float8) AS median_ms,
+       sum(tokens)::bigint AS tokens, sum(cost_micros)::bigint AS cost_micros
+FROM judged
+GROUP BY day
+ORDER BY day

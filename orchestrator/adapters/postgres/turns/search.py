@@ -1,0 +1,75 @@
+"""Search turns of all sessions, and count them by day, on PostgreSQL.
+
+No index serves this: a turn would pay for it. A statement reads the tenant's newest turns, up to a bound.
+"""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Final
+
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.turns.search import FoundTurns, TurnFilter, turn_id_at
+from orchestrator.types import JsonObject, TenantId, TurnId
+
+MOST_SEARCHED: Final = 2_000
+"""Turns read for one page."""
+MOST_COUNTED: Final = 20_000
+"""Turns counted by day: the newest."""
+_NOW: Final = TurnId("turn_g")
+"""Above every ID, which is a hexadecimal number after the underscore."""
+
+
+class PostgresTurnSearch:
+    """Turns of all sessions of a tenant. Every method raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(
+        self,
+        tenant_id: TenantId,
+        wanted: TurnFilter,
+        *,
+        since: datetime,
+        before: TurnId | None = None,
+        limit: int = 50,
+        most_searched: int = MOST_SEARCHED,
+    ) -> FoundTurns:
+        """Return up to `limit` matching turns older than `before`; a page can be empty before the end."""
+        arguments = {
+            **asdict(wanted),
+            "words": [f"%{_literally(word)}%" for word in wanted.words],
+            **_span(tenant_id, since, before, most_searched),
+            "most_found": limit,
+        }
+        row = await self._database.fetch_one(statement("search_turns"), arguments)
+        found, oldest = row or ([], None)
+        return FoundTurns(found, TurnId(found[-1]["turn_id"]) if len(found) == limit else oldest)
+
+    async def by_day(
+        self, tenant_id: TenantId, *, since: datetime, most_counted: int = MOST_COUNTED
+    ) -> list[JsonObject]:
+        """Return each day's figures, oldest first: turns, failures, median time, cost."""
+        arguments = _span(tenant_id, since, None, most_counted)
+        rows = await self._database.fetch_all(statement("turns_by_day"), arguments)
+        names = (
+            "day",
+            "turns",
+            "failed",
+            "not_understood",
+            "rated_down",
+            "median_ms",
+            "tokens",
+            "cost_micros",
+        )
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _span(tenant_id: TenantId, since: datetime, before: TurnId | None, most: int) -> JsonObject:
+    return {"tenant_id": tenant_id, "since": turn_id_at(since), "before": before or _NOW, "most": most}
+
+
+def _literally(word: str) -> str:
+    """Return a word as a pattern that matches only itself."""
+    return word.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")

@@ -1,0 +1,37 @@
+"""Searching the turns of all sessions of a tenant."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from orchestrator.types import JsonObject, TurnId, UserId
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFilter:
+    """What a turn must have; None for any.
+
+    `words`: all occur in what was said or answered. `failed`: ended with an error or an apology.
+    `not_understood`: no NLU component could interpret the message. `rated_down`: has a thumbs-down.
+    """
+
+    words: tuple[str, ...] = ()
+    failed: bool | None = None
+    not_understood: bool | None = None
+    rated_down: bool | None = None
+    min_ms: float | None = None
+    min_cost_micros: int | None = None
+    domain: str | None = None
+    user_id: UserId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTurns:
+    """A page of turns, newest first. `next`: where the search continues, or None at its end."""
+
+    turns: list[JsonObject]
+    next: TurnId | None
+
+
+def turn_id_at(at: datetime) -> TurnId:
+    """Return the lowest ID that a turn accepted at this time can have."""
+    return TurnId(f"turn_{int(at.timestamp() * 1000):012x}")
