@@ -17,7 +17,7 @@ from kombu import Connection
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import wait_until
 
-PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+PROGRAM = Path(os.environ.get("RABBITMQ_BIN", "/usr/lib/rabbitmq/bin")) / "rabbitmq-server"
 """Not the one on the PATH, which wants to be the system's own service."""
 CONTROL = PROGRAM.with_name("rabbitmqctl")
 STARTS_WITHIN_S = 60.0
