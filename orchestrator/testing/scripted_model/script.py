@@ -88,6 +88,7 @@ class ToolUse:
 
     calls: tuple[tuple[str, Json], ...]
     delay_s: float = 0.0
+    piece_delay_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,7 @@ _REPLY_FORMS: dict[str, JsonObject] = {
             },
         },
         "delay_s": _SECONDS,
+        "piece_delay_s": _SECONDS,
     },
     "status": {
         "status": {"type": "integer", "minimum": 400, "maximum": 599},
@@ -295,5 +297,6 @@ def _reply(form: JsonObject) -> Reply:
         return Raw(**form)
     if "tool_calls" in form:
         calls = tuple((call["name"], call.get("arguments", {})) for call in form["tool_calls"])
-        return ToolUse(calls=calls, delay_s=form.get("delay_s", 0.0))
+        delays = {key: form[key] for key in ("delay_s", "piece_delay_s") if key in form}
+        return ToolUse(calls=calls, **delays)
     return Answer(**form)

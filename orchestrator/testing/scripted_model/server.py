@@ -234,7 +234,7 @@ def _failure(fail: Fail) -> Response:
 async def _events(
     reply: Answer | ToolUse, request: Request, http: HttpRequest, served: Served
 ) -> AsyncGenerator[str, None]:
-    pause = reply.piece_delay_s if isinstance(reply, Answer) else 0.0
+    pause = reply.piece_delay_s
     break_after = reply.break_after if isinstance(reply, Answer) else None
     for number, chunk in enumerate(wire.chunks(request, reply)):
         if number and await _gone(http, pause):
