@@ -212,13 +212,20 @@ class _DraftCheck:
                 for other in (*self.plan.steps, *before)
                 if other.dact in self.usable and name in self.usable[other.dact].spec.outputs
             ]
-            needed = [other for other in givers if other.name in step.needs]
-            if name in spec.inputs and (needed or givers):
-                giver = (needed or givers)[-1]
+            needed = [other for other in givers if other.name in step.needs] or givers
+            if name in spec.inputs and needed:
+                giver = ([other for other in needed if _agree(step, other)] or needed)[-1]
                 step.bind(name, Binding(name, giver.name).serialize())
                 step.need([*step.needs, giver.name])
             elif name in self.plan.spec.slots:
                 step.bind(name, Binding(name).serialize())
+
+
+def _agree(step: PlanStep, giver: PlanStep) -> bool:
+    """Return whether two steps state the same values for the slots that both have: of two flights, the same one."""
+    shared = step.slots.keys() & giver.slots.keys()
+    stated = [(step.slots[name], giver.slots[name]) for name in shared]
+    return all(one == other for one, other in stated if is_object(one) and "value" in one)
 
 
 def _fits(flow: type[BaseFlow], name: str, value: Json) -> bool:

@@ -108,6 +108,16 @@ def test_a_missing_input_comes_from_the_step_that_gives_it() -> None:
     assert draft.steps[1].needs == ("search_flights",)
 
 
+def test_of_several_steps_the_one_with_the_same_values_gives_the_input() -> None:
+    legs = [("Madrid", "Friday"), ("Rome", "Sunday")]
+    draft = usable(
+        *({"dact": "search_flights", "slots": {"city": city, "day": day}} for city, day in legs),
+        *({"dact": "book_flight", "slots": {"city": city}} for city, _ in legs),
+    )
+    given = [step.slots["flight_id"] for step in draft.steps if step.dact == "book_flight"]
+    assert given == ["search_flights.flight_id", "search_flights_2.flight_id"]
+
+
 def test_a_slot_that_the_plan_has_comes_from_the_plan() -> None:
     assert usable({"dact": "search_flights"}).steps[0].slots["city"] == "city"
 
