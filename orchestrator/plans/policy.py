@@ -86,7 +86,8 @@ class PlanPolicy(BasePolicy):
         context.changes.state.note_plan()
         waiting = [step.label for step in plan.steps if not step.is_finished]
         if len(waiting) > 1:
-            context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting)
+            compared = 0 if found.search is None else len(found.search["nodes"]) - 1
+            context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting, compared=compared)
         return Stacked()
 
     def _tell_what_was_left_out(self, run: Execution, plan: PlanFlow) -> None:

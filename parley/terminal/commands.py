@@ -11,7 +11,14 @@ from rich.text import Text
 from orchestrator.errors import InvalidInput, NotFound
 from parley.terminal.conversation import Conversation, Turn, line_of
 from parley.terminal.show import make_table
-from parley.terminal.words import clean, describe_flow, describe_progress, describe_status, plain
+from parley.terminal.words import (
+    clean,
+    describe_flow,
+    describe_progress,
+    describe_search,
+    describe_status,
+    plain,
+)
 
 
 @dataclass(slots=True)
@@ -105,6 +112,19 @@ def _plan(talk: Talk, _: str) -> None:
     for step in body.get("steps") or []:
         name = clean(step.get("label") or step.get("name"))
         talk.console.print(Text(f"  {clean(step.get('state', ''))}: {name}"))
+    for line in describe_search(plan):
+        talk.console.print(Text(clean(line)))
+
+
+@_command("/tools", "what the last turn called, with which values")
+def _tools(talk: Talk, _: str) -> None:
+    calls: list[dict[str, Any]] = (talk.turn or {}).get("tools") or []
+    if not calls:
+        talk.note("The last turn called no tool.")
+    for call in calls:
+        talk.console.print(Text(f"{clean(call['tool_id'])}: {clean(call['status'])}"))
+        for name, value in (call.get("arguments") or {}).items():
+            talk.console.print(Text(f"  {clean(name)}: {clean(value)}"))
 
 
 @_command("/page", "another page of the last table: /page 2")

@@ -63,6 +63,20 @@ def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
     return clean(flow["dact"]), f"{clean(flow['state'])}{reason}"
 
 
+def describe_search(plan: dict[str, Any]) -> list[str]:
+    """Return the plans that a tree search compared last, each with its score and faults; the chosen one is marked."""
+    searches = [one["search"] for one in plan.get("revisions") or [] if one.get("search")]
+    if not searches:
+        return []
+    lines = [f"Plans compared, in {searches[-1]['calls']} calls of the model:"]
+    for node in searches[-1]["nodes"][1:]:
+        mark = "*" if node["node"] == searches[-1]["chosen"] else " "
+        steps = "; ".join(str(step["purpose"]) for step in node["state"])
+        lines.append(f"{mark} {node['score'] or 0.0:.2f} {steps}")
+        lines += [f"       {fault}" for fault in node["faults"]]
+    return lines
+
+
 def describe_progress(plan: dict[str, Any]) -> str:
     """Return a plan's progress, or an empty text without steps."""
     steps = (plan.get("body") or plan).get("steps") or []

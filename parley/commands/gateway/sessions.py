@@ -12,6 +12,7 @@ from parley.commands.gateway import gateway_command
 from parley.commands.options import LocaleOption, TimezoneOption
 from parley.output import Answer, Rows, as_lines
 from parley.terminal.conversation import answer_of, line_of
+from parley.terminal.words import describe_search
 from parley_client import Client
 
 app = typer.Typer()
@@ -85,7 +86,7 @@ def describe_plan(plan: dict[str, Any]) -> list[str]:
         why = f": {step['note']}" if step.get("note") else ""
         state = step["reason"] if step["state"] in {"Invalid", "Pending"} else step["state"]
         lines.append(f"{f'step {number}':<12} {step['purpose']} [{step['dact']}] {state}{why}")
-    return lines
+    return lines + describe_search(plan)
 
 
 def _describe(flow: dict[str, Any]) -> str:

@@ -62,5 +62,12 @@ function showRevisions(revisions) {
     h("header", {}, h("h4", {}, `${revision.number}. ${humanize(revision.outcome)}`), h("span", { class: "when" }, showTime(revision.at))),
     revision.why ? h("p", { class: "quote" }, revision.why) : null,
     h("p", { class: "quote" }, `${revision.progress} steps done${revision.source ? `, from ${revision.source}` : ""}`),
-    fold("Steps", (revision.steps ?? []).map((step) => `${step.purpose || step.name}: ${step.state}`), `revision:${revision.number}`)))));
+    fold("Steps", (revision.steps ?? []).map((step) => `${step.purpose || step.name}: ${step.state}`), `revision:${revision.number}`),
+    revision.search ? fold("Plans compared", showSearch(revision.search), `search:${revision.number}`) : null))));
+}
+
+/** The plans that a tree search compared: score, steps and faults of each; the chosen one is marked. */
+function showSearch({ nodes, chosen }) {
+  return nodes.slice(1).map(({ node, score, state, faults }) => (
+    { score, chosen: node === chosen, steps: state.map((step) => step.purpose || step.dact), faults }));
 }
