@@ -13,8 +13,8 @@ from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED, FlowState, Reason
 from orchestrator.dialogue.questions import AskSlot, ChangeWhat, ChooseValue, Option, WhichSlot
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.understanding import Mention, Understanding
+from orchestrator.dialogue.specification import Family, Priority
+from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.row_questions import refers_to_before
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.module import clear_stack
@@ -78,8 +78,23 @@ def enter(turn: RunningTurn, flow: BaseFlow) -> None:
     turn.changes.state.note_origin(natural=True)
     if isinstance(flow, PlanFlow) and not flow.goal:
         said = turn.understanding.text if turn.understanding is not None else ""
-        flow.pursue((said or turn.context.text)[:LONGEST_GOAL])
+        flow.pursue((said or turn.context.text)[:LONGEST_GOAL], left_to_planner(turn))
     turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
+
+
+def left_to_planner(turn: RunningTurn) -> tuple[str, ...]:
+    """Return the words of a request for a plan that fit none of its slots, if a model can plan for them (PL-5)."""
+    understood = turn.understanding
+    if (
+        understood is None
+        or understood.kind is not MessageKind.TASK
+        or understood.source is not Source.SYSTEM2
+    ):
+        return ()
+    flow = turn.context.world.domain.flows.get(understood.flows[0].dact) if understood.flows else None
+    may_plan = turn.context.world.domain.config.plans.model != "off"
+    is_plan = flow is not None and flow.spec.family is Family.PLAN
+    return understood.not_understood if may_plan and is_plan else ()
 
 
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:

@@ -5,7 +5,7 @@ What every flow can do is in `base_flow`; here are the families, and how classes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -27,7 +27,7 @@ class PlanFlow(BaseFlow):
     `goal`: the request in the user's words. `rounds`: how often sub-flows were stacked.
     `noted`: how many revisions are on record. `by_model`: a model chose the steps, so that what is declared does not
     join them. `findings_seen`: entries of the scratchpad that the plan knows. `settled`: the values that the plan had
-    for each step that committed something, by the step's flow.
+    for each step that committed something, by the step's flow. `beyond`: words of the request for the planner.
     """
 
     steps: list[PlanStep] = field(default_factory=list[PlanStep])
@@ -38,14 +38,15 @@ class PlanFlow(BaseFlow):
     by_model: bool = False
     findings_seen: list[str] = field(default_factory=list[str])
     settled: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
+    beyond: list[str] = field(default_factory=list[str])
 
     def needs_to_think(self) -> bool:
         """A request that has no steps yet has to be decomposed first."""
         return not self.steps or super().needs_to_think()
 
-    def pursue(self, goal: str) -> None:
-        """Keep the request, in the user's words."""
-        self.goal = goal
+    def pursue(self, goal: str, beyond: Sequence[str] = ()) -> None:
+        """Keep the request, in the user's words, and those that fit none of the slots."""
+        self.goal, self.beyond = goal, [*beyond]
 
     def take_up(self, ended: PlanFlow) -> None:
         """Go on from where a plan has ended: with its goal, its steps and what they have found."""
@@ -94,7 +95,7 @@ class PlanFlow(BaseFlow):
 
 _SOURCES = {source.value: source for source in SlotSource}
 _OF_PLANS: Mapping[str, Json] = {"goal": "", "rounds": 0, "noted": 0, "by_model": False}
-_COLLECTED_BY_PLANS = ("findings_seen", "settled")
+_COLLECTED_BY_PLANS = ("findings_seen", "settled", "beyond")
 """What a plan writes where there is something in it."""
 
 
@@ -199,6 +200,7 @@ def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
         for name, empty in _OF_PLANS.items():
             setattr(flow, name, body.get(name, empty))
         flow.findings_seen = [*body.get("findings_seen", ())]
+        flow.beyond = [*body.get("beyond", ())]
         flow.settled = copy_json(body.get("settled", {}))
     for name in () if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:
         if isinstance(flow.judge(name, flow.slots[name].value), Rejected):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.changes import Change, revise
 from orchestrator.plans.drafts import Draft, Refused
@@ -58,11 +59,13 @@ class Planner:
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
-        if follows_recipe(plan) and not self._always_asks(context):
+        if follows_recipe(plan) and not self._asks_beyond_recipe(plan, context):
             declared = self._follow_recipe(plan, room)
             if declared is not None:
                 return declared
         found = await self._ask_for_steps(plan, context, room) if self._may_ask(context) else None
+        if found is None and plan.beyond and plan.rounds == 0:
+            context.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=[*plan.beyond])
         return found or self._follow_recipe(plan, room)
 
     def _follow_recipe(self, plan: PlanFlow, room: int) -> Decomposed | None:
@@ -137,8 +140,9 @@ class Planner:
     def _may_ask(self, context: TurnContext) -> bool:
         return context.world.domain.config.plans.model != "off" and self._advisor.available
 
-    def _always_asks(self, context: TurnContext) -> bool:
-        return context.world.domain.config.plans.model == "on"
+    def _asks_beyond_recipe(self, plan: PlanFlow, context: TurnContext) -> bool:
+        """Return whether a model decomposes the request although steps are declared."""
+        return bool(plan.beyond) or context.world.domain.config.plans.model == "on"
 
 
 def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:

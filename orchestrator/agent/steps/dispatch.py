@@ -12,7 +12,7 @@ from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import cancel, done_by, put_off
+from orchestrator.agent.tasks import cancel, done_by, left_to_planner, put_off
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.questions.deeds import Decision, Deed
 from orchestrator.dialogue.remark import RemarkKind
@@ -64,8 +64,14 @@ def _tell_reading(turn: RunningTurn, understood: Understanding) -> None:
     """Tell the user what was assumed, and quote the words that were not used (IR-6)."""
     for why in understood.assumed:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
-    if understood.not_understood and understood.kind is not MessageKind.UNKNOWN:
-        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
+    left = understood.not_understood if understood.kind is not MessageKind.UNKNOWN else ()
+    if left and not _is_for_planner(turn, understood):
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(left))
+
+
+def _is_for_planner(turn: RunningTurn, understood: Understanding) -> bool:
+    """Return whether the planner of a new plan reads the words that the interpretation did not use."""
+    return bool(left_to_planner(turn)) and turn.changes.state.stack.find(understood.flows[0].dact) is None
 
 
 def _find_offered(turn: RunningTurn) -> list[FlowId | None]:
