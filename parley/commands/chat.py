@@ -82,7 +82,8 @@ def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> It
     """Run a stack of our own: in `data_dir`, where a user or session is to be known the next time, else in a
     temporary folder, of which only what was trained remains.
     """
-    from parley.embedded.ports import free_port  # noqa: PLC0415  # a client alone need not have what follows
+    from parley.domain_documents import add_documents  # noqa: PLC0415  # a client alone need not have what follows
+    from parley.embedded.ports import free_port  # noqa: PLC0415
     from parley.stack import StackPlan, note_models, run_stack  # noqa: PLC0415
 
     _remove_leftovers()
@@ -101,6 +102,8 @@ def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> It
     )
     try:
         with run_stack(plan, say) as running:
+            with open_client(running.url) as client:
+                add_documents(client, plan.domain, say)
             say("Ready.")
             yield running.url
     except ProcessFailed:

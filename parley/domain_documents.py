@@ -1,0 +1,44 @@
+"""The documents that a domain's folder brings along, for a conversation on a private system with a model."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from orchestrator.adapters.domains.folder import domain_folder
+from orchestrator.adapters.models.pool import read_endpoints
+from orchestrator.settings.environment import read_environment
+from parley.diagnosis.surroundings import read_model_settings
+from parley_client import Client
+
+FOLDER = "documents"
+_EMBEDDED = "embedded"
+_WAIT_S = 10.0
+_PAUSE_S = 0.1
+
+
+def add_documents(client: Client, domain: str, say: Callable[[str], None]) -> None:
+    """Upload a domain's documents if a model is configured, and wait until they can be searched."""
+    found = [*_find(domain)]
+    if not found or not read_endpoints(read_model_settings(read_environment())):
+        return
+    name = Path(domain).name
+    for path in found:
+        client.add_document(path.read_text(encoding="utf-8"), title=_title_of(path), domain=name)
+    until = time.monotonic() + _WAIT_S
+    while any(one["status"] != _EMBEDDED for one in client.documents(domain=name)):
+        if time.monotonic() > until:
+            say(f"The documents of {name} are not searchable yet.")
+            return
+        time.sleep(_PAUSE_S)
+    say(f"Documents: {', '.join(map(_title_of, found))}.")
+
+
+def _find(domain: str) -> Iterator[Path]:
+    folder = domain_folder(domain)
+    if folder is not None:
+        yield from sorted((folder / FOLDER).glob("*.md"))
+
+
+def _title_of(path: Path) -> str:
+    """Return a file's name as a title: `conditions_of_carriage.md` is “Conditions of carriage”."""
+    return path.stem.replace("_", " ").capitalize()

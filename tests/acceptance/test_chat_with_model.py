@@ -1,0 +1,168 @@
+"""The first ten minutes with a model: `parley chat` in a terminal, and what docs/models.md lets a user type."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from orchestrator.testing.scripted_model import (
+    Answer,
+    Computed,
+    Reply,
+    Request,
+    Rule,
+    Script,
+    ScriptedModel,
+    ToolUse,
+)
+from tests.acceptance.test_terminal import Terminal, terminal
+
+WEEK = timedelta(days=7)
+TODAY = datetime.now(UTC).date()
+LEAVE, ROME, BACK = TODAY + WEEK, TODAY + WEEK + timedelta(days=2), TODAY + WEEK + timedelta(days=4)
+ADVICE = f"advise me on a trip from Oslo to Madrid on {LEAVE:%-d %B}"
+TRIP = f"plan a trip from Oslo to Madrid from {LEAVE:%-d %B} to {BACK:%-d %B}, with two days in Rome"
+LOUNGE = "what do I pay for the lounge?"
+HORSEPOWER = "what is the average horsepower by origin"
+BY_ORIGIN = "SELECT origin, avg(horsepower) AS average_horsepower FROM cars GROUP BY origin ORDER BY origin"
+
+
+def pairs(**values: Any) -> list[dict[str, str]]:
+    return [{"name": name, "value": str(value)} for name, value in values.items()]
+
+
+def task(dact: str, *beyond: str, **slots: Any) -> Answer:
+    scores = [{"dact": dact, "score": 0.95}]
+    return Answer(
+        json={"kind": "task", "flows": scores, "slots": pairs(**slots), "not_understood": [*beyond]}
+    )
+
+
+def think(request: Request) -> Reply:
+    trip = {"origin": "Oslo", "destination": "Madrid", "date": LEAVE}
+    if request.said == ADVICE:
+        return task("trip_advice", **trip)
+    if request.said == TRIP:
+        return task("plan_trip", "two days in Rome", **trip, return_date=BACK)
+    if request.said == HORSEPOWER:
+        return task("ask_data")
+    return Answer(json={"kind": "digression", "digression": "question", "flows": [], "slots": []})
+
+
+def results(request: Request) -> list[dict[str, Any]]:
+    told = [json.loads(one["content"]) for one in request.messages if one["role"] == "tool"]
+    return [one.get("data", one) for one in told]
+
+
+def finish(**data: Any) -> ToolUse:
+    """End a skill with a result that is written slowly."""
+    return ToolUse(calls=(("finish", {"outcome": "success", "data": data}),), piece_delay_s=0.05)
+
+
+def run_skill(request: Request) -> Reply:
+    tools, found = str(request.body["tools"]), results(request)
+    if "flight_search" in tools:
+        return advise(request, found)
+    if "sql_run" in tools:
+        return count(found)
+    lounge = request.data["known"]["passages"][0]
+    return finish(answer="It costs 35 euros a visit, unless you fly in business.", sources=[lounge["source"]])
+
+
+def advise(request: Request, found: list[dict[str, Any]]) -> Reply:
+    if not found:
+        return ToolUse(calls=(("flight_search", {"origin": "OSL", "destination": "MAD", "day": str(LEAVE)}),))
+    best = min(found[0]["flights"], key=lambda flight: flight["price"])
+    wish = " by the window" if "window" in str(request.data["remembered"]) else ""
+    text = (
+        f"Take {best['flight_number']}{wish}, {best['departs']} to {best['arrives']}, for {best['price']} EUR: "
+        "it is the cheapest flight of that day, and it leaves early enough for an afternoon at the Prado."
+    )
+    return finish(advice=text, flight_number=best["flight_number"], day=best["day"])
+
+
+def count(found: list[dict[str, Any]]) -> Reply:
+    if not found:
+        return ToolUse(calls=(("sql_run", {"statement": "DELETE FROM cars"}),))
+    if "rows" not in found[-1]:
+        return ToolUse(calls=(("sql_run", {"statement": BY_ORIGIN}),))
+    return finish(answer=f"There are {found[-1]['row_count']} origins.")
+
+
+def search(start: str, end: str, day: object) -> dict[str, Any]:
+    slots = pairs(origin=start, destination=end, date=day)
+    return {"dact": "search_flights", "slots": slots, "needs": [], "purpose": f"look from {start} to {end}"}
+
+
+MADRID_FIRST = [search("Oslo", "Madrid", LEAVE), search("Madrid", "Rome", ROME), search("Rome", "Oslo", BACK)]
+ROME_FIRST = [search("Oslo", "Rome", LEAVE), search("Rome", "Madrid", ROME), search("Madrid", "Oslo", BACK)]
+BOOKINGS = {"dact": "list_bookings", "slots": [], "needs": [], "purpose": "show your bookings"}
+
+
+def score(request: Request) -> Reply:
+    fault = "list_bookings: nobody asked for it"
+    plans = [len(plan) > len(ROME_FIRST) for plan in request.data["plans"]]
+    judged = [{"score": 0.5, "faults": [fault]} if long else {"score": 1.0, "faults": []} for long in plans]
+    return Answer(json={"judgements": judged})
+
+
+SCRIPT = Script(
+    rules=(
+        Rule(prompt="nlu_think", replies=(Computed(think),)),
+        Rule(prompt="pex_skill", replies=(Computed(run_skill),)),
+        Rule(
+            prompt="plan_decompose",
+            replies=(Answer(json={"steps": [*MADRID_FIRST, BOOKINGS], "alternatives": "order"}),),
+        ),
+        Rule(prompt="plan_alternatives", replies=(Answer(json={"plans": [{"steps": ROME_FIRST}]}),)),
+        Rule(prompt="plan_score", replies=(Computed(score),)),
+        Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep", "steps": [], "reason": ""}),)),
+        Rule(
+            prompt="plan_complete",
+            replies=(Answer(json={"complete": True, "missing": [], "summary": "Rome comes first."}),),
+        ),
+        Rule(prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)),
+    )
+)
+
+
+@contextmanager
+def chatting(place: Path, domain: str) -> Iterator[tuple[Terminal, ScriptedModel]]:
+    with ScriptedModel(SCRIPT) as model:
+        endpoint = {"OPENAI_BASE_URL": model.base_url, "PARLEY_MODEL": "scripted"}
+        with terminal(place, domain, **endpoint) as chat:
+            chat.wait_for("no open task")
+            yield chat, model
+
+
+def test_travel_shows_a_skill_memory_a_citation_and_a_plan_by_tree_search(tmp_path: Path) -> None:
+    """UI-1, PX-5, RS-4, CO-4, PL-5: with a model, nothing else is needed for them than `make run`."""
+    with chatting(tmp_path, "travel") as (chat, model):
+        chat.say("I always sit at the window", "Parley: ")
+        chat.say(ADVICE, "Parley: Take [A-Z0-9]{2}[0-9]+ by the window")
+        early = chat.text.rpartition("Parley: Take")[2]
+        chat.wait_for(r"afternoon at\s+the\s+Prado", below=ADVICE)
+        assert len(early) < len(chat.text.rpartition("Parley: Take")[2])
+        chat.say(LOUNGE, r"It costs 35 euros a visit(.|\n)*From “Conditions of carriage”, Lounges")
+        chat.say(TRIP, r"the best of 2 that I compared:(.|\n)*1\. Look from Oslo to Rome")
+        chat.wait_for("Rome comes first")
+        shown = chat.say("/plan", r"Plans compared(.|\n)*1\.00 look from Oslo to Rome")
+        assert re.search(r"\* 1\.00 look from Oslo", shown)
+        assert "list_bookings: nobody asked for it" in shown
+        assert model.requests_for("plan_alternatives")
+
+
+def test_analytics_shows_sql_that_is_checked_before_it_runs(tmp_path: Path) -> None:
+    """PX-10: the statement that changes something is refused; the answer shows its rows and its statement."""
+    with chatting(tmp_path, "analytics") as (chat, model):
+        chat.say(HORSEPOWER, r"There are 3 origins")
+        chat.wait_for(r"USA: 119", below=HORSEPOWER)
+        chat.say("/tools", r"sql_run: ok\s+statement: SELECT origin, AVG")
+        assert "DELETE" not in chat.text
+        refused = model.requests_for("pex_skill")[1].messages[-1]["content"]
+    assert "DELETE is not allowed" in refused
