@@ -219,19 +219,19 @@ class MemoryRecords:
     ) -> None:
         """Without a store the documents are this object's own."""
         shared = MemoryStore() if store is None else store
-        self._collections = shared.documents.setdefault((tenant_id, domain), {})
+        self.collections = shared.documents.setdefault((tenant_id, domain), {})
 
     async def get(self, collection: str, key: str) -> JsonObject | None:
-        found = self._collections.get(collection, {}).get(key)
+        found = self.collections.get(collection, {}).get(key)
         return None if found is None else _copy(found)
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
-        return _copy(self._collections.setdefault(collection, {}).setdefault(key, _copy(document)))
+        return _copy(self.collections.setdefault(collection, {}).setdefault(key, _copy(document)))
 
     async def update(
         self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
     ) -> JsonObject | None:
-        found = self._collections.get(collection, {}).get(key)
+        found = self.collections.get(collection, {}).get(key)
         if found is None or not _matches(found, where):
             return None
         found.update(_copy(changes))
@@ -240,7 +240,7 @@ class MemoryRecords:
     async def find(
         self, collection: str, where: JsonObject | None = None, *, limit: int = 100
     ) -> list[JsonObject]:
-        documents = (document for _, document in sorted(self._collections.get(collection, {}).items()))
+        documents = (document for _, document in sorted(self.collections.get(collection, {}).items()))
         return [_copy(document) for document in documents if _matches(document, where)][:limit]
 
 

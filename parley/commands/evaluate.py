@@ -45,8 +45,26 @@ Curve = Annotated[
 Faults = Annotated[
     bool, typer.Option("--faults", help="Inject one fault at every step and check the outcome.")
 ]
-Budget = Annotated[int, typer.Option(help="Number of conversations for `--faults`.", min=1)]
-Seed = Annotated[int, typer.Option(help="Seed of their order and of combined faults.")]
+Simulate = Annotated[
+    bool,
+    typer.Option(
+        "--simulate",
+        help="Let simulated users pursue goals drawn from the domain. With --model, a model plays them.",
+    ),
+]
+Budget = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of conversations. Default: 1500 for `--faults`, 100 for `--simulate`.",
+        min=1,
+        show_default=False,
+    ),
+]
+Seed = Annotated[
+    int, typer.Option(help="Seed of the order and of combined faults; of the goals for `--simulate`.")
+]
+_FAULTY, _SIMULATED = 1500, 100
+"""Default numbers of conversations."""
 
 
 @app.command("eval")
@@ -57,7 +75,8 @@ def evaluate(
     judge: Judge = None,
     curve: Curve = False,
     faults: Faults = False,
-    budget: Budget = 1500,
+    simulate: Simulate = False,
+    budget: Budget = None,
     seed: Seed = 0,
     fail_under: FailUnder = None,
     against: Against = None,
@@ -69,14 +88,18 @@ def evaluate(
 ) -> None:
     """Evaluate a domain on test conversations.
 
-    The conversations run through the real Agent. Each run is stored with an HTML report.
+    The conversations, or those of simulated users, run through the real Agent. Each run is stored with an HTML report.
     """
     from parley.evaluation.domains import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
+    from parley.evaluation.simulation.running import Simulated  # noqa: PLC0415  # slow to import
 
-    found = find_conversations(target)
+    if faults and simulate:
+        raise InvalidInput("Use either --faults or --simulate.", field="simulate")
+    found = find_conversations(target, is_needed=not simulate)
     if faults:
-        _try_faults(*found, data_dir, seed, budget, as_json=json)
+        _try_faults(*found, data_dir, seed, budget or _FAULTY, as_json=json)
         return
+    folder = data_dir / EVALUATIONS / Path(found[0]).resolve().name
     report = asyncio.run(
         evaluate_domain(
             *found,
@@ -84,8 +107,9 @@ def evaluate(
             judge=judge or next(iter(model or ()), None),
             bounds=fail_under or [],
             against=against,
-            folder=data_dir / EVALUATIONS / Path(found[0]).resolve().name,
+            folder=folder / "simulated" if simulate else folder,
             tenant=tenant,
+            simulated=Simulated(budget or _SIMULATED, seed) if simulate else None,
             notice=say,
         )
     )

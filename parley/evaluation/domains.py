@@ -1,6 +1,6 @@
 """Evaluate a domain: find its conversations, run them with and without models, store and report the results."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from parley.evaluation.runs import (
     read_bounds,
 )
 from parley.evaluation.scores import measure
+from parley.evaluation.simulation.running import Simulated, simulate
 from parley.output import progress
 
 Conversations = Mapping[str, Sequence[ConversationEntry]]
@@ -48,10 +49,10 @@ class DomainReport:
     findings: list[str]
 
 
-def find_conversations(target: str) -> tuple[str, Conversations]:
+def find_conversations(target: str, *, is_needed: bool = True) -> tuple[str, Conversations]:
     """Return a domain and its conversations by file.
 
-    `target`: a domain's name or folder, or one file of its `evaluations/`.
+    `target`: a domain's name or folder, or one file of its `evaluations/`. `is_needed`: there have to be some.
 
     Raises:
         InvalidInput: there is no such domain, or it has no conversations.
@@ -65,7 +66,7 @@ def find_conversations(target: str) -> tuple[str, Conversations]:
     if folder is None:
         raise InvalidInput(f"{target!r} is not a domain: give its name or its folder.", field="target")
     files = [path] if is_file else sorted((folder / "evaluations").glob("*.yaml"))
-    if not files:
+    if not files and is_needed:
         raise InvalidInput(f"{folder} has no test conversations: add evaluations/*.yaml.", field="target")
     return domain, {file.stem: read_file(file).conversations for file in files}
 
@@ -81,8 +82,9 @@ async def evaluate_domain(
     folder: Path,
     notice: Callable[[str], None],
     tenant: str = DEFAULT_TENANT,
+    simulated: Simulated | None = None,
 ) -> DomainReport:
-    """Run a domain's conversations through the Agent.
+    """Run a domain's conversations through the Agent, or those of simulated users.
 
     Each of the `variants` gives a run of its own; without a model, System 1 understands alone. What learns from some of
     the examples is reported beside the others, and neither kept nor held to bounds. `judge`: the model that judges
@@ -99,8 +101,7 @@ async def evaluate_domain(
     edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
     sections = [_read_sections(variant) for variant in variants]
     reset = read_reset(loaded.domain.folder)
-    for sentence in tell_services(loaded.domain):
-        notice(sentence)
+    _tell(tell_services(loaded.domain), notice)
     runs: list[JsonObject] = []
     files, kept = part_cases(files)
     findings = await take_kept(Sounds(Workers(domain, system1)), kept) if kept else []
@@ -114,20 +115,37 @@ async def evaluate_domain(
                 few = variant.examples
                 learnt = system1 if few is None else System1.for_domain(loaded.domain, examples=few)
                 evaluated = Evaluated(loaded, learnt, pool, laid_over, judging_by, reset)
-                with progress(variant.name) as counted:
-                    outcomes = await evaluate(files, evaluated, notice, counted)
+                outcomes = await _hold(files, simulated, evaluated, variant.name, notice)
             _notice_unjudged(outcomes, notice)
             run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use, tenant)
             runs.append(run)
             if variant.examples is None:
-                for line in tell_wrong(outcomes):
-                    notice(line)
+                _tell(tell_wrong(outcomes), notice)
                 keep(run, folder)
                 findings += [*find_shortfalls(run["figures"], limits)]
     findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
     page = folder / f"{runs[-1]['run']}.html"
     page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")
     return DomainReport(runs, page, findings)
+
+
+async def _hold(
+    files: Conversations,
+    simulated: Simulated | None,
+    evaluated: Evaluated,
+    name: str,
+    notice: Callable[[str], None],
+) -> list[Outcome]:
+    """Hold the conversations of files, or simulated ones. `name`: of the variant, for the progress bar."""
+    with progress(name) as counted:
+        if simulated is not None:
+            return await simulate(evaluated, simulated, notice, counted)
+        return await evaluate(files, evaluated, notice, counted)
+
+
+def _tell(lines: Iterable[str], notice: Callable[[str], None]) -> None:
+    for line in lines:
+        notice(line)
 
 
 def _read_sections(variant: Variant) -> JsonObject:

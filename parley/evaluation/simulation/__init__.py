@@ -1,0 +1,1 @@
+"""Simulated users with goals, drawn from a domain's own flows, slots and vocabulary."""
