@@ -46,7 +46,6 @@ _PROPOSING = word_set("how what")
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS
-_IN_NAMES = word_set("way")
 _SLOT = re.compile(r"([^\W\d_]+) (?:(?:the|a|an) )?\{(\w+)\}")
 
 
@@ -130,14 +129,15 @@ class UnusedWords:
     def _find_known(
         self, understood: Understanding, spec: FlowSpec | None, *, is_offered: bool
     ) -> frozenset[str]:
-        """Return the vocabulary of an interpretation; it is kept, unless it has words of the message."""
+        """Return the vocabulary of an interpretation; that of a flow is kept, without words of the message."""
         kind, target = understood.kind, understood.target
-        key = (kind, id(spec), frozenset(understood.slots), target, understood.copied, is_offered)
-        known = self._known.get(key)
+        has_message_words = understood.later or understood.assumed or (target and target not in self._answers)
+        is_kept = not has_message_words and (spec is None or self._flows.get(spec.dact) is spec)
+        key = (kind, spec and spec.dact, frozenset(understood.slots), target, understood.copied, is_offered)
+        known = self._known.get(key) if is_kept else None
         if known is None:
-            polite = frozenset[str]() if is_offered else POLITE_WORDS - _IN_NAMES
-            known = self._vocabulary(understood, spec) | polite
-            if not (understood.later or understood.assumed or target) or target in self._answers:
+            known = self._vocabulary(understood, spec) | (frozenset[str]() if is_offered else POLITE_WORDS)
+            if is_kept:
                 self._known[key] = known
         return known
 

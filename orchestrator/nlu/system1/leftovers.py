@@ -43,7 +43,7 @@ _ABOUT_TASK = frozenset({MessageKind.CORRECTION, MessageKind.CANCELLATION})
 _SHORTEST_MISSPELT = 5
 POLITE_WORDS = word_set("""
     please plz pls thx thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really
-    just maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
+    just maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor bit
     different other new lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague
     colleagues mother father sister brother son daughter friends people persons person place thing week weekend day
     night morning evening afternoon boss client customer team
