@@ -12,10 +12,13 @@ from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, e
 LONGEST_WAIT_MS = 180_000
 """Playwright itself gives up after thirty seconds, which a page may take on a machine with much else to do."""
 expect.set_options(timeout=LONGEST_WAIT_MS)
-PANELS = (
-    *("Stack", "Plan", "Runs", "Scratchpad", "Journal", "Events", "Versions", "Approvals", "Turn"),
-    *("Memory", "Documents", "Evaluations", "Replays", "Repair"),
-)
+GROUPS = {
+    "Conversation": ("Stack", "Plan", "Approvals", "Versions"),
+    "Turn": ("Turn", "Journal", "Events"),
+    "Data": ("Scratchpad", "Memory", "Documents"),
+    "Operation": ("All sessions", "Runs", "Evaluations", "Replays", "Repair"),
+}
+PANELS = tuple(panel for panels in GROUPS.values() for panel in panels)
 
 
 @dataclass
@@ -58,9 +61,9 @@ class Visit:
         expect(self.turns).to_have_count(len(texts))
         return self
 
-    def open(self, session_id: str, panel: str = "stack") -> Visit:
+    def open(self, session_id: str) -> Visit:
         self.session_id = session_id
-        self.page.goto(f"{self.address}/#session={session_id}&panel={panel}")
+        self.page.goto(f"{self.address}/#session={session_id}")
         expect(self.page.locator("#app")).to_have_attribute("data-session", session_id)
         expect(self.page.locator("#live-text")).to_have_text("Live")
         return self
@@ -113,7 +116,9 @@ class Visit:
     # The panels.
 
     def panel(self, name: str) -> Locator:
-        """Go to a panel."""
+        """Go to a panel, in its group."""
+        (group,) = [group for group, panels in GROUPS.items() if name in panels]
+        self.page.get_by_role("group", name="Groups of panels").get_by_role("button", name=group).click()
         self.page.get_by_role("tab", name=name).click()
         return self.page.get_by_role("tabpanel", name=name)
 

@@ -113,7 +113,7 @@ def test_a_flight_is_booked_by_keyboard_alone(visit: Callable[..., Visit], addre
     page.keyboard.press("Enter")
     here.answered(1, "Booked")
     page.keyboard.press("Escape")
-    page.keyboard.press("5")
+    page.keyboard.press("6")
     expect(page.get_by_role("tab", name="Journal")).to_be_focused()
     expect(page.get_by_role("region", name="Side effects")).to_contain_text("Flight book")
     page.keyboard.press("ArrowRight")

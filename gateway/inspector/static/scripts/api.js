@@ -103,6 +103,12 @@ export class Api {
   turns(id) {
     return this.get(`/v1/sessions/${seg(id)}/turns?limit=500`);
   }
+  searchTurns(query) {
+    return this.get(`/v1/turns/search?${query}`);
+  }
+  turnsByDay(days) {
+    return this.get(`/v1/turns/days?days=${days}`);
+  }
   turn(turnId, waitS = 0) {
     return this.get(`/v1/turns/${seg(turnId)}${waitS ? `?wait=${waitS}` : ""}`);
   }

@@ -4,6 +4,7 @@ import { showBlock } from "./blocks.js";
 import { button, byId, h, replace } from "./dom.js";
 import { showForm } from "./forms.js";
 import { readMessage, showCode, toPlain } from "./markdown.js";
+import { linkOf } from "./panels/common.js";
 import { FINISHED, isSilent } from "./session.js";
 import { drawThumb } from "./icons.js";
 import { humanize, showDuration } from "./words.js";
@@ -153,7 +154,7 @@ export class Chat {
     const name = `message ${turn.seq}`;
     const thumb = (rating, label) => button(drawThumb(rating), () => this.rate(entry, rating), { class: "quiet", "aria-label": `${label}: ${name}`, title: label, "aria-pressed": String(entry.feedback === rating), "data-key": `${entry.key}:${rating}` });
     return h("div", { class: "meta" },
-      h("span", {}, `#${turn.seq}`),
+      h("a", { href: linkOf(turn), title: "What happened in this turn" }, `#${turn.seq}`),
       turn.duration_ms === null ? null : h("span", {}, showDuration(turn.duration_ms)),
       turn.epoch === undefined || turn.epoch === null ? null : button(`Version ${turn.epoch}`, () => this.page.showEpoch(turn.epoch), { class: "quiet", "aria-label": `Show the state after ${name}`, "data-key": `${entry.key}:epoch` }),
       thumb("up", "Good answer"),

@@ -1,4 +1,4 @@
-// The side beside the conversation: tabs, and the panel that is shown. Data are read when a panel is looked at.
+// The side beside the conversation: tabs in groups, and the panel that is shown. Data are read when a panel is looked at.
 
 import { button, byId, h, replace, rove } from "./dom.js";
 import * as approvals from "./panels/approvals.js";
@@ -10,6 +10,7 @@ import * as events from "./panels/events.js";
 import * as journal from "./panels/journal.js";
 import * as memory from "./panels/memory.js";
 import * as notes from "./panels/notes.js";
+import * as overview from "./panels/overview.js";
 import * as plan from "./panels/plan.js";
 import * as repair from "./panels/repair.js";
 import * as replays from "./panels/replays.js";
@@ -17,7 +18,13 @@ import * as runs from "./panels/runs.js";
 import * as stack from "./panels/stack.js";
 import * as turn from "./panels/turn.js";
 
-export const PANELS = [stack, plan, runs, notes, journal, events, epochs, approvals, turn, memory, documents, evaluations, replays, repair];
+const GROUPS = [
+  { name: "Conversation", panels: [stack, plan, approvals, epochs] },
+  { name: "Turn", panels: [turn, journal, events] },
+  { name: "Data", panels: [notes, memory, documents] },
+  { name: "Operation", panels: [overview, runs, evaluations, replays, repair] },
+];
+export const PANELS = GROUPS.flatMap((group) => group.panels);
 
 /** Which changes of a session make which panel read its data anew. */
 const RENEWED_BY = { record: ["plan", "notes", "journal", "epochs", "runs", "approvals", "turn", "memory", "repair"], runs: ["runs", "notes", "memory", "documents"], approvals: ["approvals"] };
@@ -35,27 +42,42 @@ export class Inspector {
 
   makeTabs() {
     const tabs = byId("tabs");
+    for (const group of GROUPS) {
+      group.last = group.panels[0].id;
+      group.button = button(group.name, () => this.select(group.last));
+      byId("groups").append(group.button);
+    }
     for (const panel of PANELS) {
-      const selected = panel.id === this.current;
-      tabs.append(button(panel.label, () => this.select(panel.id), { role: "tab", id: `tab-${panel.id}`, "aria-controls": `panel-${panel.id}`, "aria-selected": String(selected), tabindex: selected ? "0" : "-1" }));
-      byId("panels").append(h("div", { class: "panel", role: "tabpanel", id: `panel-${panel.id}`, "aria-labelledby": `tab-${panel.id}`, tabindex: "0", hidden: !selected }));
+      tabs.append(button(panel.label, () => this.select(panel.id), { role: "tab", id: `tab-${panel.id}`, "aria-controls": `panel-${panel.id}` }));
+      byId("panels").append(h("div", { class: "panel", role: "tabpanel", id: `panel-${panel.id}`, "aria-labelledby": `tab-${panel.id}`, tabindex: "0" }));
     }
     rove(tabs, "[role=tab]", { onMove: (tab) => this.select(tab.id.slice(4)) });
+    this.mark();
   }
 
   /** Go to a panel; it is noted in the address unless it comes from there. */
   select(id, noted = true) {
     this.current = id;
-    for (const panel of PANELS) {
-      const selected = panel.id === id;
-      const tab = byId(`tab-${panel.id}`);
-      tab.setAttribute("aria-selected", String(selected));
-      tab.tabIndex = selected ? 0 : -1;
-      byId(`panel-${panel.id}`).hidden = !selected;
-    }
-    byId(`tab-${id}`).scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.mark();
     if (noted) this.page.noteAddress();
     this.refresh(id);
+  }
+
+  /** Mark the current panel's group and tab; the tabs of other groups are hidden. */
+  mark() {
+    for (const group of GROUPS) {
+      const holds = group.panels.some((panel) => panel.id === this.current);
+      group.button.setAttribute("aria-pressed", String(holds));
+      if (holds) group.last = this.current;
+      for (const panel of group.panels) {
+        const selected = panel.id === this.current;
+        const tab = byId(`tab-${panel.id}`);
+        tab.hidden = !holds;
+        tab.setAttribute("aria-selected", String(selected));
+        tab.tabIndex = selected ? 0 : -1;
+        byId(`panel-${panel.id}`).hidden = !selected;
+      }
+    }
   }
 
   show(session) {
@@ -64,8 +86,8 @@ export class Inspector {
     this.data.clear();
     this.countApprovals();
     this.showBanner();
-    if (session === null) return this.draw();
     this.refresh(this.current);
+    if (session === null) return undefined;
     if (this.current !== approvals.id) this.refresh(approvals.id);
     session.addEventListener("record", () => this.renew("record"));
     session.addEventListener("runs", () => this.renew("runs"));
@@ -76,7 +98,7 @@ export class Inspector {
 
   renew(cause) {
     if (this.view.epoch === null) this.view.state = this.session.record.state ?? null;
-    if (cause === "record") this.drawSoon();
+    if (cause === "record" && this.current !== overview.id) this.drawSoon();
     for (const id of RENEWED_BY[cause]) if (id === this.current || id === approvals.id) this.refresh(id);
   }
 
@@ -84,7 +106,7 @@ export class Inspector {
   async refresh(id) {
     const { session } = this;
     const panel = PANELS.find((one) => one.id === id);
-    if (session === null || panel.load === undefined) return this.draw();
+    if (panel.load === undefined || (session === null && !panel.everywhere)) return this.draw();
     if (this.reading.has(id)) {
       this.reading.set(id, true);
       return undefined;
@@ -93,7 +115,7 @@ export class Inspector {
     let data;
     let failure = null;
     try {
-      data = await panel.load({ session });
+      data = await panel.load({ session, page: this.page });
     } catch (problem) {
       if (problem.status === undefined) throw problem;
       failure = problem.message;
@@ -121,7 +143,7 @@ export class Inspector {
   draw() {
     const panel = PANELS.find((one) => one.id === this.current);
     const root = byId(`panel-${panel.id}`);
-    if (this.session === null) return replace(root, nothing("Choose a session, or start a new one."));
+    if (this.session === null && !panel.everywhere) return replace(root, nothing("Choose a session, or start a new one."));
     const known = this.data.get(panel.id);
     if (panel.load !== undefined && known === undefined) return undefined;
     if (known?.failure) return replace(root, nothing(known.failure));
@@ -142,8 +164,10 @@ export class Inspector {
 
   countApprovals() {
     const waiting = approvals.count({ data: this.data.get(approvals.id)?.data });
-    const tab = byId(`tab-${approvals.id}`);
-    tab.replaceChildren(approvals.label, ...(waiting ? [" ", h("span", { class: "count" }, String(waiting), h("span", { class: "unseen" }, " waiting"))] : []));
+    const count = () => (waiting ? [" ", h("span", { class: "count" }, String(waiting), h("span", { class: "unseen" }, " waiting"))] : []);
+    const group = GROUPS.find(({ panels }) => panels.includes(approvals));
+    byId(`tab-${approvals.id}`).replaceChildren(approvals.label, ...count());
+    group.button.replaceChildren(group.name, ...count());
   }
 
   /** Show a state of the past, or the present for null. */

@@ -7,6 +7,7 @@ import { Composer } from "./composer.js";
 import { askForKey, askForSession, confirm, notify, showHelp } from "./dialogs.js";
 import { byId, button, h } from "./dom.js";
 import { Inspector, PANELS } from "./inspector.js";
+import * as turn from "./panels/turn.js";
 import { Replay } from "./replay.js";
 import { Session } from "./session.js";
 import { Sidebar } from "./sidebar.js";
@@ -46,10 +47,12 @@ class Page {
     if (this.facts?.flower_url) byId("flower-link").href = this.facts.flower_url;
   }
 
-  /** Keep the panel in the address, so that a reload and a link lead back to it. */
+  /** Keep the panel and its turn in the address, so that a reload and a link lead back to them. */
   noteAddress() {
-    if (this.session === null) return;
-    const hash = new URLSearchParams({ session: this.session.id, panel: this.inspector.current });
+    const session = this.session?.id;
+    const panel = this.inspector.current;
+    const chosen = panel === turn.id && session !== undefined ? turn.chosenOf(session) : null;
+    const hash = new URLSearchParams({ ...(session ? { session } : {}), panel, ...(chosen ? { turn: chosen } : {}) });
     window.history.replaceState(null, "", `#${hash}`);
   }
 
@@ -86,7 +89,12 @@ class Page {
   async openFromAddress() {
     const wanted = new URLSearchParams(window.location.hash.slice(1));
     const id = wanted.get("session");
-    if (wanted.get("panel") !== null && PANELS.some((panel) => panel.id === wanted.get("panel"))) this.inspector.select(wanted.get("panel"), false);
+    const panel = PANELS.find((one) => one.id === wanted.get("panel"));
+    if (wanted.get("turn") !== null) turn.choose(id, wanted.get("turn"));
+    if (panel !== undefined) {
+      this.showPlace("inspect"); // on a small screen, which shows one place at a time
+      this.inspector.select(panel.id, false);
+    }
     if (id === (this.session?.id ?? null) && id !== null) return;
     this.replay.stop();
     this.session?.close();

@@ -53,6 +53,11 @@ export function showDuration(milliseconds) {
   return milliseconds < 1000 ? `${Math.max(1, Math.round(milliseconds))} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
+/** Millionths of a US dollar. */
+export function showCost(micros) {
+  return `US$${(micros / 1_000_000).toFixed(6)}`;
+}
+
 /** The kinds of standing, and which colour says so. */
 const TONES = {
   Active: "accent", Completed: "good", Invalid: "bad", Pending: "warn",

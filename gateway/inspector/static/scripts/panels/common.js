@@ -20,6 +20,11 @@ export function section(title, ...children) {
   return h("section", { "aria-label": title }, h("h3", {}, title), children);
 }
 
+/** The address of a turn in its panel. */
+export function linkOf({ session_id: session, turn_id: turn }) {
+  return `#${new URLSearchParams({ session, panel: "turn", turn })}`;
+}
+
 /** The part of the state that is shown: now, at an epoch, or in a replay. */
 export function stateOf(view) {
   return view.state ?? null;

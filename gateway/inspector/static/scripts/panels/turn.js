@@ -1,9 +1,10 @@
-// One turn: why it became this flow, and what happened in it, in time.
+// One turn: what was said, why it became this flow, what was called, and what happened in it, in time.
 
 import { showPairs } from "../blocks.js";
 import { h } from "../dom.js";
-import { humanize, showDuration, showNumber } from "../words.js";
+import { humanize, showCost, showDuration, showNumber } from "../words.js";
 import { chip, fold, nothing, section } from "./common.js";
+import { showCalls, showFacts } from "./turn_facts.js";
 
 export const id = "turn";
 export const label = "Turn";
@@ -11,24 +12,41 @@ export const label = "Turn";
 const SAID = 60; // characters of a message in the list of turns
 const choice = { session: null, turnId: null };
 
+/** Show this turn from now on; null is the last one. */
+export function choose(session, turnId) {
+  Object.assign(choice, { session, turnId });
+}
+
+/** The turn of a session that was chosen, or null. */
+export const chosenOf = (session) => (choice.session === session ? choice.turnId : null);
+
 /** The chosen turn, or the last one, with what the runtime has noted of it. */
 export async function load({ session }) {
+  const { api } = session;
   const entries = session.entries.filter((entry) => entry.turn !== null && entry.turn !== undefined);
-  const chosen = (choice.session === session.id && entries.find((entry) => entry.turnId === choice.turnId)) || entries.at(-1);
-  return chosen === undefined ? null : { turn: chosen.turn, entries, ...(await session.api.turnJournal(chosen.turnId)) };
+  const wanted = chosenOf(session.id) ?? entries.at(-1)?.turnId;
+  if (wanted === undefined) return null;
+  const known = entries.find((entry) => entry.turnId === wanted);
+  const [turn, journal, effects, approvals] = await Promise.all([known?.turn ?? api.turn(wanted), api.turnJournal(wanted), api.effects(session.id), api.approvals(session.id)]);
+  if (known === undefined) entries.unshift({ turnId: wanted, turn, said: turn.text }); // older than those that were read
+  const own = (all) => all.filter((one) => one.turn_id === wanted);
+  return { turn, entries, ...journal, effects: own(effects), approvals: own(approvals) };
 }
 
 export function render({ data, session, page }) {
   if (!data) return nothing("No turn yet.");
   const select = h("select", { id: "turn-shown", "data-key": "turn:shown", on: { change: (event) => {
-    Object.assign(choice, { session: session.id, turnId: event.target.value });
+    choose(session.id, event.target.value);
+    page.noteAddress();
     page.inspector.refresh(id);
   } } }, [...data.entries].reverse().map((entry) => h("option", { value: entry.turnId }, `#${entry.turn.seq} ${(entry.said ?? humanize(entry.action?.name ?? "")).slice(0, SAID)}`)));
   select.value = data.turn_id;
   const predictions = data.signals.filter((signal) => signal.type === "prediction");
   return [
     h("div", { class: "filter" }, h("label", { class: "unseen", for: "turn-shown" }, "Turn"), select),
+    showFacts(data),
     section("Why this flow", predictions.length ? predictions.map((signal) => showPrediction(signal.payload)) : nothing("No interpretation: this turn was a click or a system turn, or hasn't ended.")),
+    showCalls(data),
     section("Course", data.signals.length ? showCourse(data) : nothing("Details appear once the turn has ended.")),
   ];
 }
@@ -82,6 +100,5 @@ function titleOf({ type, source, payload }) {
 function costOf({ model, outcome, tokens, cached_tokens: cached, reasoning_tokens: thought, cost_micros: micros, requests }) {
   const parts = [cached ? `${showNumber(cached)} cached` : null, thought ? `${showNumber(thought)} for reasoning` : null].filter(Boolean);
   const counted = `${showNumber(tokens ?? 0)} tokens${parts.length ? ` (${parts.join(", ")})` : ""}`;
-  const money = micros ? `US$${(micros / 1_000_000).toFixed(6)}` : null;
-  return [model, outcome, counted, money, requests > 1 ? `${requests} requests` : null].filter(Boolean).join(" · ");
+  return [model, outcome, counted, micros ? showCost(micros) : null, requests > 1 ? `${requests} requests` : null].filter(Boolean).join(" · ");
 }

@@ -1,0 +1,98 @@
+// Turns of all sessions: figures by day, and a search by words and quality.
+
+import { drawChart } from "../chart.js";
+import { button, h } from "../dom.js";
+import { showRows } from "../tables.js";
+import { humanize, showCost, showDuration, showTime } from "../words.js";
+import { chip, linkOf, nothing, section } from "./common.js";
+
+export const id = "overview";
+export const label = "All sessions";
+export const everywhere = true; // also where no session is open
+
+const PAGE = 25;
+const DAYS = 14;
+const MEASURES = { turns: "Turns", failed: "Failed", not_understood: "Not understood", median_ms: "Median time (ms)", cost: "Cost (US$)" };
+const MARKS = { failed: "Failed", not_understood: "Not understood", rated_down: "Thumbs down" };
+const wanted = { q: "", failed: false, not_understood: false, rated_down: false, seconds: "", dollars: "" };
+const charts = { of: null, shown: null };
+
+export async function load({ page }) {
+  const [days, found] = await Promise.all([page.api.turnsByDay(DAYS), page.api.searchTurns(query())]);
+  return { days: days.map((day) => ({ ...day, cost: day.cost_micros / 1_000_000 })), ...found };
+}
+
+/** What is asked of the gateway: filters that are not set are left out. */
+function query(before) {
+  const { q, seconds, dollars, ...marks } = wanted;
+  const set = Object.keys(marks).filter((name) => marks[name]).map((name) => [name, "true"]);
+  const given = { q: q.trim(), min_ms: seconds && seconds * 1000, min_cost_micros: dollars && Math.round(dollars * 1_000_000), before };
+  return new URLSearchParams([...set, ...Object.entries({ ...given, limit: PAGE }).filter(([, value]) => value)]);
+}
+
+export function render({ data, page, redraw }) {
+  return [
+    section("Days", data.days.length ? showDays(data.days) : nothing("No turns in the last two weeks.")),
+    section("Turns of the last 7 days",
+      showFilter(page),
+      data.turns.length ? h("ol", { class: "entries", "aria-label": "Turns found" }, data.turns.map(showTurn)) : nothing("No turn was found."),
+      data.next === null ? null : button("Older turns", async () => {
+        const more = await page.attempt(() => page.api.searchTurns(query(data.next)));
+        if (more === undefined) return;
+        Object.assign(data, { turns: [...data.turns, ...more.turns], next: more.next });
+        redraw();
+      }, { "data-key": "overview:older" })),
+  ];
+}
+
+/** One small chart for each measure; they are drawn once for what was read. */
+function showDays(days) {
+  if (charts.of !== days) Object.assign(charts, { of: days, shown: h("div", { class: "day-charts" }, Object.entries(MEASURES).map(([name, title]) => showMeasure(days, name, title))) });
+  const rows = days.map((day) => ({ day: day.day, ...Object.fromEntries(Object.entries(MEASURES).map(([name, title]) => [title, day[name] === null ? null : Math.round(day[name] * 1e6) / 1e6])) }));
+  return [charts.shown, h("details", { "data-key": "overview:days" }, h("summary", {}, "As a table"), showRows(rows, null, "Turns by day"))];
+}
+
+function showMeasure(days, name, title) {
+  const place = h("div", { class: "drawing" });
+  const values = days.map((day) => ({ day: day.day.slice(5), value: day[name] }));
+  const most = Math.max(...values.map((one) => one.value));
+  const x = { field: "day", type: "ordinal", title: null, scale: { domain: lastDays() }, axis: { labelAngle: 0, labelOverlap: true, labelSeparation: 6 } };
+  const y = { field: "value", type: "quantitative", title: null, scale: { domain: [0, most || 1] }, axis: { tickCount: 3, tickMinStep: name === "cost" ? 0 : 1 } };
+  const spec = { data: { values }, mark: "bar", height: 60, encoding: { x, y } };
+  // It is drawn once it stands in the page: only then it has a width.
+  requestAnimationFrame(() => drawChart(place, spec, `${title} by day`).catch((problem) => place.replaceChildren(nothing(problem.message))));
+  return h("figure", {}, h("figcaption", {}, title), place);
+}
+
+/** Month and day of every day that is drawn, also of those without a turn. */
+function lastDays() {
+  return Array.from({ length: DAYS }, (_, at) => new Date(Date.now() - (DAYS - 1 - at) * 86_400_000).toISOString().slice(5, 10));
+}
+
+function showFilter(page) {
+  const box = (name) => h("label", {}, h("input", { type: "checkbox", name, checked: wanted[name], "data-key": `overview:${name}` }), MARKS[name]);
+  const least = (name, text, step) => h("label", {}, text, h("input", { type: "number", name, min: "0", step, value: wanted[name], "data-key": `overview:${name}` }));
+  const keep = ({ target: { name, type, checked, value } }) => {
+    wanted[name] = type === "checkbox" ? checked : value;
+  };
+  const find = (event) => {
+    event.preventDefault();
+    page.refresh(id);
+  };
+  return h("form", { class: "turn-filter", role: "search", "aria-label": "Turns of all sessions", on: { input: keep, submit: find } },
+    h("input", { type: "search", name: "q", value: wanted.q, "aria-label": "Words that were said or answered", placeholder: "Words that were said or answered", maxlength: "200", "data-key": "overview:q" }),
+    Object.keys(MARKS).map(box),
+    least("seconds", "Seconds, at least", "0.1"),
+    least("dollars", "US$, at least", "any"),
+    h("button", { type: "submit", "data-key": "overview:find" }, "Find"));
+}
+
+function showTurn(turn) {
+  const about = [humanize(turn.domain), turn.user_id ? `user ${turn.user_id}` : null, showDuration(turn.ran_ms), turn.cost_micros ? showCost(turn.cost_micros) : null, showTime(turn.accepted_at)];
+  return h("li", { class: "entry" },
+    h("header", {},
+      h("h4", {}, h("a", { href: linkOf(turn) }, turn.said ?? (turn.action ? humanize(turn.action) : "(the system)"))),
+      Object.keys(MARKS).filter((name) => turn[name]).map((name) => chip(MARKS[name], "failed"))),
+    turn.reply ? h("p", { class: "quote" }, turn.reply) : null,
+    h("p", { class: "when" }, about.filter(Boolean).join(" · ")));
+}
