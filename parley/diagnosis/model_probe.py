@@ -133,7 +133,7 @@ class Outcome:
 
 
 async def probe(client: ChatModel, model: str) -> AsyncGenerator[Outcome, None]:
-    """Ask an endpoint every question; ends early if the plainest fails for good."""
+    """Ask an endpoint every question; ends early if the plainest fails for good, or nothing answers it."""
     renamed = False
     for question in questions(model):
         outcome, renamed = await _ask(client, question, renamed=renamed)
@@ -155,7 +155,8 @@ async def _ask(client: ChatModel, question: Question, *, renamed: bool) -> tuple
             return await _ask(client, question, renamed=True)
         return Outcome(question, _describe(error), time.monotonic() - began, final=error.final), renamed
     except ModelUnavailable as error:
-        return Outcome(question, _describe(error), time.monotonic() - began, final=error.final), renamed
+        ends = error.final or error.said is None or error.said.status is None
+        return Outcome(question, _describe(error), time.monotonic() - began, final=ends), renamed
     took_s, usage = time.monotonic() - began, reply.usage
     counts = (None, None) if usage is None else (usage.prompt_tokens, usage.completion_tokens)
     return Outcome(question, _find_fault(question, reply), took_s, *counts), renamed
@@ -191,7 +192,7 @@ def _count(calls: Sequence[ToolCall], wanted: int) -> str:
 def _describe(error: ModelUnavailable) -> str:
     said = error.said or EndpointError("")
     named = ", ".join(str(one) for one in (said.status, said.code, said.field) if one is not None)
-    return f"{error.code} ({named})" if named else error.code
+    return f"{error.code} ({named or str(error).removesuffix('.')})"
 
 
 async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:

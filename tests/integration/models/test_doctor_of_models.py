@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from orchestrator.adapters.models.chat import LibraryChat
 from orchestrator.adapters.models.providers import Endpoint
+from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.testing.scripted_model import (
     Answer,
     Computed,
@@ -15,7 +16,7 @@ from orchestrator.testing.scripted_model import (
     ToolUse,
 )
 from parley.diagnosis.finding import Finding
-from parley.diagnosis.model_probe import probe
+from parley.diagnosis.model_probe import probe, probe_configured
 from tests.integration.models.quirks import openai_error, sent
 
 
@@ -77,3 +78,13 @@ async def test_a_server_that_fails_is_asked_everything() -> None:
     found, _ = await findings(lambda _: Fail(500))
 
     assert {one.fine for one in found.values()} == {False, None}
+
+
+async def test_a_server_that_is_not_there_is_said_to_be_so() -> None:
+    found = [
+        one
+        async for one in probe_configured(read_settings(**NO_STORES, OPENAI_BASE_URL="http://127.0.0.1:9/v1"))
+    ]
+
+    assert "cannot be reached" in found[-1].message
+    assert len(found) == 2, "what is asked, and the first question"
