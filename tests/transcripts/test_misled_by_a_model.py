@@ -162,3 +162,16 @@ async def test_a_step_of_plans_is_not_begun_by_itself() -> None:
         assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
         assert turn["tools"] == []
         assert turn["reply"].endswith("Shall I book it?")
+
+
+async def test_a_slot_that_a_model_invents_moves_no_task_to_another_flow() -> None:
+    """NL-9: `question` is a slot of no table task, and `table` one of several that nobody asked for."""
+    ask = "how many orders were there in March by city?"
+    for slots in ({"question": "orders in March"}, {"table": "orders"}, {"new_name": "March"}):
+        async with misled({ask: as_task("ask_data", **slots)}) as talk:
+            turn = await talk.say(ask)
+            assert turn["reply"] == "I couldn't work this out just now.", (
+                "the skill ran, and its model said nothing"
+            )
+            assert turn["ambiguity"] is None
+            assert await saved(talk) == []
