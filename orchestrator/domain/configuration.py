@@ -129,7 +129,6 @@ class Models(Section):
     """Reasoning effort of single prompts."""
     temperature: float | None
     """Sampling temperature. Default: the model's."""
-    strict_schemas: bool
     """Write schemas in OpenAI's strict form, which not every endpoint supports."""
     prices: Mapping[str, ModelPrice]
     """Prices in US dollars per million tokens by model, ``{prompt, completion}``, instead of the list price."""

@@ -47,7 +47,6 @@ class ModelConfig:
     effort: Effort | None = None
     effort_per_prompt: Mapping[str, Effort] = field(default_factory=dict[str, Effort])
     temperature: float | None = None
-    strict_schemas: bool = False
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     meant: Mapping[ModelChoice, ModelChoice] = field(default_factory=dict[ModelChoice, ModelChoice])
     """Configured choices, such as ``provider:name``, and what they resolve to."""
@@ -89,7 +88,6 @@ def read_model_config(
         effort=None if models.effort is None else Effort(models.effort),
         effort_per_prompt={name: Effort(effort) for name, effort in models.effort_per_prompt.items()},
         temperature=models.temperature,
-        strict_schemas=models.strict_schemas,
         prices={name: Price(price.prompt, price.completion) for name, price in models.prices.items()},
         budgets=BudgetLimits(
             call=_limit(budgets.tokens_per_call, budgets.cost_per_call),

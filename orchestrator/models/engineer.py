@@ -24,6 +24,7 @@ from orchestrator.models.budget import Budgets, InProcessSpending
 from orchestrator.models.call_log import CallLog
 from orchestrator.models.calling import CallContext, ModelCaller, Pacing, PublishCall
 from orchestrator.models.config import ModelConfig
+from orchestrator.models.schemas import opened
 from orchestrator.models.signals import call_signal, circuit_signal
 from orchestrator.models.structured import (
     CutOff,
@@ -144,13 +145,14 @@ class PromptEngineer:
     ) -> JsonObject:
         """Request one JSON object that matches a JSON Schema.
 
-        `judged_by`: the schema that the answer must match, if less strict than the one sent to the model.
+        `schema`: closed, with all members required, as strict modes need it. `judged_by`: the schema that the
+        answer must match. Default: `schema`, with any other members.
         """
         prompt = self._prompts.get(prompt_id)
 
         async def ask() -> JsonObject:
-            shape = Shape(judged_by or schema)
-            output = OutputSchema(prompt_id, schema, self._config.strict_schemas)
+            shape = Shape(judged_by or opened(schema))
+            output = OutputSchema(prompt_id, schema)
             return await self._obtain(
                 prompt,
                 call,

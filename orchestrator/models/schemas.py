@@ -6,7 +6,7 @@ an endpoint that enforces the schema cannot run on.
 
 from collections.abc import Collection, Iterable
 
-from orchestrator.types import JsonObject
+from orchestrator.types import Json, JsonObject, is_list, is_object
 
 
 def closed(**properties: JsonObject) -> JsonObject:
@@ -16,6 +16,15 @@ def closed(**properties: JsonObject) -> JsonObject:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def opened(schema: Json) -> Json:
+    """Return a schema whose objects can have more members: endpoints that enforce nothing add some."""
+    if is_list(schema):
+        return [opened(one) for one in schema]
+    if not is_object(schema):
+        return schema
+    return {name: opened(one) for name, one in schema.items() if name != "additionalProperties"}
 
 
 def one_of(names: Iterable[str]) -> JsonObject:

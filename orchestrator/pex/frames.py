@@ -174,16 +174,21 @@ class FrameWriter:
         }
         try:
             call = run.context.call.for_flow(run.flow.flow_id)
-            schema = closed(
-                display_type=one_of(DISPLAY_TYPES),
-                field=one_of_or_null(run.data),
-                display_name=bounded_text(LONGEST_NAME),
-                chart_type={"type": ["string", "null"], "maxLength": LONGEST_CHART_TYPE},
-            )
+            schema = redraw_schema(run.data)
             return await self._engineer.structured(PROMPT, variables, schema, call, judged_by=SCHEMA)
         except MODEL_FAILURES as error:
             run.context.log.failed_check("pex", "redraw", f"{error.code}: {error}", run.flow.flow_id)
             return None
+
+
+def redraw_schema(data: JsonObject) -> JsonObject:
+    """Return the schema of another form for these data."""
+    return closed(
+        display_type=one_of(DISPLAY_TYPES),
+        field=one_of_or_null(data),
+        display_name=bounded_text(LONGEST_NAME),
+        chart_type={"type": ["string", "null"], "maxLength": LONGEST_CHART_TYPE},
+    )
 
 
 def _describe(value: Json) -> Json:

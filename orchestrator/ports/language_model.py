@@ -147,11 +147,10 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class OutputSchema:
-    """The output of a structured call; `name` is the prompt ID."""
+    """The output of a structured call; `name` is the prompt ID. The schema is closed, and all members are required."""
 
     name: str
     schema: JsonObject
-    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.evaluations import CriterionEntry
 from orchestrator.models.calling import CallContext
 from orchestrator.models.engineer import PromptEngineer
+from orchestrator.models.schemas import bounded_text, closed, list_of
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
 PROMPT = "eval_judge"
+LONGEST_REASON = 300
 MOST_BEFORE = 10
 """Lines of the conversation that a judge is shown."""
 
@@ -51,7 +53,7 @@ class Judge:
         }
         call = CallContext(session_id=SessionId("session_judged"), turn_id=TurnId("turn_judged"))
         try:
-            given = await self.engineer.structured(PROMPT, variables, _shape(len(criteria)), call)
+            given = await self.engineer.structured(PROMPT, variables, verdicts_schema(len(criteria)), call)
         except MODEL_FAILURES as error:
             return [Verdict(one, None, f"the judge gave no verdict: {error}") for one in criteria]
         return [
@@ -60,14 +62,10 @@ class Judge:
         ]
 
 
-def _shape(count: int) -> JsonObject:
-    verdict: JsonObject = {
-        "type": "object",
-        "required": ["met", "why"],
-        "properties": {"met": {"type": "boolean"}, "why": {"type": "string", "maxLength": 300}},
-    }
-    listed: JsonObject = {"type": "array", "minItems": count, "maxItems": count, "items": verdict}
-    return {"type": "object", "required": ["verdicts"], "properties": {"verdicts": listed}}
+def verdicts_schema(count: int) -> JsonObject:
+    """Return the schema of one verdict on each criterion."""
+    verdict = closed(met={"type": "boolean"}, why=bounded_text(LONGEST_REASON))
+    return closed(verdicts={**list_of(verdict, count), "minItems": count})
 
 
 async def judge_answer(

@@ -10,7 +10,6 @@ from pydantic_ai.tools import ToolDefinition as LibraryTool
 
 from orchestrator.adapters.models.building import is_openai_client
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.adapters.models.strict import is_strict, make_strict
 from orchestrator.ports.language_model import (
     ChatRequest,
     Effort,
@@ -115,10 +114,8 @@ def parameters_for(model: Model[Any], request: ChatRequest) -> ModelRequestParam
 
 
 def _output(model: Model[Any], output: OutputSchema, request: ChatRequest) -> ModelRequestParameters:
-    schema = make_strict(output.schema) if output.strict else output.schema
-    # A dialect for strict schemas drops limits, so only fully strict schemas are marked strict.
-    strict = is_strict(schema) and request.profile.takes(RequestField.STRICT)
-    definition = OutputObjectDefinition(json_schema=schema, name=output.name, strict=strict)
+    strict = request.profile.takes(RequestField.STRICT)
+    definition = OutputObjectDefinition(json_schema=output.schema, name=output.name, strict=strict)
     best, profile = request.profile.output, model.profile
     if best is OutputMode.SCHEMA and profile.get("supports_json_schema_output", False):
         return ModelRequestParameters(output_mode="native", output_object=definition)
@@ -126,7 +123,7 @@ def _output(model: Model[Any], output: OutputSchema, request: ChatRequest) -> Mo
         tool = LibraryTool(
             name=output.name,
             description="The answer.",
-            parameters_json_schema=schema,
+            parameters_json_schema=output.schema,
             strict=False,
             kind="output",
         )

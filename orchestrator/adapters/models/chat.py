@@ -6,11 +6,9 @@ Sends each request once: client retries are off because `orchestrator.models` re
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import httpx2
-import orjson
 from pydantic_ai.exceptions import UnexpectedModelBehavior, UserError
 from pydantic_ai.messages import (
     ModelMessage,
@@ -31,7 +29,6 @@ from orchestrator.adapters.models.failures import translate
 from orchestrator.adapters.models.messages import read_arguments, read_response, write_messages
 from orchestrator.adapters.models.prices import list_price
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.adapters.models.strict import drop_nulls
 from orchestrator.errors import EndpointError, ModelRejected, ModelUnavailable
 from orchestrator.ports.language_model import (
     CallPiece,
@@ -39,7 +36,6 @@ from orchestrator.ports.language_model import (
     ChatReply,
     ChatRequest,
     EndpointProfile,
-    OutputSchema,
     RequestField,
     Usage,
 )
@@ -72,8 +68,7 @@ class LibraryChat:
             async with asyncio.timeout(request.timeout_s):
                 response = await self._ask(model, request)
             output_tool = request.output.name if request.output and parameters.output_mode == "tool" else None
-            reply = read_response(response, self._endpoint, output_tool=output_tool)
-            return _without_nulls(reply, request.output) if request.output else reply
+            return read_response(response, self._endpoint, output_tool=output_tool)
 
     async def _ask(self, model: Model[Any], request: ChatRequest) -> ModelResponse:
         messages, parameters = self._messages(request), parameters_for(model, request)
@@ -168,14 +163,3 @@ def _read_event(event: ModelResponseStreamEvent) -> ChatDelta | None:
             return ChatDelta(calls=(CallPiece(place, arguments=read_arguments(arguments)),))
         case _:
             return None
-
-
-def _without_nulls(reply: ChatReply, output: OutputSchema) -> ChatReply:
-    """Return an answer without the nulls that a strict schema required."""
-    if not output.strict:
-        return reply
-    try:
-        value = orjson.loads(reply.text)
-    except orjson.JSONDecodeError:
-        return reply
-    return replace(reply, text=orjson.dumps(drop_nulls(value, output.schema)).decode())

@@ -20,6 +20,7 @@ from orchestrator.errors import (
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.models.calling import PublishCall
 from orchestrator.models.engineer import PromptEngineer, tool_result
+from orchestrator.models.schemas import bounded_text, closed, list_of
 from orchestrator.models.structured import ToolsAnswer
 from orchestrator.models.templates import encode_data
 from orchestrator.pex.choices import Choices
@@ -301,14 +302,7 @@ class _Loop:
 
 
 REFLECT_PROMPT = "pex_reflect"
-REFLECT_SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["good", "faults"],
-    "properties": {
-        "good": {"type": "boolean"},
-        "faults": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 300}},
-    },
-}
+REFLECT_SCHEMA = closed(good={"type": "boolean"}, faults=list_of(bounded_text(300), 5))
 
 
 def _is_worth_reflecting(skill: SkillSpec) -> bool:

@@ -51,14 +51,13 @@ async def test_each_budget_ends_the_asking(budget: dict[str, float]) -> None:
 
 
 async def test_a_request_says_what_the_settings_of_models_say() -> None:
-    models = {"max_tokens_per_prompt": {"nlu_think": 77}, "strict_schemas": True, "temperature": 0.25}
+    models = {"max_tokens_per_prompt": {"nlu_think": 77}, "temperature": 0.25}
     async with staged(script_of(understood("unknown")), models=models, **SYSTEM2) as stage:
         await stage.simulator.converse().say(TAPAS)
 
     body = stage.model.requests[0].body
     assert 77 in {body.get("max_tokens"), body.get("max_completion_tokens")}
     assert body["temperature"] == 0.25
-    assert body["response_format"]["json_schema"]["strict"] is True
 
 
 def test_the_time_that_a_model_has_is_what_the_settings_say() -> None:

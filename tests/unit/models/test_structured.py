@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.models.schemas import bounded_text, closed, list_of, opened
 from orchestrator.models.structured import (
     CutOff,
     Shape,
@@ -74,6 +75,14 @@ def test_anything_else_is_unusable_and_the_reason_names_the_place(text, reason):
 
     assert isinstance(judgement, Unusable)
     assert reason in judgement.reason
+
+
+def test_members_that_nobody_asked_for_are_no_fault():
+    asked = closed(found=list_of(closed(name=bounded_text(9)), 2))
+    text = '{"found": [{"name": "a", "why": "so"}], "note": ""}'
+
+    assert isinstance(judge_object(reply(text), Shape(opened(asked))), Usable)
+    assert isinstance(judge_object(reply(text), Shape(asked)), Unusable)
 
 
 def test_an_answer_at_its_limit_is_cut_off_unless_it_is_whole():
