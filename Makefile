@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
+# The analytics domain needs 250 MB of its own.
+INSTALLED := $(VENV)/.installed$(if $(filter analytics,$(DOMAIN)),-analytics)
 # tests/scheduling.py sets the number of processes and the order; each process has its own stores.
 PYTEST_ARGUMENTS ?= --numprocesses auto
 SOAK_ARGUMENTS ?=
@@ -17,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers docs release site screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions faults-repairs soak soak-ten chaos fuzz audit audit-online bom lock clean
 
-run: $(VENV)/.installed
+run: $(INSTALLED)
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
 
 # Thirty seconds in which a worker is killed in the middle of a booking.
@@ -29,7 +31,7 @@ demo-picture: $(VENV)/.installed
 	asciinema rec --quiet --overwrite --cols 100 --rows 30 --command "make -s demo" .tmp/demo.cast
 	svg-term --in .tmp/demo.cast --out docs/images/demo.svg --window --no-cursor --width 100 --height 30
 
-up: $(VENV)/.installed
+up: $(INSTALLED)
 	@exec $(BIN)/parley up --domain $(DOMAIN)
 
 test: $(VENV)/.installed-dev
@@ -129,7 +131,7 @@ site: $(VENV)/.installed-dev
 release:
 	@$(PYTHON) deploy/release.py $(VERSION)
 
-docs: $(VENV)/.installed
+docs: $(VENV)/.installed-dev
 	$(BIN)/python -m parley.reference_pages
 
 # Take the pictures of docs/inspector.md, of a real system in a headless Chromium.
@@ -226,8 +228,14 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml client/pyproject.toml constraints.txt
 	@echo "Installing Parley; this takes a minute or two the first time." >&2
+	@$(PIP) --constraint constraints.txt --editable client --editable '.[local]' >&2
+	@$(BIN)/parley domain train travel --into $(VENV)/share/parley/trained >&2
+	@touch $@
+
+$(VENV)/.installed-analytics: $(VENV)/.installed
+	@echo "Installing what the analytics domain needs." >&2
 	@$(PIP) --constraint constraints.txt --editable client --editable '.[all]' >&2
-	@$(BIN)/parley domain train $(DOMAIN) --into $(VENV)/share/parley/trained >&2
+	@$(BIN)/parley domain train analytics --into $(VENV)/share/parley/trained >&2
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

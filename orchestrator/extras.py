@@ -2,7 +2,7 @@
 
 import re
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
 
 # Modules named differently from their packages.
@@ -24,6 +24,11 @@ def extra_of(module: str) -> str | None:
     top = module.split(".", maxsplit=1)[0]
     wanted = _normal(_PACKAGES.get(top, top))
     return next((extra for package, extra in _declared() if package == wanted), None)
+
+
+def is_missing(extra: str) -> bool:
+    """Tell whether a package of an extra is not installed."""
+    return any(not _is_installed(package) for package, named in _declared() if named == extra)
 
 
 def needs_extra(extra: str) -> str:
@@ -49,6 +54,14 @@ def _declared() -> tuple[tuple[str, str], ...]:
         return ()
     found = map(_REQUIREMENT.match, declared)
     return tuple((_normal(match["package"]), match["extra"]) for match in found if match)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _normal(package: str) -> str:

@@ -8,8 +8,10 @@ import gzip
 import sys
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib.util import find_spec
 
 from orchestrator.errors import Unavailable
+from orchestrator.extras import needs_extra
 
 TIMEOUT_S = 300.0
 _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
@@ -31,7 +33,9 @@ class ChartScript:
         self._making = asyncio.Lock()
 
     async def get(self) -> Script:
-        """Return the script. Raises Unavailable if the package cannot build it."""
+        """Return the script. Raises Unavailable if the package is missing or cannot build it."""
+        if find_spec("vl_convert") is None:
+            raise Unavailable(needs_extra("charts"))
         async with self._making:
             if self._made is None:
                 source = await _make()

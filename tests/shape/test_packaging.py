@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator import extras
+from orchestrator.errors import InvalidInput
 from orchestrator.extras import explain_missing, extra_of
+from parley.commands.options import resolve_domain
 from tests.shape.sources import REPOSITORY, facts_of, name_of, python_files
 
 OWN = {
@@ -151,6 +155,18 @@ main()
     told = done.stdout + done.stderr
     assert f"The extra `{extra}` is not installed: pip install 'parley-runtime[{extra}]'" in told
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_chat_with_a_domain_that_lacks_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package == "duckdb":
+            raise PackageNotFoundError(package)
+        return "1"
+
+    monkeypatch.setattr(extras, "version", version)
+    with pytest.raises(InvalidInput, match=r"pip install 'parley-runtime\[analytics\]'"):
+        resolve_domain("analytics")
+    assert resolve_domain("travel") == "travel"
 
 
 def test_a_benchmark_with_a_verdict_ends_its_command_with_it() -> None:
