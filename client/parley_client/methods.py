@@ -100,6 +100,10 @@ class Methods(OperatorMethods[One, Many]):
         """
         return self._get("sessions", session_id, at=at)
 
+    def flows(self, domain: str) -> Many:
+        """Return a domain's flows with their slots, confirmation and tools."""
+        return self._get("domains", domain, "flows")
+
     def close_session(self, session_id: str) -> One:
         """Close a session; its history stays, and it accepts no more turns."""
         return self._send(Call("DELETE", path_of("sessions", session_id)))

@@ -49,6 +49,7 @@ FOR_EVERYBODY: Final = frozenset(
         ("GET", "/v1/sessions"),  # their own
         ("GET", "/v1/whoami"),
         ("GET", "/v1/inspector"),
+        ("GET", "/v1/domains/{domain}/flows"),
         ("POST", "/v1/tickets"),
         ("POST", "/v1/agui"),  # the route checks whose session the thread is
     }

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, JsonValue
 
 from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
+from orchestrator.dialogue.specification import Priority
 from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.turns.effect import LedgerStatus
 from orchestrator.turns.step import StepStatus
@@ -50,6 +51,23 @@ class Session(ResponseModel):
     root: str | None = optional("Of a branch: the session that its family begins with.")
     plan: JsonMap | None = optional("The plan as it was, where a session is read as of an epoch.")
     history: list[Utterance] | None = optional("What had been said, where a session is read as of an epoch.")
+
+
+class SlotOutline(ResponseModel):
+    name: str
+    priority: Priority
+    group: str | None = optional("Of an elective slot: one of the group must be filled.")
+
+
+class FlowOutline(ResponseModel):
+    """A flow as its domain declares it."""
+
+    dact: str = Field(examples=["book_flight"])
+    intent: str
+    description: str
+    slots: list[SlotOutline]
+    confirm: bool = Field(description="The user confirms before a tool with a side effect runs.")
+    tools: list[str]
 
 
 class State(ResponseModel):

@@ -76,6 +76,7 @@ TELLS_NOTHING_OF_TENANTS = {
     "/v1/documents/search",  # finds what a worker has embedded; no worker runs here
     "/v1/runs/{run_id}/items",  # likewise, what a worker has begun
     "/v1/inspector",
+    "/v1/domains/{domain}/flows",
     "/v1/whoami",
     "/v1/webhooks/failing",
     "/v1/runs/debt",

@@ -39,6 +39,22 @@ def test_a_plan_shows_its_steps_its_progress_and_its_revisions(visit: Callable[.
     expect(progress).to_have_attribute("aria-valuenow", str(told["completed"] + 1))
 
 
+def test_the_top_flow_is_drawn_with_the_place_where_it_is(visit: Callable[..., Visit]) -> None:
+    here = visit().new_session("travel", "I want to fly to Madrid")
+    course = here.panel("Stack").get_by_role("img", name="Book flight: step 1 of 6, Origin")
+    expect(course.locator(".done")).to_have_text("Destination: MAD")
+    question = here.page.get_by_role("region", name="Open question")
+    expect(question).to_contain_text("Where would you like to fly from?")
+
+    here.say("from Oslo", "day")
+    expect(here.page.get_by_role("img", name="Book flight: step 3 of 6, Date")).to_be_visible()
+    here.say("tomorrow", "Shall I book it")
+    here.expect_stack("Book flight.*Active")
+    asked = here.page.get_by_role("img", name="Book flight: step 5 of 6, Confirmation")
+    expect(asked.locator(".here")).to_have_text("Confirmation")
+    expect(asked.locator(".open")).to_have_text("Flight book")
+
+
 def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[..., Visit]) -> None:
     """CO-6: who read the message, between which flows, and what was done when."""
     here = visit().new_session("travel")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from orchestrator.adapters.domains.code import (
     forget,
     import_policies,
@@ -22,10 +24,11 @@ from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, 
 from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import Domain, Implementation
+from orchestrator.domain.schema import FlowEntry, OntologyFile
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.models.templates import load_prompts
 from orchestrator.turns.turn import IfBusy
-from orchestrator.types import Dact, JsonObject, is_list, is_object
+from orchestrator.types import Dact, JsonObject, is_object
 
 DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
 TEMPLATE_SUFFIX = ".md.j2"
@@ -229,7 +232,7 @@ class DomainRegistry:
 
     def __init__(self, configured: str) -> None:
         self._configs: dict[str, DomainConfig] = {}
-        self._events: dict[str, frozenset[str]] = {}
+        self._flows: dict[str, Mapping[str, FlowEntry]] = {}
         self._places = {name: name for name in shipped_domains()}
         self.default = configured
         if configured not in self._places:
@@ -272,11 +275,18 @@ class DomainRegistry:
 
     def events(self, name: str) -> frozenset[str]:
         """Names of the outside events that start a flow of the domain; empty for an ontology with mistakes."""
-        known = self._events.get(name)
+        return frozenset(event for flow in self.flows(name).values() for event in flow.events)
+
+    def flows(self, name: str) -> Mapping[str, FlowEntry]:
+        """Return the domain's flows as of their first use; empty for an ontology with mistakes.
+
+        Raises InvalidInput for an unknown domain.
+        """
+        known = self._flows.get(name)
         if known is None:
             folder = _find(self.place(name), Problems())
             ontology = None if folder is None else _read_mapping(folder, "ontology.yaml", Problems()).body
-            known = self._events[name] = _event_names(ontology)
+            known = self._flows[name] = _read_flows(ontology)
         return known
 
     def if_busy(self, name: str) -> IfBusy:
@@ -289,8 +299,8 @@ class DomainRegistry:
             return IfBusy.UNDERSTAND
 
 
-def _event_names(ontology: object) -> frozenset[str]:
-    flows = ontology.get("flows") if is_object(ontology) else None
-    entries = flows.values() if is_object(flows) else ()
-    listed = [entry.get("events") for entry in entries if is_object(entry)]
-    return frozenset(name for names in listed if is_list(names) for name in names if isinstance(name, str))
+def _read_flows(ontology: object) -> Mapping[str, FlowEntry]:
+    try:
+        return OntologyFile.model_validate(ontology).flows
+    except ValidationError:  # each turn of the domain reports why
+        return {}

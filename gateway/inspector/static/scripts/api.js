@@ -179,6 +179,9 @@ export class Api {
   preferences(record) {
     return this.get(`/v1/users/${seg(record.user_id ?? `session:${record.root ?? record.session_id}`)}/preferences`);
   }
+  flows(domain) {
+    return this.get(`/v1/domains/${seg(domain)}/flows`);
+  }
   evaluations(domain) {
     return this.get(`/v1/evaluations?domain=${seg(domain)}`);
   }

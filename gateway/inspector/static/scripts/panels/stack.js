@@ -4,20 +4,26 @@ import { h } from "../dom.js";
 import { describe } from "../session.js";
 import { humanize, showTime, showValue } from "../words.js";
 import { chip, nothing, section } from "./common.js";
+import { drawCourse, outlineOf } from "./flow_course.js";
 
 export const id = "stack";
 export const label = "Stack";
 
 const FLAGS = { natural_birth: "Started by a message" };
 
-export function render({ view, session }) {
+export function render({ view, session, redraw }) {
   const { state } = view;
   const working = view.epoch === null ? showWork(session.hints) : null;
   if (!state) return [working, nothing("No messages yet. Open flows will appear here.")];
   const stack = [...(state.stack ?? [])].reverse();
+  const showCourse = (flow) => {
+    const outline = outlineOf(session, flow.dact, redraw);
+    const question = (state.ambiguity?.open ?? []).map(({ about }) => about).find((about) => about?.flow_id === flow.flow_id);
+    return outline === undefined ? null : drawCourse(flow, outline, question);
+  };
   return [
     working,
-    section("Flow stack", stack.length ? h("ol", { class: "stack", "aria-label": "Flows, top first" }, stack.map((flow, at) => showFlow(flow, at === 0))) : nothing("No flow is open.")),
+    section("Flow stack", stack.length ? h("ol", { class: "stack", "aria-label": "Flows, top first" }, stack.map((flow, at) => showFlow(flow, at === 0, at === 0 ? showCourse(flow) : null))) : nothing("No flow is open.")),
     showQuestion(state.ambiguity),
     section("Understanding", showUnderstanding(state)),
     showCompleted(state.completed ?? []),
@@ -30,12 +36,13 @@ function showWork(hints) {
   return section("Running", h("ol", { class: "log" }, hints.slice(-8).map((event) => h("li", {}, h("span", { class: "number" }, "live"), describe(event)))));
 }
 
-function showFlow(flow, isTop) {
+function showFlow(flow, isTop, course) {
   const slots = Object.entries(flow.slots ?? {});
   return h("li", { class: isTop ? "flow top" : "flow" },
     h("header", {},
       h("h4", {}, humanize(flow.dact)),
       chip(flow.reason ? `${flow.state}: ${flow.reason}` : flow.state, flow.state)),
+    course,
     slots.length ? h("dl", { class: "pairs" }, slots.map(([name, slot]) => [h("dt", {}, humanize(name)), h("dd", {}, showSlot(slot))])) : h("p", { class: "foot" }, "No slot is filled."),
     flow.plan_id ? h("p", { class: "foot" }, "A step of the plan") : null,
     flow.interruption ? h("p", { class: "foot" }, `Interrupted: ${flow.interruption}`) : null,
@@ -50,10 +57,10 @@ function showSlot(slot) {
 function showQuestion(ambiguity) {
   const open = ambiguity?.open ?? [];
   if (open.length === 0) return null;
-  return section("Open question", h("ul", { class: "entries" }, open.map((one) => h("li", { class: "entry" },
-    h("header", {}, h("h4", {}, one.slot ? humanize(one.slot) : humanize(one.level)), chip(one.level, "pending"), one.asked > 1 ? h("span", { class: "when" }, `asked ${one.asked} times`) : null),
-    one.question ? h("p", {}, one.question) : null,
-    one.candidates?.length ? h("p", { class: "quote" }, `Candidates: ${one.candidates.map(showValue).join(", ")}`) : null))));
+  return section("Open question", h("ul", { class: "entries" }, open.map(({ about, words, asked }) => h("li", { class: "entry" },
+    h("header", {}, h("h4", {}, humanize(about.slot ?? about.kind)), chip(about.kind, "pending"), asked > 1 ? h("span", { class: "when" }, `asked ${asked} times`) : null),
+    words ? h("p", {}, words) : null,
+    about.options?.length ? h("p", { class: "quote" }, `Options: ${about.options.map((one) => one.label ?? showValue(one)).join(", ")}`) : null))));
 }
 
 function showUnderstanding(state) {

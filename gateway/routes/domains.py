@@ -1,0 +1,31 @@
+"""Domains: the flows that sessions of a domain can have."""
+
+from fastapi import APIRouter
+
+from gateway.dependencies import TheSessions
+from gateway.responses.sessions import FlowOutline, SlotOutline
+from orchestrator.errors import NotFound
+from orchestrator.turns.submission import Identifier
+
+router = APIRouter(prefix="/v1/domains", tags=["sessions"])
+
+
+@router.get("/{domain}/flows")
+async def list_flows(domain: Identifier, sessions: TheSessions) -> list[FlowOutline]:
+    """List a domain's flows with their slots, confirmation and tools, in the order in which they are needed."""
+    if domain not in sessions.domains.names():
+        raise NotFound("domain", domain)
+    return [
+        FlowOutline(
+            dact=name,
+            intent=flow.intent or "",
+            description=flow.description,
+            slots=[
+                SlotOutline(name=slot, priority=entry.priority, group=entry.group)
+                for slot, entry in flow.slots.items()
+            ],
+            confirm=flow.confirm,
+            tools=[tool.tool_id for tool in flow.tools if tool.tool_id],
+        )
+        for name, flow in sessions.domains.flows(domain).items()
+    ]
