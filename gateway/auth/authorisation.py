@@ -20,6 +20,7 @@ OPERATORS_ONLY: Final = frozenset(
         ("GET", "/v1/turns/search"),
         ("GET", "/v1/turns/days"),
         ("GET", "/v1/turns/{turn_id}/journal"),
+        ("GET", "/v1/turns/{turn_id}/case"),
         ("POST", "/v1/turns/{turn_id}/retry"),
         ("GET", "/v1/sessions/{session_id}/repairs"),
         ("POST", "/v1/sessions/{session_id}/repairs"),

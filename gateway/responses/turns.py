@@ -143,6 +143,15 @@ class TurnJournal(ResponseModel):
     signals: list[TurnSignal]
 
 
+class TestCase(ResponseModel):
+    """A case for `parley eval`: a file of a domain's `evaluations/`, and its name."""
+
+    turn_id: str
+    domain: str
+    name: str
+    yaml: str
+
+
 class Feedback(ResponseModel):
     feedback_id: str
     session_id: str

@@ -20,12 +20,10 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
+from orchestrator.turns.cases import values_of
 from orchestrator.types import Json, JsonObject
 from parley.evaluation.outside import Reset
 from parley.evaluation.rubric import Judge, Verdict, judge_answer
-
-REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
-"""A reference that a tool made, which is another in every run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,20 +184,6 @@ def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
 def insert(text: str, remembered: Mapping[str, str]) -> str:
     """Replace ``<booking_ref>`` by the value in an earlier answer, if any."""
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
-
-
-def insert_names(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace references in earlier answers by their names: the inverse of `insert`."""
-    for name, value in remembered.items():
-        if REFERENCE.fullmatch(value):
-            text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)
-    return text
-
-
-def values_of(turn: JsonObject) -> dict[str, str]:
-    """Return the values in an answer's frame, by name."""
-    data = (turn["frame"] or {}).get("data")
-    return {name: str(value) for name, value in data.items()} if isinstance(data, dict) else {}
 
 
 def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:

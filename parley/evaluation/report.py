@@ -5,8 +5,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
+from orchestrator.turns.cases import REFERENCE
 from orchestrator.types import JsonObject
-from parley.evaluation.conversations import REFERENCE
 from parley.evaluation.runs import NO_MODEL
 
 _TEMPLATES = Environment(

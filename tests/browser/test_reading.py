@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +16,7 @@ from playwright.sync_api import expect
 from orchestrator.types import DEFAULT_TENANT
 from tests.browser.steps import Visit
 
+TRAVEL = Path(__file__).parents[2] / "domains" / "travel"
 TRIP = ("plan a weekend in Lisbon for two under 1200 euros", "Oslo")
 TO_MADRID = ("I want to fly to Madrid", "from Oslo", "actually to Rome")
 
@@ -75,6 +79,29 @@ def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[...,
     expect(panel.get_by_label("Turn", exact=True).locator("option").first).to_have_text("#2 from Oslo")
     panel.get_by_label("Turn", exact=True).select_option(label="#1 I want to fly to Madrid")
     expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
+
+
+def test_a_turn_becomes_a_test_case_that_runs(visit: Callable[..., Visit], tmp_path: Path) -> None:
+    """The file is what `parley eval` reads, with nothing added."""
+    here = visit().new_session("travel", "I want to fly to Madrid")
+    here.say("from Oslo", "day")
+    panel = here.panel("Turn")
+    panel.get_by_role("button", name="Make a test case").click()
+    shown = panel.get_by_role("region", name="Test case as YAML")
+    expect(shown).to_contain_text("user: from Oslo")
+    with here.page.expect_download() as downloading:
+        panel.get_by_role("button", name="Download case_").click()
+    folder = tmp_path / "trips"
+    shutil.copytree(TRAVEL, folder, ignore=shutil.ignore_patterns("evaluations", "__pycache__"))
+    (folder / "evaluations").mkdir()
+    downloading.value.save_as(folder / "evaluations" / downloading.value.suggested_filename)
+
+    evaluating = ("eval", str(folder), "--data-dir", str(tmp_path), "--fail-under", "1", "--json")
+    ended = subprocess.run([sys.executable, "-m", "parley", *evaluating], capture_output=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = json.loads(ended.stdout)["outcomes"]
+    assert [turn["said"] for turn in outcome["turns"]] == ["I want to fly to Madrid", "from Oslo"]
+    assert outcome["turns"][-1]["answer"] == "What day would you like to fly?"
 
 
 def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) -> None:

@@ -4,7 +4,7 @@ Scalars follow YAML 1.2: ``no`` and ``12:30`` are strings, and dates stay string
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 
 import yaml
@@ -124,3 +124,9 @@ def _children(node: yaml.Node) -> Iterator[tuple[str | int, int, yaml.Node]]:
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
             yield index, value.start_mark.line + 1, value
+
+
+def write_items(items: Sequence[Mapping[str, object]]) -> str:
+    """Return the items of an indented list."""
+    text = yaml.safe_dump([dict(item) for item in items], allow_unicode=True, sort_keys=False, width=110)
+    return "".join(f"  {line}\n" for line in text.splitlines())

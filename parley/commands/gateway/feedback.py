@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.turns.cases import make_case
 from orchestrator.types import JsonObject
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows
@@ -32,7 +33,8 @@ def cases(
     session: Session = None,
 ) -> Answer:
     """Turn feedback into cases for `parley eval`: each conversation up to the rated turn."""
-    from parley.evaluation.cases import add_cases, make_case, write_cases  # noqa: PLC0415  # slow to import
+    from orchestrator.adapters.domains.yaml_source import write_items  # noqa: PLC0415  # slow to import
+    from parley.evaluation.cases import add_cases  # noqa: PLC0415  # slow to import
 
     given: dict[str, list[JsonObject]] = {}
     for feedback in client.feedback(session_id=session):
@@ -41,9 +43,9 @@ def cases(
     for session_id, feedbacks in given.items():
         if client.session(session_id)["domain"] == domain:
             turns = _read_turns(client, session_id)
-            made += [case for one in feedbacks if (case := make_case(one, turns)) is not None]
+            made += [case for one in feedbacks if (case := make_case(turns, one["turn_id"], one)) is not None]
     if into is None:
-        return Answer(made, f"conversations:\n{write_cases(made)}" if made else "none")
+        return Answer(made, f"conversations:\n{write_items(made)}" if made else "none")
     return Answer(made, f"{add_cases(made, into)} of {len(made)} are new in {into}.")
 
 

@@ -22,9 +22,10 @@ from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryWakeup
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.store import MemoryStore
+from orchestrator.turns.cases import values_of
 from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, new_id
-from parley.evaluation.conversations import beginning_of, insert, payload_of, values_of
+from parley.evaluation.conversations import beginning_of, insert, payload_of
 from parley.evaluation.faults.ports import (
     BY_ITS_KEY,
     Call,

@@ -8,8 +8,8 @@ from random import Random
 from typing import Protocol
 
 from orchestrator.domain.model import Domain
+from orchestrator.turns.cases import values_of
 from orchestrator.types import JsonObject
-from parley.evaluation.conversations import values_of
 from parley.evaluation.simulation.goals import PLACEHOLDER, Goal, Twist, find_correctable
 
 _MOST_RESTATED = 2

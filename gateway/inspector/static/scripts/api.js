@@ -154,6 +154,9 @@ export class Api {
   turnJournal(turnId) {
     return this.get(`/v1/turns/${seg(turnId)}/journal`);
   }
+  turnCase(turnId) {
+    return this.get(`/v1/turns/${seg(turnId)}/case`);
+  }
   journal(id) {
     return this.get(`/v1/sessions/${seg(id)}/journal`);
   }

@@ -11,8 +11,9 @@ from gateway.routes.read_models import timed_turn
 from orchestrator.errors import InvalidInput
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.turns.cases import make_case
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from parley.evaluation.cases import add_cases, make_case
+from parley.evaluation.cases import add_cases
 from parley.evaluation.conversations import Evaluated, go_through, read_file
 from tests.trained import trained
 
@@ -69,7 +70,7 @@ async def evaluate(case: JsonObject, folder: Path) -> list[str]:
 async def test_a_good_answer_becomes_a_case_that_holds(tmp_path: Path) -> None:
     """With clicks, and with the reference of the run that it is in."""
     turns = await converse("cancel booking {}")
-    case = make_case(say_of(turns[-1], rating="up"), turns)
+    case = make_case(turns, turns[-1]["turn_id"], say_of(turns[-1], rating="up"))
 
     assert case is not None
     assert case["turns"][1] == {"action": {"name": "confirm", "payload": {}}}
@@ -86,7 +87,7 @@ async def test_a_name_or_a_price_that_an_answer_tells_is_no_reference() -> None:
         "text": "with Norwegian, for 12500",
         "flows": [{"dact": "search_flights", "slots": held}],
     }
-    case = make_case(say_of(turns[2], rating="up"), turns)
+    case = make_case(turns, turns[2]["turn_id"], say_of(turns[2], rating="up"))
 
     assert case is not None
     assert case["turns"][2]["user"] == "with Norwegian, for 12500"
@@ -96,7 +97,7 @@ async def test_a_name_or_a_price_that_an_answer_tells_is_no_reference() -> None:
 async def test_a_correction_is_what_must_come(tmp_path: Path) -> None:
     turns = await converse()
     right = {"dact": "check_booking", "slots": {"booking_ref": "ABC123"}, "reply": "You have one booking."}
-    case = make_case(say_of(turns[2], correction=right), turns)
+    case = make_case(turns, turns[2]["turn_id"], say_of(turns[2], correction=right))
 
     assert case is not None
     assert len(case["turns"]) == 3
@@ -117,7 +118,7 @@ async def test_a_correction_is_what_must_come(tmp_path: Path) -> None:
 )
 async def test_a_bad_answer_may_not_come_again(said: JsonObject, expected: JsonObject) -> None:
     turns = await converse()
-    case = make_case(say_of(turns[2], rating="down", **said), turns)
+    case = make_case(turns, turns[2]["turn_id"], say_of(turns[2], rating="down", **said))
 
     assert case is not None
     assert case["turns"][2]["expect"] == expected
@@ -126,13 +127,13 @@ async def test_a_bad_answer_may_not_come_again(said: JsonObject, expected: JsonO
 async def test_what_says_nothing_of_the_answer_is_no_case() -> None:
     turns = await converse()
 
-    assert make_case(say_of(turns[2], author=None), turns) is None
-    assert make_case(say_of(turns[2], rating="up") | {"turn_id": "turn_x"}, turns) is None
+    assert make_case(turns, turns[2]["turn_id"], say_of(turns[2], author=None)) is None
+    assert make_case(turns, "turn_x", say_of(turns[2], rating="up")) is None
 
 
 async def test_a_case_is_added_once_and_to_conversations_only(tmp_path: Path) -> None:
     turns = await converse()
-    cases = [make_case(say_of(turns[place], rating="up"), turns) for place in (0, 2)]
+    cases = [make_case(turns, turns[place]["turn_id"], say_of(turns[place], rating="up")) for place in (0, 2)]
     made = [case for case in cases if case is not None]
     path = tmp_path / "evaluations" / "feedback.yaml"
 

@@ -1,0 +1,108 @@
+"""Conversations as cases of a domain's `evaluations/`: what was said up to a turn, and what to expect of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from orchestrator.types import Json, JsonObject, is_object
+
+REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
+"""A reference that a tool created, which is another one in every run."""
+_OF_ITS_SESSION = re.compile(r"_id$|^candidate$")
+"""Members of an action's payload that exist only in the session it was taken in."""
+
+
+def make_case(
+    turns: Sequence[JsonObject], turn_id: str, feedback: JsonObject | None = None
+) -> JsonObject | None:
+    """Return a session as a conversation up to a turn, or None if nothing can be expected of the turn.
+
+    Args:
+        turns: the session's turns with their times, oldest first, at least up to that turn.
+        turn_id: the turn that has expectations.
+        feedback: rating, comment and correction of the turn. Default: leave the expectations to the author.
+    """
+    taken: list[JsonObject] = []
+    remembered: dict[str, str] = {}
+    for turn in turns:
+        entry = _write_input(turn, remembered) if turn["kind"] == "user" else {}
+        remembered |= values_of(turn)
+        if entry:
+            taken.append(entry)
+        if turn["turn_id"] == turn_id:
+            expected = {} if feedback is None else _expect(feedback, turn, remembered)
+            if not entry or (feedback is not None and not expected):
+                return None
+            entry["expect"] = expected
+            name = f"{_name(feedback)}, {turn_id}"
+            return {"name": name, "now": turns[0]["accepted_at"], "turns": taken}
+    return None
+
+
+def _write_input(turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
+    if turn["action"] is not None:
+        return {"action": _without_identifiers(turn["action"])}
+    return {"user": insert_names(turn["text"], remembered)} if turn["text"] else {}
+
+
+def _name(feedback: JsonObject | None) -> str:
+    if feedback is None:
+        return "from the inspector"
+    return f"{feedback['rating'] or 'corrected'} by {feedback['author'] or 'somebody'}"
+
+
+def _without_identifiers(action: JsonObject) -> JsonObject:
+    payload = {name: value for name, value in action["payload"].items() if not _OF_ITS_SESSION.search(name)}
+    return {"name": action["name"], "payload": payload}
+
+
+def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
+    """Return the expectations of a turn: the correction, the same if it was good, otherwise another answer.
+
+    `remembered`: values in the answers so far. A reference among them differs in each run, so no slot is expected
+    to hold it.
+    """
+    correction: JsonObject = feedback["correction"] or {}
+    expected: JsonObject = {}
+    if correction.get("dact"):
+        expected["flow"] = correction["dact"]
+    if correction.get("slots"):
+        expected["slots"] = correction["slots"]
+    rubric = [f"It says the same as: {correction['reply']}"] if correction.get("reply") else []
+    if expected or rubric:
+        return expected | ({"rubric": rubric} if rubric else {})
+    if feedback["rating"] == "up":
+        outcome = outcome_of(turn)
+        held: JsonObject = outcome.pop("slots")
+        slots = {
+            name: value for name, value in held.items() if insert_names(str(value), remembered) == str(value)
+        }
+        return outcome | ({"slots": slots} if slots else {})
+    if feedback["comment"]:
+        return {"rubric": [f"It leaves no reason to say: {feedback['comment']}"]}
+    said = (turn["reply"] or "").partition("\n")[0]
+    return {"not_answer": re.escape(said)} if feedback["rating"] == "down" and said else {}
+
+
+def outcome_of(turn: JsonObject) -> JsonObject:
+    """Return what a turn came to, as expectations name it."""
+    return {
+        "flows": [flow["dact"] for flow in turn["flows"]],
+        "completed": turn["completed"],
+        "tools": [one["tool_id"] for one in turn["tools"]],
+        "slots": turn["flows"][-1]["slots"] if turn["flows"] else {},
+    }
+
+
+def insert_names(text: str, remembered: Mapping[str, str]) -> str:
+    """Replace references in earlier answers by their names, as ``<booking_ref>``."""
+    for name, value in remembered.items():
+        if REFERENCE.fullmatch(value):
+            text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)
+    return text
+
+
+def values_of(turn: JsonObject) -> dict[str, str]:
+    """Return the values in an answer's frame, by name."""
+    frame: JsonObject = turn["frame"] or {}
+    data: Json = frame.get("data")
+    return {name: str(value) for name, value in data.items()} if is_object(data) else {}
