@@ -18,9 +18,10 @@ from orchestrator.pex.skills.runner import SkillRunner
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.planner import Planner
 from orchestrator.plans.policy import PlanPolicy
+from orchestrator.res.languages import load_base_templates
 from orchestrator.res.module import RES
 from orchestrator.res.streaming import TokenStream
-from orchestrator.res.templates import Templates, load_base_templates
+from orchestrator.res.templates import Templates
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.runner import ToolRunner
 from orchestrator.tools.toolbox import Services, Toolbox
@@ -65,7 +66,9 @@ def build_agent(
             registry=registry,
             nlu=nlu,
             pex=PEX(carried_out, tools),
-            res=RES(Templates(domain, registry, load_base_templates()), engineer),
+            res=RES(
+                Templates(domain, registry, load_base_templates(domain.config.language.default)), engineer
+            ),
             planner=planner,
             ports=ports or AgentPorts(),
             remembering=_find_remembering(domain),

@@ -19,6 +19,7 @@ from orchestrator.nlu.row_questions import refers_to_before
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.module import clear_stack
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
+from orchestrator.saying import say
 from orchestrator.types import FlowId, Json, JsonObject
 
 LONGEST_GOAL = 500
@@ -186,12 +187,14 @@ def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, after_no: bool = Fa
     """Offer the slots of a flow, and to stop it. `after_no`: the user has declined it as it is."""
     options = tuple(
         Option(
-            f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
+            say("change", slot=name_slot_of(flow, name)),
+            "change_slot",
+            {"flow_id": flow.flow_id, "slot": name},
         )
         for name in flow.spec.slots
         if name in flow.slots and flow.spec.slots[name].description
     )
-    stop = Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})
+    stop = Option(say("stop", doing=""), "cancel_flow", {"flow_id": flow.flow_id})
     question = ChangeWhat(flow_id=flow.flow_id, options=(*options, stop), after_no=after_no)
     turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
     turn.carry_on = False
@@ -204,7 +207,7 @@ def ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding)
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
     options = tuple(
         Option(
-            f"Change the {name_slot_of(flow, name)} to {shown(turn, flow, name, value)}",
+            say("change_to", slot=name_slot_of(flow, name), value=shown(turn, flow, name, value)),
             "change_slot",
             {**meant, "slot": name, "value": value},
         )

@@ -102,7 +102,8 @@ class BaseFlow:
         super().__init_subclass__(**options)
         if "spec" in vars(cls):
             cls.dact = cls.spec.dact
-            cls.title = cls.dact.replace("_", " ")
+            named = cls.dact.replace("_", " ")
+            cls.title = named if cls.spec.language == "en" else cls.spec.description.rstrip(".") or named
             specs = cls.spec.slots.values()
             groups: dict[str, list[SlotSpec]] = {}
             for spec in specs:

@@ -206,5 +206,7 @@ class FlowSpec:
     """Outside events and reminders that start the flow; their payload fills its slots."""
     options: JsonObject = field(default_factory=JsonObject)
     """Keys of the flow's YAML that policies read and the core does not know."""
+    language: str = "en"
+    """Of the flow's own texts."""
     recipe: tuple[RecipeStep, ...] = ()
     """Of a Plan flow: its steps as declared; without them a model decomposes."""

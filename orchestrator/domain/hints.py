@@ -1,6 +1,6 @@
 """Advice on a domain that can be loaded: what is allowed, and seldom meant."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -10,9 +10,28 @@ from orchestrator.domain.compile.templates import members_of
 from orchestrator.domain.model import Domain
 
 
-def list_hints(domain: Domain, with_policies: frozenset[str] = frozenset()) -> list[str]:
-    """Return a sentence per piece of advice. `with_policies`: flows whose policy may return further data."""
-    return [*_hours(domain), *_cannot_undo(domain), *_unknown_data(domain, with_policies)]
+def list_hints(
+    domain: Domain, with_policies: frozenset[str] = frozenset(), worded: Collection[str] = ()
+) -> list[str]:
+    """Return a sentence per piece of advice.
+
+    `with_policies`: flows whose policy may return further data. `worded`: languages that the runtime answers in.
+    """
+    return [
+        *_hours(domain),
+        *_cannot_undo(domain),
+        *_unknown_data(domain, with_policies),
+        *_other_language(domain, worded),
+    ]
+
+
+def _other_language(domain: Domain, worded: Collection[str]) -> Iterator[str]:
+    language = domain.config.language.default
+    if worded and language not in worded:
+        yield (
+            f"domain.yaml: language.default: Parley has sentences in {', '.join(sorted(worded))}; in {language!r} it "
+            "uses English ones unless templates/ replaces them."
+        )
 
 
 def _hours(domain: Domain) -> Iterator[str]:

@@ -61,9 +61,13 @@ class Separators:
 
 
 class LocaleForms:
-    """Formats of numbers, amounts, times and dates in one locale. `tag`: as `check_locale` returns it."""
+    """Formats of numbers, amounts, times and dates in one locale, and the language of its names.
+
+    `tag`: as `check_locale` returns it.
+    """
 
     def __init__(self, tag: str, language: str) -> None:
+        self.language = language
         self._numbers = _parse(tag)
         self._words = _with_words(self._numbers, language)
 
@@ -130,8 +134,31 @@ def forms_of(tag: str, language: str) -> LocaleForms:
     return LocaleForms(tag, language)
 
 
+def forms_for(locale: str | None, language: str) -> LocaleForms | None:
+    """Return the formats of an answer: the user's locale, or else the language's own. None for plain English."""
+    if locale is None and (language == ENGLISH or not _is_known(language)):
+        return None
+    return forms_of(locale or language, language)
+
+
+@cache
+def _is_known(language: str) -> bool:
+    try:
+        check_locale(language)
+    except ValueError:
+        return False
+    return True
+
+
+def language_in_use() -> str:
+    """Return the language of the running turn's answer."""
+    forms = forms_in_use.get()
+    return ENGLISH if forms is None else forms.language
+
+
+ENGLISH: Final = "en"
 forms_in_use: ContextVar[LocaleForms | None] = ContextVar("forms_in_use", default=None)
-"""The formats of the running turn's answer, or None for the assistant's own language.
+"""The formats of the running turn's answer, or None for plain English.
 
 Set at the start of a turn. Template filters read it, because they have no access to the turn.
 """
@@ -139,6 +166,7 @@ Set at the start of a turn. Template filters read it, because they have no acces
 ENGLISH_SEPARATORS: Final = Separators(".", ",")
 
 
-def separators_of(tag: str | None, language: str = "en") -> Separators:
-    """Return the number separators of a locale, by default of English."""
-    return ENGLISH_SEPARATORS if tag is None else forms_of(tag, language).separators
+def separators_of(tag: str | None, language: str = ENGLISH) -> Separators:
+    """Return the number separators of a locale, by default of the language."""
+    forms = forms_for(tag, language)
+    return ENGLISH_SEPARATORS if forms is None else forms.separators

@@ -84,7 +84,9 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
             raise InvalidInput("There is no option with this index.", field="action.payload.index")
         if index < len(context.question.options):
             option = context.question.options[index]
-            return react(Action(option.action_name, option.payload | {"label": option.label}), context, flows)
+            return react(
+                Action(option.action_name, option.payload | {"label": str(option.label)}), context, flows
+            )
         value = context.question.candidates[index]
     else:
         value = action.payload.get("value")

@@ -54,7 +54,7 @@ class OpenQuestion:
     def choices(self) -> list[tuple[str, str]]:
         """List what may be chosen from, each as its label and its value."""
         if self.options:
-            return [(option.label, _value_of(option)) for option in self.options]
+            return [(str(option.label), _value_of(option)) for option in self.options]
         return [(str(value), "") for value in self.candidates] if self.slot is not None else []
 
 

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.domain.registry import Registry
-from orchestrator.res.wording import name_slot, show_slot
+from orchestrator.res.languages import word
+from orchestrator.res.wording import name_slot, show_slot, show_truth
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LONGEST_SHOWN = 1000
@@ -47,11 +48,11 @@ def show_argument(value: Json) -> str:
     if is_list(value):
         return ", ".join(show_argument(part) for part in value)
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return show_truth(value)
     return str(value)
 
 
 def _cut(text: str) -> str:
     if len(text) <= LONGEST_SHOWN:
         return text
-    return f"{text[:LONGEST_SHOWN]} … (cut: {len(text):,} characters in all)"
+    return f"{text[:LONGEST_SHOWN]} … {word('cut').format(len(text))}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from orchestrator.saying import Told, say
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -138,19 +139,19 @@ class Drawn:
 class NotDrawn:
     """No chart. `why`: completes "because …"."""
 
-    why: str
+    why: Told
 
 
 def draw(rows: Json, title: str = "", chart_type: str | None = None) -> Drawn | NotDrawn:
     """Return a chart of rows; its type follows from the columns unless the frame names a suitable one."""
     if not is_list(rows) or not rows or not all(is_object(row) for row in rows):
-        return NotDrawn("there are no rows to draw")
+        return NotDrawn(say("no_rows"))
     if len(rows) > MOST_POINTS:
-        return NotDrawn(f"{len(rows):,} points are too many")
+        return NotDrawn(say("too_many_points", count=len(rows)))
     columns = _read_columns(rows)
     fitting = [kind for kind, plan in _PLANS.items() if plan(columns) is not None]
     if not fitting:
-        return NotDrawn("none of its columns can be measured")
+        return NotDrawn(say("nothing_to_measure"))
     kind = chart_type if chart_type in fitting else fitting[0]
     plan = _PLANS[kind](columns)
     assert plan is not None

@@ -6,8 +6,7 @@ its templates.
 
 import re
 from collections.abc import Collection, Mapping
-from functools import cache, lru_cache, partial
-from importlib.resources import files
+from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -20,10 +19,12 @@ from markupsafe import Markup
 
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
+from orchestrator.res.languages import SAYING
+from orchestrator.res.markup import to_plain
 from orchestrator.res.wording import show_count, show_date, show_money, show_time
+from orchestrator.saying import Saying, Told
 from orchestrator.types import Json, JsonObject
 
-SUFFIX = ".md.j2"
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FIXED = re.compile(r"\{#-?\s*naturalize:\s*off\s*-?#\}")
 _SPACES_AT_END = re.compile(r"[ \t]+\n")
@@ -98,15 +99,7 @@ class _Compiled(NamedTuple):
     uses: Collection[str] | None
 
 
-@cache
-def load_base_templates() -> Mapping[str, str]:
-    """Return the shared templates, by name."""
-    folder = files("orchestrator.res") / "templates"
-    return {
-        entry.name.removesuffix(SUFFIX): entry.read_text(encoding="utf-8")
-        for entry in folder.iterdir()
-        if entry.name.endswith(SUFFIX)
-    }
+_MAY_TELL = frozenset({Saying, list})
 
 
 class Templates:
@@ -115,6 +108,12 @@ class Templates:
         self._names = frozenset(sources)
         self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
         self._sources, self._compiled = sources, dict[str, _Compiled]()
+        self.labels = {
+            name.removeprefix(SAYING): source
+            for name, source in sources.items()
+            if name.startswith(SAYING) and "{" not in source
+        }
+        """Sayings without variables, by code."""
         self._environment = _Environment(sources, registry)
 
     def first(self, *names: str) -> str | None:
@@ -128,7 +127,7 @@ class Templates:
     def render(self, name: str, **values: Json) -> str:
         """Render a template; blank lines are merged, ends are trimmed.
 
-        A `partial` is evaluated when the template uses it.
+        A `partial` is evaluated when the template uses it. Sayings are put into words.
         """
         template, uses = self._compiled.get(name) or self._compile(name)
         given: JsonObject = {
@@ -136,10 +135,33 @@ class Templates:
             for one, value in values.items()
             if uses is None or one in uses
         }
+        for one, value in given.items():
+            if value.__class__ in _MAY_TELL:
+                given[one] = self._word_all(value)
         text = template.render(given)
         if "\n" in text:
             text = _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text))
         return text.strip()
+
+    def _word_all(self, value: Saying | list[Json]) -> Json:
+        """Put a saying into words, or those of a list."""
+        if isinstance(value, Saying):
+            return self.word(value)
+        if not any(isinstance(one, Saying) for one in value):
+            return value
+        return [Markup(escape_value(self.word(one))) for one in value]  # noqa: S704  # escaped
+
+    def word(self, told: Told) -> str:
+        """Return what the user is told in the domain's language; a saying becomes safe markup."""
+        if not isinstance(told, Saying):
+            return told
+        return Markup(self.render(f"{SAYING}{told.code}", **told.values))  # noqa: S704  # its values are escaped
+
+    def label(self, told: Told) -> str:
+        """Return a reply's label, which is plain text."""
+        if not isinstance(told, Saying):
+            return told
+        return to_plain(self.word(told))
 
     def _compile(self, name: str) -> _Compiled:
         code, uses = _translate(self._sources[name], name)

@@ -9,8 +9,9 @@ from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.domain.locales import forms_in_use
+from orchestrator.domain.locales import ENGLISH, forms_in_use
 from orchestrator.domain.registry import Registry
+from orchestrator.res.languages import load_sayings, word
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
@@ -23,11 +24,13 @@ def show_date(value: Json, now: float | None = None) -> str:
     except ValueError:
         return str(value)
     today = None if now is None else datetime.fromtimestamp(now, UTC).date()
-    near = {} if today is None else {today: "today, ", today + timedelta(days=1): "tomorrow, "}
+    near = {} if today is None else {today: "today", today + timedelta(days=1): "tomorrow"}
     with_year = day not in near and (today is None or day.year != today.year)
     forms = forms_in_use.get()
     text = _spell_day(day, year=with_year) if forms is None else forms.day(day, year=with_year)
-    return f"{near.get(day, '')}{text}"
+    if day not in near:
+        return text
+    return f"{load_sayings(ENGLISH if forms is None else forms.language)[near[day]]}, {text}"
 
 
 @lru_cache(maxsize=1024)
@@ -62,11 +65,15 @@ def show_money(value: Json, currency: str = "") -> str:
     return f"{sign}{amount}" if sign else f"{amount} {currency}".rstrip()
 
 
-def show_count(value: Json, noun: str) -> str:
-    """Format a number with its noun: 1 row, 1,200 rows."""
+def show_count(value: Json, noun: str, plural: str = "") -> str:
+    """Format a number with its noun: 1 row, 1,200 rows. `plural`: by default, the English one."""
     forms = forms_in_use.get()
     number = f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
-    return f"{number} {noun if value == 1 else f'{noun}s'}"
+    return f"{number} {noun if value == 1 else plural or f'{noun}s'}"
+
+
+def show_truth(value: bool) -> str:
+    return word("true" if value else "false")
 
 
 def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float) -> Json:
@@ -102,7 +109,7 @@ def show_slots(flow: BaseFlow, registry: Registry, now: float) -> JsonObject:
 
 def _show_plain(value: Json) -> Json:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return show_truth(value)
     if isinstance(value, str | int | float) or not is_list(value):
         return value
     return ", ".join(str(part) for part in value)
@@ -110,6 +117,12 @@ def _show_plain(value: Json) -> Json:
 
 LONGEST_TITLE = 5
 """Words; a longer description explains a slot rather than naming it."""
+ARTICLES: Mapping[str, frozenset[str]] = {
+    ENGLISH: frozenset({"the"}),
+    "de": frozenset({"der", "die", "das"}),
+    "es": frozenset({"el", "la", "los", "las"}),
+}
+"""Words with which a description names its slot, by language."""
 
 
 def name_slot(name: str) -> str:
@@ -117,10 +130,10 @@ def name_slot(name: str) -> str:
 
 
 def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return a slot's display name: a short description that starts with "the", or else its name."""
+    """Return a slot's display name: a short description that starts with an article, or else its name."""
     slot = flow.spec.slots.get(name)
-    words = slot.description.split(" ") if slot is not None else []
-    if words[:1] == ["the"] and len(words) <= LONGEST_TITLE:
+    words = slot.description.split(" ") if slot is not None else [""]
+    if words[0] in ARTICLES.get(flow.spec.language, ()) and len(words) <= LONGEST_TITLE:
         return " ".join(words[1:])
     return name_slot(name)
 
@@ -128,11 +141,13 @@ def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
     """Return the flow's activity: ``booking a flight``.
 
-    The option `doing` if set, or else the description or name, which start with a verb.
+    The option `doing` if set, or else its name as a gerund; in other languages than English, its description.
     """
     told = flow.spec.options.get("doing")
     if isinstance(told, str):
         return told
+    if flow.spec.language != ENGLISH:
+        return name_task(flow)
     verb, _, rest = flow.spec.dact.replace("_", " ").partition(" ")
     return f"{_make_gerund(verb)} {_add_article(rest)}".strip()
 
@@ -143,8 +158,10 @@ def name_task(flow: BaseFlow | type[BaseFlow]) -> str:
 
 
 def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
-    """Return the flow's purpose: ``to book a flight``."""
+    """Return the flow's purpose: ``to book a flight``; in other languages than English, its description."""
     task = name_task(flow)
+    if flow.spec.language != ENGLISH:
+        return task
     return f"to {task[:1].lower()}{task[1:]}"
 
 

@@ -13,6 +13,7 @@ from orchestrator.domain.hints import list_hints
 from orchestrator.domain.summary import FlowSummary, list_assumed, summarize
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.nlu.system1 import System1
+from orchestrator.res.languages import languages_worded
 from parley.commands.options import AsJson
 from parley.openapi_tools import make_tools, read_document, write_tools
 from parley.output import Answer, Rows, print_result, say
@@ -48,7 +49,7 @@ def check(
             f"{tool_id}: assumed {named}, because the tool is remote; if it isn't so, write `trusted: <why>`."
         )
     policies = frozenset(map(str, loaded.policies))
-    for hint in list_hints(loaded.domain, policies):
+    for hint in list_hints(loaded.domain, policies, languages_worded()):
         say(f"Hint: {hint}")
     say(f"{domain} is in order.")
 

@@ -24,7 +24,9 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.plans.bindings import Disagreement, find_outdated, settle
 from orchestrator.plans.recipe import declared_step
+from orchestrator.res.languages import word
 from orchestrator.res.wording import name_doing, name_slot_of, show_slot
+from orchestrator.saying import Told, say
 from orchestrator.types import Json, JsonObject
 
 
@@ -35,7 +37,7 @@ def ask_about_done(turn: RunningTurn, flow: BaseFlow, values: JsonObject, effect
     """
     if values and plan_of(turn, flow) is None and start_change(turn, flow, values, effects):
         return
-    wished = " and ".join(str(shown(turn, flow, name, value)) for name, value in values.items())
+    wished = [str(shown(turn, flow, name, value)) for name, value in values.items()]
     payload: JsonObject = {"flow_id": flow.flow_id, "changes": values}
     changes = show_changes(turn, flow, values)
     ask_what_should_happen(
@@ -43,8 +45,8 @@ def ask_about_done(turn: RunningTurn, flow: BaseFlow, values: JsonObject, effect
         payload,
         effects,
         changes,
-        again=f" and do it again with {wished}",
-        once_more=f" with {wished}" if values else "",
+        undo=say("undo_and_do_again_with", values=wished),
+        repeat=say("do_again_with", values=wished) if values else say("do_again"),
     )
     turn.carry_on = False
 
@@ -74,8 +76,8 @@ def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
     shown: list[JsonObject] = [_show(context, plan, one) for found in outdated.values() for one in found]
     why = "; ".join(str(one) for found in outdated.values() for one in found)
     context.log.failed_check("plans", "effects_agree", why, plan.flow_id)
-    again = "" if all("why" in one for one in shown) else " and do it again as the plan is now"
-    ask_what_should_happen(context, payload, effects, shown, again=again, later=True)
+    undo = say("undo" if all("why" in one for one in shown) else "undo_and_follow_plan")
+    ask_what_should_happen(context, payload, effects, shown, undo=undo, repeat=say("do_again"), later=True)
     return True
 
 
@@ -86,7 +88,7 @@ def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObje
     spec = context.world.domain.flows[step.dact]
     if found.slot not in spec.spec.slots:
         declared = declared_step(plan, found.step)
-        return {"why": declared.otherwise if declared is not None else "it is not called for"}
+        return {"why": declared.otherwise if declared is not None else word("not_called_for")}
 
     def say(value: Json) -> Json:
         rows = (listed.name(value) for listed in context.changes.state.displayed if listed.key == found.slot)
@@ -104,8 +106,8 @@ def ask_what_should_happen(
     effects: Sequence[EffectNote],
     changes: Sequence[JsonObject],
     *,
-    again: str,
-    once_more: str = "",
+    undo: Told,
+    repeat: Told,
     later: bool = False,
 ) -> None:
     """Tell what was done for good with other values; the user decides what becomes of it (RT-12).
@@ -115,20 +117,20 @@ def ask_what_should_happen(
         payload: what each of the options carries, with the `flow_id` of what is to be carried out anew.
         effects: what was done.
         changes: name, old and new value, as they are shown.
-        again: what would be done when it has been undone, in words.
-        once_more: with what it would be done besides, in words.
+        undo: the reply that has it undone.
+        repeat: the reply that has it done once more.
         later: it was found out after the change that led to it.
     """
-    options = [Option("Leave it as it is", Decision.KEEP.value, payload)]
+    options = [Option(say("leave_as_is"), Decision.KEEP.value, payload)]
     if payload.get("changes") == {}:  # nothing is wanted otherwise, so nothing is to be done again
         options += [option for note in effects if (option := _offer_to_undo(context, note)) is not None]
     elif all(note.compensation is not None for note in effects):
-        options.append(Option(f"Undo it{again}", Decision.COMPENSATE.value, payload))
+        options.append(Option(undo, Decision.COMPENSATE.value, payload))
     plan = context.changes.state.stack.plan
     if plan is not None and plan.flow_id == payload["flow_id"]:
-        options.append(Option(f"Stop {name_doing(plan)}", "cancel_flow", {"flow_id": plan.flow_id}))
+        options.append(Option(say("stop", doing=name_doing(plan)), "cancel_flow", {"flow_id": plan.flow_id}))
     else:
-        options.append(Option(f"Do it again{once_more}", Decision.REPEAT.value, payload))
+        options.append(Option(repeat, Decision.REPEAT.value, payload))
     asked: JsonObject = {
         "done": [note.summary for note in effects if note.status is not EffectStatus.UNKNOWN],
         "unknown": [note.summary for note in effects if note.status is EffectStatus.UNKNOWN],
@@ -146,7 +148,7 @@ def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
     for dact, flow_type in context.world.domain.flows.items():
         if any(use.tool_id == note.compensation for use in flow_type.spec.tools):
             slots: JsonObject = {name: known[name] for name in flow_type.spec.slots if name in known}
-            return Option("Undo it", "choose_flow", {"dact": dact, "slots": slots})
+            return Option(say("undo"), "choose_flow", {"dact": dact, "slots": slots})
     return None
 
 

@@ -17,6 +17,7 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_doing
+from orchestrator.saying import say
 from orchestrator.types import Dact, JsonObject
 
 _CORRECTING = re.compile(
@@ -176,7 +177,7 @@ def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labe
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}
         options = tuple(
-            Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id, **follow_up})
+            Option(say("stop", doing=name_doing(flow)), "cancel_flow", {"flow_id": flow.flow_id, **follow_up})
             for flow in reached.choices
         )
         turn.changes.state.ambiguity.declare(ChooseToStop(options=options), turn.work.turn_id)

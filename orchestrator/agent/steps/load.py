@@ -19,7 +19,7 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.domain.locales import forms_in_use, forms_of
+from orchestrator.domain.locales import ENGLISH, forms_for, forms_in_use
 from orchestrator.errors import Unavailable
 from orchestrator.memory.notes import FlowNotes, SharedNotes
 from orchestrator.memory.quoting import share_of
@@ -146,7 +146,8 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
     ports, began, here = modules.ports, time.monotonic(), modules.ports.clock()
     now, config, user = work.accepted_at, modules.domain.config, work.input
     locale = user.locale or config.session.locale
-    forms_in_use.set(None if locale is None else forms_of(locale, config.language.default))
+    plain = locale is None and config.language.default == ENGLISH
+    forms_in_use.set(None if plain else forms_for(locale, config.language.default))
     ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id, lease.root)
     changes = TurnChanges(state)
     context = TurnContext(

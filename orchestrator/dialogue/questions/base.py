@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from orchestrator.dialogue.questions.deeds import AskAgain, CloseQuestion, Deed, Fill, Start
+from orchestrator.saying import Told
 from orchestrator.types import Dact, FlowId, Json, JsonObject
 
 
@@ -29,7 +30,7 @@ class Level(StrEnum):
 class Option:
     """A suggested reply: a label, and the action that it stands for."""
 
-    label: str
+    label: Told
     action_name: str
     payload: JsonObject = field(default_factory=JsonObject)
 
@@ -105,7 +106,7 @@ class Question(ABC):
     """Whether only a plain yes counts (PX-18)."""
 
     @property
-    def labels(self) -> list[str]:
+    def labels(self) -> list[Told]:
         return [option.label for option in self.options]
 
     @property

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from orchestrator.dialogue.questions.base import Level, Option, Question, Wording
 from orchestrator.dialogue.questions.deeds import Agree, Continue, Decline, Deed, GiveUp
+from orchestrator.saying import Saying
 from orchestrator.types import JsonObject
 
 
@@ -33,7 +34,7 @@ class CallQuestion(Question):
 
     @property
     def replies(self) -> tuple[Option, ...]:
-        return _offer(self, "Yes", "No")
+        return _offer(self, "yes", "no")
 
     def word(self, say: Wording) -> str:
         return say.word_call(self.shown, self.arguments, self.found)
@@ -76,7 +77,7 @@ class UnknownOutcome(CallQuestion):
 
     @property
     def replies(self) -> tuple[Option, ...]:
-        return _offer(self, "Do it again", "Leave it")
+        return _offer(self, "do_again", "leave")
 
     def word(self, say: Wording) -> str:
         return say.render(
@@ -103,7 +104,7 @@ class TryAgain(Question):
 
     @property
     def replies(self) -> tuple[Option, ...]:
-        return _offer(self, "Yes", "No")
+        return _offer(self, "yes", "no")
 
     def word(self, say: Wording) -> str:
         return say.render("retry")
@@ -116,8 +117,8 @@ class TryAgain(Question):
 
 
 def _offer(question: Question, yes: str, no: str) -> tuple[Option, ...]:
-    """Offer a yes and a no, each naming the call that it is about."""
+    """Offer a yes and a no, each naming the call that it is about. `yes`, `no`: codes of sayings."""
     payload: JsonObject = {"flow_id": question.flow_id}
     if question.fingerprint is not None:
         payload["candidate"] = question.fingerprint
-    return Option(yes, "confirm", payload), Option(no, "deny", payload)
+    return Option(Saying(yes), "confirm", payload), Option(Saying(no), "deny", payload)

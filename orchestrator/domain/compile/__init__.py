@@ -76,7 +76,8 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         ontology.slot_types, ontology.flows, sources.services, sources.ontology, problems
     )
     type_names = [*SLOT_TYPES, *ontology.slot_types]
-    vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills)
+    language = config.language.default
+    vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills, language)
     specs = compile_flows(ontology.flows, vocabulary, sources.ontology, problems)
     policies = _assign_policies(ontology, specs, sources, problems)
     entities = compile_entities(ontology.entities, sources.services, sources.ontology, problems)

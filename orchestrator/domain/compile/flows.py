@@ -34,13 +34,17 @@ _NEEDS_VALUES = ("category", "checklist")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Names that flows can refer to. `intents`: every accepted name, with its family."""
+    """Names that flows can refer to. `intents`: every accepted name, with its family.
+
+    `language`: of the flows' texts.
+    """
 
     intents: Mapping[str, Family]
     entities: Collection[str]
     slot_types: Collection[str]
     tools: Mapping[ToolId, ToolSpec]
     skills: Collection[str]
+    language: str = "en"
 
 
 def compile_flows(
@@ -259,6 +263,7 @@ class _FlowCheck:
             reflect=entry.reflect,
             freshness=_specify_freshness(entry.freshness),
             options=entry.options,
+            language=self.vocabulary.language,
             recipe=recipe,
         )
 

@@ -15,6 +15,7 @@ from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Proposal, Recover, Recovery
 from orchestrator.pex.steps.invoke import NO_MODEL
 from orchestrator.pex.steps.review import ask_for
+from orchestrator.saying import say
 from orchestrator.telemetry import SignalType
 
 ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
@@ -110,7 +111,11 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
         run.filled = frozenset()
         return ask_for(run, names[0])
     options = tuple(
-        Option(f"Change the {name.replace('_', ' ')}", "change_slot", {"flow_id": flow.flow_id, "slot": name})
+        Option(
+            say("change", slot=name.replace("_", " ")),
+            "change_slot",
+            {"flow_id": flow.flow_id, "slot": name},
+        )
         for name in names
     )
     question = ChangeWhat(flow_id=flow.flow_id, options=options)

@@ -5,16 +5,17 @@ The response is the action `fill_form`, which NLU reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from orchestrator.context import Answer, TurnContext
-from orchestrator.dialogue.ambiguity import Ambiguity, Asked
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler, Asked
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.questions import Level, Option
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.res.arguments import list_arguments, list_unshown
+from orchestrator.res.languages import word
 from orchestrator.res.response import Response
 from orchestrator.res.steps.generate import list_found, try_template
 from orchestrator.res.templates import Templates
@@ -27,6 +28,7 @@ from orchestrator.res.wording import (
     name_task,
     show_slots,
 )
+from orchestrator.saying import Saying, say
 from orchestrator.types import Json, JsonObject
 
 FEWEST_FIELDS = 2
@@ -48,7 +50,11 @@ def make_form(flow: BaseFlow | None, question: Asked) -> JsonObject | None:
         "flow_id": flow.flow_id,
         "slot": question.about.slot,
         "fields": [_make_field(flow, slot) for slot in missing],
-        "submit": {"label": "Send", "name": "fill_form", "payload": {"flow_id": flow.flow_id, "values": {}}},
+        "submit": {
+            "label": word("send"),
+            "name": "fill_form",
+            "payload": {"flow_id": flow.flow_id, "values": {}},
+        },
     }
 
 
@@ -159,13 +165,14 @@ async def clarify(response: Response) -> None:
     limit = context.world.domain.config.ambiguity.escalation_turns
     question = handler.ask(limit=limit, again=context.changes.asks_again)
     if entry is None or question is None:
-        _offer_approval(context, answer)
+        _offer_approval(response)
         return
     flow = context.changes.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
     form = make_form(flow, question)
     speech = Speech(context, flow, templates)
     text = question.about.word(speech) if form is None else _ask_form(speech, form)
     entry.put(text)
+    _put_labels(handler, entry, templates)
     # A user who did something else meanwhile has not failed to answer: offer the options silently.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
@@ -180,7 +187,14 @@ async def clarify(response: Response) -> None:
         options += ways_out(context, flow, entry)
     if pressing:
         answer.add(templates.render("offer_way_out", doing=name_doing(flow) if flow else ""))
-    answer.actions = [write_action(option) for option in options]
+    answer.actions = [write_action(option, templates) for option in options]
+
+
+def _put_labels(handler: AmbiguityHandler, entry: Ambiguity, templates: Templates) -> None:
+    """Store the replies as the user reads them, because the answer can repeat them."""
+    options = entry.about.options
+    if any(isinstance(option.label, Saying) for option in options):
+        handler.offer(entry, tuple(replace(one, label=templates.label(one.label)) for one in options))
 
 
 def _describe(question: Asked) -> JsonObject:
@@ -192,9 +206,9 @@ def _describe(question: Asked) -> JsonObject:
     }
 
 
-def _offer_approval(context: TurnContext, answer: Answer) -> None:
-    options = _approval_options(context)
-    answer.actions = [write_action(option) for option in options]
+def _offer_approval(response: Response) -> None:
+    answer, options = response.answer, _approval_options(response.context)
+    answer.actions = [write_action(option, response.templates) for option in options]
     if options:
         answer.interaction = {"kind": "approval", **options[0].payload}
 
@@ -206,9 +220,9 @@ def _approval_options(context: TurnContext) -> list[Option]:
         entry for entry in context.changes.state.approvals if top is not None and entry.flow_id == top.flow_id
     ]
     return [
-        Option(label, name, {"flow_id": entry.flow_id, "approval_id": entry.approval_id})
+        Option(say(label), name, {"flow_id": entry.flow_id, "approval_id": entry.approval_id})
         for entry in waiting
-        for label, name in (("Approve", "approve"), ("Do not approve", "deny"))
+        for label, name in (("approve", "approve"), ("do_not_approve", "deny"))
         if name == "deny" or not entry.operator_only
     ]
 
@@ -224,13 +238,17 @@ def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> l
         simpler = flow.spec.fallback
         if simpler is not None and simpler in flows:
             options.append(Option(name_task(flows[simpler]), "start_flow", {"dact": simpler}))
-        options.append(Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id}))
-    return [*options, Option("Help", "help", {}), Option("Talk to a person", "person", {})]
+        stop = say("stop", doing=name_doing(flow))
+        options.append(Option(stop, "cancel_flow", {"flow_id": flow.flow_id}))
+    return [*options, Option(say("help"), "help", {}), Option(say("person"), "person", {})]
 
 
-def write_action(option: Option) -> JsonObject:
+def write_action(option: Option, templates: Templates) -> JsonObject:
     """Return a suggested reply for clients: its label, and the action to send back."""
-    return {"label": option.label, "name": option.action_name, "payload": option.payload}
+    label = option.label
+    if isinstance(label, Saying):
+        label = templates.labels[label.code] if not label.values else templates.label(label)
+    return {"label": label, "name": option.action_name, "payload": option.payload}
 
 
 def _ask_form(speech: Speech, form: JsonObject) -> str:

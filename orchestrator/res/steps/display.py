@@ -10,15 +10,17 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import chain
 
-from orchestrator.context import TurnContext
+from orchestrator.context import TurnContext, TurnLog
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
+from orchestrator.res.languages import word
 from orchestrator.res.markup import to_plain
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import name_slot, show_slot
+from orchestrator.saying import Told, say
 from orchestrator.types import FlowId, Json, JsonObject, ToolId, are_rows, is_list, is_object
 
 LOOKED_AT = 20
@@ -42,7 +44,7 @@ async def display(response: Response) -> None:
     context = response.context
     for flow in context.changes.reported:
         if flow.flow_id in context.changes.frames:
-            frame = degrade(context.changes.frames[flow.flow_id], response.templates)
+            frame = degrade(context.changes.frames[flow.flow_id], response.templates, context.log)
             block = {
                 "type": frame.display_type,
                 "title": frame.display_name,
@@ -52,18 +54,18 @@ async def display(response: Response) -> None:
             response.answer.frames.append({**dump(frame), "block": block})
 
 
-def degrade(frame: Frame, templates: Templates) -> Frame:
+def degrade(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
     """Return the frame if it can be shown as intended, or a simpler one with a note."""
     if frame.display_type == BlockType.CHART:
-        return _settle_chart(frame, templates)
+        return _settle_chart(frame, templates, log)
     if frame.display_type not in _FITS:
-        return _simplify(frame, templates, f"I do not know how to show “{frame.display_type}”")
+        return _simplify(frame, templates, say("unknown_display", display=frame.display_type))
     if not _FITS[BlockType(frame.display_type)](frame.data):
-        return _simplify(frame, templates, f"this is no {frame.display_type}")
+        return _simplify(frame, templates, say("not_of_display", display=frame.display_type))
     return frame
 
 
-def _settle_chart(frame: Frame, templates: Templates) -> Frame:
+def _settle_chart(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
     """Return a chart with its own specification, one drawn from its rows, or the rows themselves."""
     if is_object(frame.data):
         fault = find_chart_fault(frame.data)
@@ -71,7 +73,9 @@ def _settle_chart(frame: Frame, templates: Templates) -> Frame:
             return frame
         data = frame.data.get("data")
         rows = data.get("values") if is_object(data) else None
-        return _simplify(replace(frame, data=_only_rows(rows)), templates, fault, chart=True)
+        log.failed_check("res", "chart", fault, FlowId(frame.flow_id))
+        why = say("chart_not_allowed")
+        return _simplify(replace(frame, data=_only_rows(rows)), templates, why, chart=True)
     drawn = draw(frame.data, frame.display_name, frame.chart_type)
     if isinstance(drawn, Drawn):
         return replace(frame, data=drawn.spec, chart_type=drawn.chart_type)
@@ -82,7 +86,7 @@ def _only_rows(rows: Json) -> list[JsonObject]:
     return [row for row in rows if is_object(row)] if is_list(rows) else []
 
 
-def _simplify(frame: Frame, templates: Templates, why: str, *, chart: bool = False) -> Frame:
+def _simplify(frame: Frame, templates: Templates, why: Told, *, chart: bool = False) -> Frame:
     rows = are_rows(frame.data)
     kind = BlockType.TABLE if rows else BlockType.LIST if is_list(frame.data) else BlockType.CARD
     note = to_plain(templates.render("chart_degraded" if chart else "degraded_display", why=why))
@@ -112,7 +116,7 @@ def _table(frame: Frame, context: TurnContext) -> JsonObject:
         "pages": pages,
         "page_rows": size,
         "table_id": frame.table_id,
-        "actions": [_page_action(frame, "Next page", 2)] if pages > 1 else [],
+        "actions": [_page_action(frame, word("next_page"), 2)] if pages > 1 else [],
     }
 
 
@@ -191,7 +195,7 @@ def _plain(frame: Frame, context: TurnContext) -> JsonObject:
 def _form(frame: Frame, context: TurnContext) -> JsonObject:
     """Return a policy's own form, whose data are the fields."""
     del context
-    submit = {"label": "Send", "name": "fill_form", "payload": {"flow_id": frame.flow_id}}
+    submit = {"label": word("send"), "name": "fill_form", "payload": {"flow_id": frame.flow_id}}
     return {"actions": [submit]}
 
 
@@ -203,8 +207,8 @@ def _confirmation(frame: Frame, context: TurnContext) -> JsonObject:
     if asked is not None and asked.about.fingerprint is not None:
         payload["candidate"] = asked.about.fingerprint
     actions = [
-        {"label": "Yes", "name": "confirm", "payload": payload},
-        {"label": "No", "name": "deny", "payload": payload},
+        {"label": word("yes"), "name": "confirm", "payload": payload},
+        {"label": word("no"), "name": "deny", "payload": payload},
     ]
     return {**_card(frame, context), "actions": actions}
 

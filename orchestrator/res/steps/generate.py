@@ -16,7 +16,15 @@ from orchestrator.domain.model import Domain
 from orchestrator.res.arguments import list_arguments
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
-from orchestrator.res.wording import list_facts, name_doing, name_slot, name_slot_of, show_slot, show_slots
+from orchestrator.res.wording import (
+    list_facts,
+    name_doing,
+    name_slot,
+    name_slot_of,
+    show_slot,
+    show_slots,
+    show_truth,
+)
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
@@ -200,7 +208,7 @@ def try_template(
 def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
     """Return plain results of tools that belong to no slot."""
     return [
-        {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}
+        {"name": name_slot(name), "value": show_truth(value) if isinstance(value, bool) else value}
         for name, value in data.items()
         if name not in flow.spec.slots and isinstance(value, (str, int, float))
     ]

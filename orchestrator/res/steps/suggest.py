@@ -10,6 +10,7 @@ from orchestrator.dialogue.specification import Family
 from orchestrator.res.response import Response
 from orchestrator.res.steps.clarify import write_action
 from orchestrator.res.wording import name_task
+from orchestrator.saying import say
 from orchestrator.types import Dact
 
 ABOUT_PLANS = frozenset(
@@ -19,13 +20,13 @@ ABOUT_PLANS = frozenset(
 
 async def suggest(response: Response) -> None:
     """Add what the user may want to do with a plan, or next if nothing is open."""
-    context, answer = response.context, response.answer
+    context, answer, templates = response.context, response.answer, response.templates
     most = context.world.domain.config.generation.suggested_replies
     plan = context.changes.state.stack.plan
     if plan is not None and _speaks_of_plans(context):
-        answer.actions += [write_action(option) for option in list(_skips(plan))[:most]]
+        answer.actions += [write_action(option, templates) for option in list(_skips(plan))[:most]]
     elif answer.question is None and not answer.actions and context.changes.state.stack.active is None:
-        answer.actions = [write_action(option) for option in list(_next_steps(context))[:most]]
+        answer.actions = [write_action(option, templates) for option in list(_next_steps(context))[:most]]
 
 
 def _speaks_of_plans(context: TurnContext) -> bool:
@@ -35,9 +36,8 @@ def _speaks_of_plans(context: TurnContext) -> bool:
 def _skips(plan: PlanFlow) -> Iterator[Option]:
     for step in plan.steps:
         if not step.is_finished:
-            yield Option(
-                f"Leave out: {step.label}", "skip_step", {"flow_id": plan.flow_id, "step": step.name}
-            )
+            label = say("leave_out", step=step.label)
+            yield Option(label, "skip_step", {"flow_id": plan.flow_id, "step": step.name})
 
 
 def _next_steps(context: TurnContext) -> Iterator[Option]:

@@ -46,6 +46,24 @@ def test_what_each_flow_may_do_is_shown_with_its_tags(
     assert "needed" not in listing
 
 
+def test_a_language_without_sentences_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["domain", "new", "garden", "--into", str(tmp_path)])
+    config = tmp_path / "garden" / "domain.yaml"
+    hints: dict[str, list[str]] = {}
+    for code in ("de", "fr"):
+        config.write_text(f"language: {{default: {code}, supported: [{code}]}}\n")
+        capsys.readouterr()
+
+        assert run(["domain", "check", str(tmp_path / "garden")]) == 0
+
+        said = capsys.readouterr().err.splitlines()
+        hints[code] = [line for line in said if "language.default" in line]
+
+    assert hints["de"] == []
+    assert len(hints["fr"]) == 1
+    assert "'fr'" in hints["fr"][0]
+
+
 def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A time without a part of the day, a side effect that nothing undoes, an output that no tool declares."""
     run(["domain", "new", "garden", "--into", str(tmp_path)])

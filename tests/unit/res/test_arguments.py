@@ -8,9 +8,10 @@ from orchestrator.domain.registry import Registry
 from orchestrator.pex.calls.consent import find_taken, hold_for_approval
 from orchestrator.pex.execution import Parked
 from orchestrator.res.arguments import LONGEST_SHOWN, list_arguments, list_unshown
+from orchestrator.res.languages import load_base_templates
 from orchestrator.res.steps.clarify import Speech
 from orchestrator.res.steps.generate import render_remark
-from orchestrator.res.templates import Templates, load_base_templates
+from orchestrator.res.templates import Templates
 from orchestrator.tools.trifecta import Cause
 from orchestrator.types import JsonObject
 from tests.unit.pex.setting import NOW, Setting, make_setting

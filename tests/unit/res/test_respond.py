@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from orchestrator.context import Answer, TurnContext
+from orchestrator.res.languages import load_base_templates
 from orchestrator.res.response import Response
 from orchestrator.res.steps.naturalize import naturalize
-from orchestrator.res.templates import Templates, load_base_templates
+from orchestrator.res.templates import Templates
 from orchestrator.simulator import Conversation, Simulator
 from tests.trained import trained
 

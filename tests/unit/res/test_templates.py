@@ -13,8 +13,9 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
+from orchestrator.res.languages import load_base_templates
 from orchestrator.res.steps.generate import render_completed
-from orchestrator.res.templates import Templates, load_base_templates
+from orchestrator.res.templates import Templates
 from orchestrator.types import Dact, JsonObject
 from tests.unit.pex.setting import make_setting
 

@@ -1,0 +1,135 @@
+"""RS-3: every language has all of the runtime's templates and sayings, with the same variables and cases."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from jinja2 import Environment, nodes
+from jinja2.meta import find_undeclared_variables
+
+from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.dialogue.questions import Option
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.domain.locales import forms_for, forms_in_use
+from orchestrator.domain.registry import Registry
+from orchestrator.nlu.plain_yes import PlainAnswers
+from orchestrator.res.languages import languages_worded, load_base_templates, load_sayings
+from orchestrator.res.steps.clarify import write_action
+from orchestrator.res.templates import Templates
+from orchestrator.res.wording import show_date, show_money
+from orchestrator.saying import say
+from tests.unit.pex.setting import make_setting
+
+ENGLISH = "en"
+OTHERS = sorted(languages_worded() - {ENGLISH})
+FRIDAY = 1795780800.0
+"""2026-11-27, a Friday, in unix seconds."""
+
+
+def parse(source: str) -> nodes.Template:
+    return Environment(autoescape=True).parse(source)
+
+
+def cases_of(source: str) -> set[object]:
+    """Return the constants that a template compares with, such as the reasons of a rejection."""
+    compared = (one for case in parse(source).find_all(nodes.Compare) for one in case.ops)
+    return {one.expr.value for one in compared if isinstance(one.expr, nodes.Const)}
+
+
+def members_of(source: str) -> set[str]:
+    """Return the members that a template reads, such as `name` of ``item.name``."""
+    return {one.attr for one in parse(source).find_all(nodes.Getattr)}
+
+
+def speak(language: str) -> Templates:
+    context = make_setting().context
+    return Templates(context.world.domain, Registry({}), load_base_templates(language))
+
+
+@pytest.fixture
+def in_language(language: str) -> Iterator[str]:
+    token = forms_in_use.set(forms_for(None, language))
+    yield language
+    forms_in_use.reset(token)
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_language_has_every_template_with_the_same_variables_and_cases(language: str) -> None:
+    english, own = load_base_templates(ENGLISH), load_base_templates(language)
+
+    assert own.keys() == english.keys()
+    for name, source in english.items():
+        for what in (lambda text: find_undeclared_variables(parse(text)), cases_of, members_of):
+            assert what(own[name]) == what(source), name
+
+
+@pytest.mark.parametrize("language", [ENGLISH, *OTHERS])
+def test_every_remark_has_a_template(language: str) -> None:
+    assert {kind.value for kind in RemarkKind} <= load_base_templates(language).keys()
+
+
+def test_a_language_without_templates_gets_those_of_english() -> None:
+    assert load_base_templates("fr") == load_base_templates(ENGLISH)
+    assert load_sayings("fr") == load_sayings(ENGLISH)
+
+
+@pytest.mark.parametrize("language", [ENGLISH, *OTHERS])
+def test_yeses_that_are_offered_are_on_the_closed_list_of_the_language(language: str) -> None:
+    """PX-18: a button's words and the word that is asked for will do when they are typed."""
+    lexicons = load_domain("travel").domain.lexicons
+    answers, sayings = PlainAnswers(lexicons[language]), load_sayings(language)
+    named = lexicons[language][0].agree[0]
+
+    said = speak(language).render("say_yes", yes=named)
+
+    assert named in said
+    assert all(map(answers.agrees, (named, sayings["yes"], sayings["approve"])))
+    assert answers.refuses(sayings["no"])
+    assert not answers.agrees(sayings["no"])
+
+
+@pytest.mark.parametrize(
+    ("language", "label"),
+    [
+        ("en", "Change the date to Friday_27"),
+        ("de", "Ändern: date auf Friday_27"),
+        ("es", "Cambiar: date a Friday_27"),
+    ],
+)
+def test_labels_are_plain_text_in_the_language(language: str, label: str) -> None:
+    option = Option(say("change_to", slot="date", value="Friday_27"), "change_slot")
+
+    assert write_action(option, speak(language))["label"] == label
+
+
+def test_a_saying_is_escaped_once_within_a_template() -> None:
+    said = speak("de").render("choose", options=[say("change", slot="*date*"), "_Oslo_"])
+
+    assert "1. Ändern: \\*date\\*" in said
+    assert "2. \\_Oslo\\_" in said
+
+
+@pytest.mark.parametrize(
+    ("language", "tomorrow", "later", "price"),
+    [
+        ("en", "tomorrow, Saturday 28 November", "Friday 1 January 2027", "€1,234.50"),
+        ("de", "morgen, Samstag, 28. November", "Freitag, 1. Januar 2027", "1.234,50\xa0€"),
+        ("es", "mañana, sábado, 28 de noviembre", "viernes, 1 de enero de 2027", "1.234,50\xa0€"),
+    ],
+)
+@pytest.mark.usefixtures("in_language")
+def test_days_and_amounts_are_of_the_language(tomorrow: str, later: str, price: str) -> None:
+    assert show_date("2026-11-28", FRIDAY) == tomorrow
+    assert show_date("2027-01-01", FRIDAY) == later
+    assert show_money(1234.5, "EUR") == price
+
+
+def test_a_flow_is_named_by_its_description_in_other_languages() -> None:
+    """A gerund can only be made of an English name."""
+    flow = load_domain("travel").domain.flows
+    booking = next(one for dact, one in flow.items() if dact == "book_flight")
+    spec = replace(booking.spec, language="de", description="Einen Flug buchen.", options={})
+
+    german = type("German", (booking,), {"spec": spec})
+
+    assert german.title == "Einen Flug buchen"
