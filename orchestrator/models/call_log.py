@@ -1,7 +1,8 @@
 """The record of one model call."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
+from orchestrator.errors import EndpointError
 from orchestrator.ports.language_model import ChatMessage, ChatRequest, Usage
 from orchestrator.ports.spending import Spent
 from orchestrator.types import JsonObject
@@ -9,24 +10,15 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A failed request. `said`: the endpoint's response, if known."""
+    """A failed request."""
 
     model: str
     code: str
-    endpoint: str
-    status: int | None = None
-    said: str | None = None
-    field: str | None = None
-    never_answered: bool = False
+    said: EndpointError
+    never_answered: bool
 
     def as_json(self) -> JsonObject:
-        return {
-            "endpoint": self.endpoint,
-            "status": self.status,
-            "code": self.said,
-            "field": self.field,
-            "never_answered": self.never_answered,
-        }
+        return {**asdict(self.said), "never_answered": self.never_answered}
 
 
 @dataclass(slots=True)

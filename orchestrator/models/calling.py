@@ -318,12 +318,9 @@ class ModelCaller:
         try:
             yield
         except ModelUnavailable as error:
-            said, (endpoint, model) = error.said, self._key(choice)
-            said = said or EndpointError(endpoint)
-            never = self._breaker(choice).never_answered
-            log.problems.append(
-                Problem(model, error.code, endpoint, said.status, said.code, said.field, never_answered=never)
-            )
+            endpoint, model = self._key(choice)
+            said = error.said or EndpointError(endpoint)
+            log.problems.append(Problem(model, error.code, said, self._breaker(choice).never_answered))
             raise
 
     def _tariff(self, choice: ModelChoice) -> Tariff:

@@ -9,6 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.errors import (
     BudgetExceeded,
     ModelContextExceeded,
@@ -36,12 +37,10 @@ from orchestrator.models.structured import (
     Withheld,
     ask_again,
     drop_history,
+    judge_ending,
     judge_object,
     judge_text,
     judge_tools,
-    read_answer,
-    write_answer,
-    write_message,
 )
 from orchestrator.models.templates import Prompt, PromptRegistry, encode_data
 from orchestrator.ports.language_model import (
@@ -226,15 +225,13 @@ class PromptEngineer:
         prompt = self._prompts.get(prompt_id)
 
         async def ask() -> JsonObject:
-            return write_answer(await self._obtain(prompt, call, make, judge, publish=publish))
+            return dump(await self._obtain(prompt, call, make, judge, publish=publish))
 
         offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
         if tool_choice != ToolChoice.AUTO:
             offered.append([tool_choice])
-        said = [write_message(message) for message in transcript]
-        return read_answer(
-            await self._once(prompt, call, [prompt.digest, dict(variables), offered, said], ask)
-        )
+        asked = [prompt.digest, dict(variables), offered, [dump(message) for message in transcript]]
+        return load(ToolsAnswer, await self._once(prompt, call, asked, ask))
 
     async def stream(
         self, prompt_id: str, variables: Mapping[str, Json], call: CallContext
@@ -367,9 +364,12 @@ def tool_result(call_id: str, result: Json) -> ChatMessage:
 
 
 def _check_ending(prompt_id: str, finish_reason: FinishReason | None, *, empty: bool) -> None:
-    if finish_reason is FinishReason.LENGTH:
-        raise ModelCutOff(prompt_id, _CUT_OFF)
-    if finish_reason in {FinishReason.CONTENT_FILTER, FinishReason.REFUSAL}:
-        raise _withheld(refused=finish_reason is FinishReason.REFUSAL)
+    match judge_ending(finish_reason):
+        case CutOff():
+            raise ModelCutOff(prompt_id, _CUT_OFF)
+        case Withheld(refused):
+            raise _withheld(refused=refused)
+        case None:
+            pass
     if empty:
         raise ModelOutputInvalid(prompt_id, "it is empty")

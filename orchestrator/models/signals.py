@@ -1,5 +1,7 @@
 """Signals of model calls and breakers."""
 
+from dataclasses import asdict
+
 from orchestrator.models.breaker import CircuitView
 from orchestrator.models.call_log import CallLog
 from orchestrator.models.calling import CallContext
@@ -14,15 +16,7 @@ SOURCE = "prompt_engineer"
 
 def circuit_signal(view: CircuitView) -> Signal:
     """Return a signal for a change of a breaker."""
-    payload = {
-        "endpoint": view.endpoint,
-        "model": view.model,
-        "state": view.state.value,
-        "failures": view.failures,
-        "problem": view.problem,
-        "not_taken": list(view.not_taken),
-        "never_answered": view.never_answered,
-    }
+    payload = asdict(view) | {"state": view.state.value, "not_taken": list(view.not_taken)}
     return Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload)
 
 

@@ -18,8 +18,6 @@ from orchestrator.ports.language_model import (
     ChatReply,
     ChatRole,
     FinishReason,
-    Opaque,
-    ToolCall,
     ToolDefinition,
 )
 from orchestrator.types import Json, JsonObject, drop_nul, is_list, is_object
@@ -77,36 +75,6 @@ class ToolsAnswer:
     """The assistant message, to send back before the tools' results."""
 
 
-def write_message(message: ChatMessage) -> JsonObject:
-    """Serialize a message for the journal."""
-    calls = [[call.id, call.name, call.arguments] for call in message.tool_calls]
-    return {
-        "role": message.role.value,
-        "content": message.content,
-        "calls": calls,
-        "answers": message.tool_call_id,
-        "opaque": None if message.opaque is None else [message.opaque.endpoint, message.opaque.body],
-    }
-
-
-def write_answer(answer: ToolsAnswer) -> JsonObject:
-    """Serialize a step of a tool loop for the journal."""
-    calls = [[call.id, call.name, call.arguments] for call in answer.calls]
-    return {"text": answer.text, "calls": calls, "reply": write_message(answer.reply)}
-
-
-def read_answer(body: Json) -> ToolsAnswer:
-    reply = body["reply"]
-    message = ChatMessage(
-        ChatRole(reply["role"]),
-        reply["content"],
-        tuple(ToolCall(*call) for call in reply["calls"]),
-        reply["answers"],
-        None if reply["opaque"] is None else Opaque(*reply["opaque"]),
-    )
-    return ToolsAnswer(body["text"], tuple(ToolRequest(*call) for call in body["calls"]), message)
-
-
 class Shape:
     """A JSON Schema, compiled for validating answers."""
 
@@ -123,6 +91,17 @@ class Shape:
         return None if error is None else f"{error.json_path}: {error.message}"[:LONGEST_QUOTE]
 
 
+def judge_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
+    """Return how an answer ended early, or None if it is complete."""
+    match reason:
+        case FinishReason.LENGTH:
+            return CutOff()
+        case FinishReason.CONTENT_FILTER | FinishReason.REFUSAL:
+            return Withheld(refused=reason is FinishReason.REFUSAL)
+        case _:
+            return None
+
+
 def judge_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
     """Validate a structured answer: one JSON object that matches the schema."""
     value = read_json(reply.text)
@@ -132,35 +111,21 @@ def judge_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
             return Usable(cast("JsonObject", value))
     else:
         mismatch = "the answer is not one JSON object"
-    match reply.finish_reason:
-        case FinishReason.LENGTH:
-            return CutOff()
-        case FinishReason.CONTENT_FILTER | FinishReason.REFUSAL:
-            return Withheld(refused=reply.finish_reason is FinishReason.REFUSAL)
-        case FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.OTHER:
-            return Unusable(mismatch)
+    return judge_ending(reply.finish_reason) or Unusable(mismatch)
 
 
 def judge_text(reply: ChatReply) -> Judgement[str]:
     """Validate a plain answer: complete text."""
     text = reply.text.strip()
-    match reply.finish_reason:
-        case FinishReason.LENGTH:
-            return CutOff()
-        case FinishReason.CONTENT_FILTER | FinishReason.REFUSAL:
-            return Withheld(refused=reply.finish_reason is FinishReason.REFUSAL)
-        case FinishReason.STOP | FinishReason.TOOL_CALLS | FinishReason.OTHER:
-            return Usable(text) if text else Unusable("the answer is empty")
+    return judge_ending(reply.finish_reason) or (Usable(text) if text else Unusable("the answer is empty"))
 
 
 def judge_tools(
     reply: ChatReply, tools: tuple[ToolDefinition, ...], shapes: Mapping[str, Shape]
 ) -> Judgement[ToolsAnswer]:
     """Validate an answer with tool calls: each must name an offered tool and match its schema."""
-    if reply.finish_reason is FinishReason.LENGTH:
-        return CutOff()
-    if reply.finish_reason in {FinishReason.CONTENT_FILTER, FinishReason.REFUSAL}:
-        return Withheld(refused=reply.finish_reason is FinishReason.REFUSAL)
+    if (early := judge_ending(reply.finish_reason)) is not None:
+        return early
     calls: list[ToolRequest] = []
     for call in reply.tool_calls:
         # Models qualify names, as in `functions.search`.

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.adapters.models.providers import PROVIDERS, Endpoint, split_model
 from orchestrator.domain.configuration import DomainConfig
@@ -69,15 +69,10 @@ def read_endpoints(settings: Settings) -> dict[str, Endpoint]:
 
 
 def _read_endpoint(endpoint: ModelEndpoint) -> Endpoint:
-    return Endpoint(
-        provider=endpoint.provider,
-        base_url=endpoint.base_url or "",
-        api_key=endpoint.api_key.get_secret_value() if endpoint.api_key else "",
-        responses=endpoint.responses,
-        metadata=endpoint.metadata,
-        store=endpoint.store,
-        extra_body=endpoint.extra_body,
-    )
+    key = endpoint.api_key.get_secret_value() if endpoint.api_key else ""
+    given: dict[str, Any] = endpoint.model_dump()
+    given.update(base_url=endpoint.base_url or "", api_key=key)
+    return Endpoint(**given)
 
 
 class ModelPool:
