@@ -36,10 +36,16 @@ def check(
     except ConfigurationError as error:
         _tell_mistakes(domain, error.problems, as_json=as_json)
         raise typer.Exit(1) from error
+    from parley.template_check import render_templates  # noqa: PLC0415 - slow to import
     from workers.internal.catalogue import check_internal_flows  # noqa: PLC0415 - slow to import
 
     if problems := check_internal_flows(Path(loaded.domain.folder)):
         _tell_mistakes(domain, problems, as_json=as_json)
+        raise typer.Exit(1)
+    policies = frozenset(map(str, loaded.policies))
+    rendered = render_templates(loaded.domain, policies)
+    if rendered.mistakes:
+        _tell_mistakes(domain, rendered.mistakes, as_json=as_json)
         raise typer.Exit(1)
     rows = [dict(zip(_COLUMNS, _row(flow), strict=True)) for flow in summarize(loaded.domain)]
     print_result(Rows(rows, _COLUMNS), as_json=as_json)
@@ -48,8 +54,9 @@ def check(
         say(
             f"{tool_id}: assumed {named}, because the tool is remote; if it isn't so, write `trusted: <why>`."
         )
-    policies = frozenset(map(str, loaded.policies))
-    for hint in list_hints(loaded.domain, policies, languages_worded()):
+    hints = list_hints(loaded.domain, policies, languages_worded())
+    places = {hint.rpartition(": ")[0] for hint in hints}
+    for hint in [*hints, *(one for one in rendered.hints if one.rpartition(": ")[0] not in places)]:
         say(f"Hint: {hint}")
     say(f"{domain} is in order.")
 

@@ -90,6 +90,55 @@ def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFi
     assert "did you mean 'body'?" in hints[2]
 
 
+def test_a_template_that_fails_with_sample_values_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its line is named: a text can't be divided, and a topic is a text."""
+    run(["domain", "new", "garden", "--into", str(tmp_path)])
+    template = tmp_path / "garden" / "templates" / "add_note.md.j2"
+    template.write_text("Noted.\n{% if slots.body %}\nHalf of it: {{ data.topic / 2 }}\n{% endif %}\n")
+    capsys.readouterr()
+
+    assert run(["domain", "check", str(tmp_path / "garden")]) == 1
+
+    printed = capsys.readouterr()
+    assert "templates/add_note.md.j2: line 3: fails with sample values (unsupported operand" in printed.out
+    assert "test or convert the value" in printed.out
+
+
+def test_a_name_that_the_sample_values_lack_is_a_hint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also in confirmations, and within the rows of a result; an object without declared properties has any."""
+    run(["domain", "new", "garden", "--into", str(tmp_path)])
+    garden = tmp_path / "garden"
+    (garden / "templates" / "add_note.confirm.md.j2").write_text("Note {{ shown.bodi }}?")
+    rows = "{% for one in data.notes %}{{ one.anything }} {{ one.tags.first }}{% endfor %}"
+    (garden / "templates" / "list_notes.md.j2").write_text(rows)
+    tools = garden / "tools.yaml"
+    tools.write_text(
+        tools.read_text().replace(
+            "items: {type: object}", "items: {type: object, properties: {tags: {type: object}}}"
+        )
+    )
+    capsys.readouterr()
+
+    assert run(["domain", "check", str(garden)]) == 0
+
+    hints = [line for line in capsys.readouterr().err.splitlines() if "templates/" in line]
+    missing = "'dict object' has no attribute {!r}; correct the name or declare the output"
+    assert hints == [
+        f"Hint: templates/add_note.confirm.md.j2: line 1: {missing.format('bodi')}",
+        f"Hint: templates/list_notes.md.j2: line 1: {missing.format('anything')}",
+    ]
+
+
+@pytest.mark.parametrize("domain", ["travel", "analytics"])
+def test_the_shipped_templates_render(domain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["domain", "check", domain]) == 0
+    assert "templates/" not in capsys.readouterr().err
+
+
 def test_every_mistake_is_named_on_a_line_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
