@@ -12,19 +12,17 @@ from typing import Any
 
 import httpx
 import pytest
-from ag_ui.core import Event as AguiEvent
 from ag_ui.core import EventType
-from pydantic import TypeAdapter
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.settings import Settings
 from tests.integration.chaos.fleet import fleet
+from tests.integration.front_door.agui_client import run, text_of
 from tests.integration.gateway import serve
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "agui"
-EVENTS: TypeAdapter[Any] = TypeAdapter(AguiEvent)
 WISH = f"Book a flight from Oslo to Sydney on {datetime.now(UTC) + timedelta(days=20):%d %B %Y} for 8 people"
 """Costs more than may be booked without an approval."""
 TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": ""}
@@ -34,33 +32,16 @@ TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": ""}
 async def url(database_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[str]:
     """A gateway with a worker of the travel domain."""
     migrate(database_url)
-    settings = Settings(database_url=database_url, redis_url=redis_url, domain="travel")
+    given: dict[str, Any] = {"database_url": database_url, "redis_url": redis_url, "domain": "travel"}
+    settings = Settings(**given)
     with fleet(database_url, redis_url, tmp_path, TRAVEL) as crew:
         crew.start(1, application="workers.app")
         async with serve(create_app(lambda: open_dependencies(settings))) as url:
             yield url
 
 
-async def _run(url: str, thread: str, run: str, text: str | None = None, **more: Any) -> list[Any]:
-    """Run once; return the events, each valid by the protocol's types."""
-    messages = [] if text is None else [{"id": f"{run}-said", "role": "user", "content": text}]
-    body = {"threadId": thread, "runId": run, "messages": messages, "forwardedProps": {"domain": "travel"}}
-    async with (
-        httpx.AsyncClient(base_url=url, timeout=60) as http,
-        http.stream("POST", "/v1/agui", json={**body, **more}) as answer,
-    ):
-        if answer.status_code != 200:
-            return [answer.status_code, (await answer.aread()).decode()]
-        lines = [line async for line in answer.aiter_lines()]
-    return [EVENTS.validate_json(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-
-
-def _text(events: list[Any]) -> str:
-    return "".join(one.delta for one in events if one.type is EventType.TEXT_MESSAGE_CONTENT)
-
-
 async def test_a_run_streams_text_tools_and_state(url: str) -> None:
-    events = await _run(url, "thread-1", "run-1", "list my bookings")
+    events = await run(url, "thread-1", "run-1", "list my bookings")
     kinds = [event.type.value for event in events]
     assert kinds[0] == "RUN_STARTED"
     assert kinds[-2:] == ["STATE_SNAPSHOT", "RUN_FINISHED"]
@@ -68,50 +49,50 @@ async def test_a_run_streams_text_tools_and_state(url: str) -> None:
         "booking_list"
     ]
     assert {"TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "TEXT_MESSAGE_END"} <= set(kinds)
-    assert _text(events) == "You have no bookings yet."
+    assert text_of(events) == "You have no bookings yet."
     assert events[-2].snapshot["completed"] == ["list_bookings"]
     assert events[-1].outcome.type == "success"
 
-    again = await _run(url, "thread-1", "run-1", "list my bookings")
+    again = await run(url, "thread-1", "run-1", "list my bookings")
     assert again[-2].snapshot["turn_id"] == events[-2].snapshot["turn_id"], (
         "the same run is not executed again"
     )
-    nothing = await _run(url, "thread 1, with spaces", "run-2")
+    nothing = await run(url, "thread 1, with spaces", "run-2")
     assert [event.type.value for event in nothing] == ["RUN_STARTED", "RUN_FINISHED"]
 
 
 async def test_a_run_tells_where_the_user_is(url: str) -> None:
     place = {"timezone": "Australia/Sydney", "locale": "de-DE"}
-    await _run(url, "thread-5", "run-1", "hello", forwardedProps={"domain": "travel", **place})
+    await run(url, "thread-5", "run-1", "hello", forwardedProps={"domain": "travel", **place})
     async with httpx.AsyncClient(base_url=url) as http:
         session = (await http.get("/v1/sessions/thread-5")).json()
     assert {name: session[name] for name in place} == place
-    [status, problem] = await _run(url, "thread-5", "run-2", "hello", forwardedProps={"timezone": "Mars"})
+    [status, problem] = await run(url, "thread-5", "run-2", "hello", forwardedProps={"timezone": "Mars"})
     assert (status, "timezone" in problem) == (422, True)
 
 
 async def test_an_approval_interrupts_and_resumes(url: str) -> None:
-    await _run(url, "thread-2", "run-1", WISH)
-    asked = await _run(url, "thread-2", "run-2", "yes")
+    await run(url, "thread-2", "run-1", WISH)
+    asked = await run(url, "thread-2", "run-2", "yes")
     [interrupt] = asked[-1].outcome.interrupts
     assert (interrupt.reason, interrupt.metadata["tool_id"]) == ("approval", "flight_book")
-    other = await _run(url, "thread-3", "run-1", resume=[{"interruptId": interrupt.id, "status": "resolved"}])
+    other = await run(url, "thread-3", "run-1", resume=[{"interruptId": interrupt.id, "status": "resolved"}])
     assert other[0] == 404, "an approval of another thread"
 
     answer = {"interruptId": interrupt.id, "status": "resolved", "payload": {"approved": True}}
-    done = await _run(url, "thread-2", "run-3", resume=[answer])
+    done = await run(url, "thread-2", "run-3", resume=[answer])
     assert done[-2].snapshot["completed"] == ["book_flight"]
     assert done[-1].outcome.type == "success"
-    assert "Booked" in _text(done)
-    again = await _run(url, "thread-2", "run-3", resume=[answer])
+    assert "Booked" in text_of(done)
+    again = await run(url, "thread-2", "run-3", resume=[answer])
     assert again[-2].snapshot["turn_id"] == done[-2].snapshot["turn_id"]
 
 
 async def test_a_denied_approval_ends_the_task(url: str) -> None:
-    await _run(url, "thread-4", "run-1", WISH)
-    asked = await _run(url, "thread-4", "run-2", "yes")
+    await run(url, "thread-4", "run-1", WISH)
+    asked = await run(url, "thread-4", "run-2", "yes")
     [interrupt] = asked[-1].outcome.interrupts
-    denied = await _run(
+    denied = await run(
         url, "thread-4", "run-3", resume=[{"interruptId": interrupt.id, "status": "cancelled"}]
     )
     assert denied[-2].snapshot["completed"] == []
