@@ -19,6 +19,7 @@ from orchestrator.types import Json, is_list
 GENERIC = word_set("to for in at on of with as and or from")
 """Prepositions that say little: any value may stand behind them."""
 ARTICLES = word_set("a an the my our your this that these those")
+PROPOSING = word_set("how what")
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
 """Kinds of values that are found where there are none."""
 SAYING_LITTLE = word_set(
@@ -90,7 +91,20 @@ class Phrase:
                 left.difference_update(place)  # the value that another one replaces: “Rome is wrong, …”
             elif left.intersection(place) and used.isdisjoint(place):
                 left.update(place)
-        return sorted(left)
+        return [at for at in sorted(left) if at in dropped or not self._stands_alone(at, left)]
+
+    def _stands_alone(self, place: int, left: Collection[int]) -> bool:
+        """Return whether a preposition says nothing: “let me think about it”, “what about Monday”."""
+        words = self.utterance.words
+        if words[place] not in NARROWING:
+            return False
+        if words[place] == "about" and words[max(0, place - 1)] in PROPOSING:
+            return True
+        behind = place + 1
+        while behind < len(words) and words[behind] in ARTICLES:
+            behind += 1
+        valued = (behind in range(one.first, one.last) for one in self.candidates)
+        return behind not in left and not any(valued)
 
     def is_lost(self, place: range, known: frozenset[str]) -> bool:
         """Return whether a name stands among so many unknown words that it may be an ordinary word."""

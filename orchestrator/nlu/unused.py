@@ -20,6 +20,7 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.phrase import (
     ARTICLES,
     GENERIC,
+    PROPOSING,
     SAYING_LITTLE,
     Phrase,
     find_end_of_number,
@@ -31,7 +32,7 @@ from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.leftovers import POLITE_WORDS
 from orchestrator.nlu.system1.repeats import REPEATING
 from orchestrator.nlu.system1.training.examples import kind_texts
-from orchestrator.nlu.text import NARROWING, tokenize, word_set
+from orchestrator.nlu.text import NARROWING, PREPOSITIONS, tokenize, word_set
 from orchestrator.types import Dact
 
 _LONGEST_READ = 400
@@ -42,7 +43,6 @@ _REQUESTS = _OF_VALUES | {MessageKind.TASK}
 _JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
 _MANY = 2
 """Values that make a request sure, whatever else it says."""
-_PROPOSING = word_set("how what")
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS
@@ -62,7 +62,7 @@ class UnusedWords:
         self._known: dict[tuple[object, ...], frozenset[str]] = {}
         self._slot_words = frozenset(
             word for flow in flows.values() for name in flow.slots for word in name.split("_")
-        )
+        ).difference(PREPOSITIONS)
         for flow in flows.values():
             for example in flow.examples:
                 for before, name in _SLOT.findall(example.lower()):
@@ -190,13 +190,13 @@ class UnusedWords:
         words, used = phrase.utterance.words, phrase.find_used(phrase.slots)
         begin = at = start
         cues = self._cues.get(name, set[str]())
-        if at > 0 and words[at - 1] in self._slot_words - known - GENERIC - ARTICLES - cues:
+        if at > 0 and words[at - 1] in self._slot_words - known - ARTICLES - cues:
             return at - 1  # “return a week later” says nothing of the way there
         nouns = known.difference(_words_of_kind(MessageKind.DENIAL)) | SAYING_LITTLE
         is_open = False  # whether a noun needs a preposition in front of it to be part of the phrase
         while at > 0 and at - 1 not in used:
             word = words[at - 1]
-            is_proposal = word == "about" and words[max(0, at - 2)] in _PROPOSING
+            is_proposal = word == "about" and words[max(0, at - 2)] in PROPOSING
             if is_proposal or (word in _SURE_CUES and word in cues):
                 break
             if word in NARROWING and word not in cues:

@@ -63,6 +63,33 @@ async def test_a_correction_beside_an_offer_is_taken_or_quoted(
 
 
 @pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        ("let me think about it", {}),
+        ("what about sunday instead", {"date": "2026-12-06"}),
+        ("and what about sunday?", {"date": "2026-12-06"}),
+        ("how about business class", {"cabin": "business"}),
+    ],
+)
+async def test_a_preposition_by_itself_is_not_quoted(words: str, changed: dict[str, str]) -> None:
+    talk, turn = await converse(words)
+    assert quoted(turn) == "", turn["reply"]
+    assert await booked(talk) == []
+    assert {**OFFERED, **changed}.items() <= held(talk).items()
+
+
+@pytest.mark.parametrize(
+    "words", ["fly Oslo - Rome on 3 december", "I want to fly Oslo – Rome on 3 december"]
+)
+async def test_a_dash_stands_between_two_names(words: str) -> None:
+    talk = begin()
+    turn = await talk.say(words)
+    assert {name: held(talk)[name] for name in ("origin", "destination", "date")} == {
+        name: OFFERED[name] for name in ("origin", "destination", "date")
+    }, turn["reply"]
+
+
+@pytest.mark.parametrize(
     "heard",
     [
         {"kind": "confirmation"},

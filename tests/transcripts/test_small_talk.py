@@ -33,7 +33,15 @@ async def test_a_domains_own_answer_takes_precedence() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["thanks", "are you sure?", "ugh, what a mess", "bye", "what did you just say?"]
+    "words",
+    [
+        "thanks",
+        "thanks, you're the best",
+        "are you sure?",
+        "ugh, what a mess",
+        "bye",
+        "what did you just say?",
+    ],
 )
 async def test_beside_an_offer_it_is_no_yes_and_the_offer_is_put_again(words: str) -> None:
     """PX-18"""

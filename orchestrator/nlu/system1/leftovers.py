@@ -184,9 +184,13 @@ def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
 
 
 def name_things(utterance: Utterance) -> set[str]:
-    """List the nouns behind articles: what is spoken of as if it were to be had."""
+    """List the nouns behind articles: what is spoken of as if it were to be had, unlike “you're the best”."""
     words = utterance.words
-    begins = [place for place, word in enumerate(words, start=1) if word in _ARTICLES and place < len(words)]
+    begins = [
+        place
+        for place, word in enumerate(words, start=1)
+        if word in _ARTICLES and place < len(words) and not _describes(words, place - 1)
+    ]
     return {words[_end_of_thing(words, first)] for first in begins} - POLITE_WORDS
 
 
@@ -207,6 +211,12 @@ def find_strange(
     return tuple(sorted(word for word in name_things(utterance) & free - own if not knows(word)))
 
 
+def _describes(words: Sequence[str], article: int) -> bool:
+    """Return whether an article follows a pronoun and a form of “be”: “you're the …”, “that's a …”."""
+    before = " ".join(words[max(0, article - 2) : article]).replace("’", "'")
+    return _IT_IS.search(before) is not None
+
+
 def _end_of_thing(words: Sequence[str], first: int) -> int:
     """Find the noun behind an article: "a new note about work" is about a note."""
     stops = (
@@ -218,6 +228,9 @@ def _end_of_thing(words: Sequence[str], first: int) -> int:
 
 
 _ARTICLES = word_set("a an the some another")
+_IT_IS = re.compile(
+    r"\b(?:i'm|(?:you|we|they)'re|(?:i|you|he|she|it|we|they|this|that) (?:'s|am|is|are|was|were))$"
+)
 _JOINTS = word_set("and or , plus")
 _OF_LISTS = word_set("with without")
 _COUNTS = word_set("two three four five six seven eight nine ten")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.system1.asking import ASKING, LITTLE, asks_something, is_proposal
 from orchestrator.nlu.system1.classifier import Weighed
 from orchestrator.nlu.system1.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.system1.extract.extractor import Extractor, is_free_text
@@ -140,7 +141,7 @@ class Decider:
             return MessageKind.UNKNOWN
         if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
             return MessageKind.CORRECTION
-        if changes and kind is MessageKind.DIGRESSION and is_bare(evidence):
+        if changes and ((kind is MessageKind.DIGRESSION and is_bare(evidence)) or _proposes(evidence)):
             return MessageKind.CORRECTION
         if kind is MessageKind.TASK:
             return self._decide_task(evidence, context, changes)
@@ -245,25 +246,19 @@ class Decider:
 
 
 def _asks_something(evidence: Evidence) -> bool:
-    """Return whether a message asks a question and proposes no value: “is monday possible” is an answer."""
-    words = evidence.utterance.words
-    start = next((at for at, word in enumerate(words) if word.isalnum() and word not in _BEFORE_QUESTION), 0)
-    if words[start : start + 1] == [] or words[start] not in _ASKING:
-        return False
-    if tuple(words[start : start + 2]) in _PROPOSALS:
-        return False
-    if words[start] in _WH:
-        return True
-    inside = {at for found in evidence.candidates for at in range(found.first, found.last)}
-    known = _LITTLE | _ASKING | _BEFORE_QUESTION | _PROPOSING
-    return not all(at in inside or not word.isalnum() or word in known for at, word in enumerate(words))
+    return asks_something(evidence.utterance.words, evidence.candidates)
+
+
+def _proposes(evidence: Evidence) -> bool:
+    """Return whether a question proposes values and says nothing else: “how about business class?”."""
+    return is_proposal(evidence.utterance.words) and _own_coverage(evidence) == 1.0
 
 
 def _begins_with(evidence: Evidence, slot: str) -> bool:
     """Return whether a message that asks nothing begins with the value of a slot: “to Rome with my dog”."""
     text, words = evidence.mentions[slot].text, evidence.utterance.words
     first = next((one.first for one in evidence.candidates if one.text == text), len(words))
-    return "?" not in words and all(word in _LITTLE for word in words[:first])
+    return "?" not in words and all(word in LITTLE for word in words[:first])
 
 
 def _is_bare_number(evidence: Evidence) -> bool:
@@ -315,7 +310,7 @@ def is_bare(evidence: Evidence, *, whole: bool = False, besides: frozenset[str] 
     `besides`: words that do not count, as those by which the values are called.
     """
     words = evidence.utterance.words
-    asks = "?" in words and not _ASKING.isdisjoint(words) and tuple(words[:2]) not in _PROPOSALS
+    asks = "?" in words and not ASKING.isdisjoint(words) and not is_proposal(words)
     return bool(evidence.candidates) and not asks and _is_covered(evidence, besides, whole=whole)
 
 
@@ -323,7 +318,7 @@ def _is_covered(evidence: Evidence, besides: frozenset[str], *, whole: bool) -> 
     inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
     if not whole:
         return _share(evidence, inside, besides) >= _BARE
-    words, little = enumerate(evidence.utterance.words), _LITTLE | besides
+    words, little = enumerate(evidence.utterance.words), LITTLE | besides
     return all(place in inside or not word.isalnum() or word in little for place, word in words)
 
 
@@ -349,27 +344,10 @@ def _share(evidence: Evidence, inside: set[int], besides: frozenset[str] = froze
     counted = [
         place
         for place, word in enumerate(words)
-        if word.isalnum() and (place in inside or (word not in _LITTLE and word not in besides))
+        if word.isalnum() and (place in inside or (word not in LITTLE and word not in besides))
     ]
     return len(inside.intersection(counted)) / len(counted) if counted else 0.0
 
-
-_PROPOSALS = {("how", "about"), ("what", "about")}
-"""What begins a question that proposes another value."""
-
-_WH = word_set("what which where when who whose why how")
-_ASKING = _WH | word_set("is are was were do does did has will isn't aren't doesn't")
-"""Words with which questions begin."""
-_BEFORE_QUESTION = word_set("and but so wait hold on ok okay well um hm hmm first oh sorry")
-_PROPOSING = word_set(
-    "ok okay possible fine good available free there too would could can work works alright right"
-)
-"""What a question says that proposes a value."""
-
-_LITTLE = word_set(
-    "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
-    "make that rather only just instead then how what about people persons"
-)
 
 _CORRECTING = word_set(
     "actually sorry oops wait instead rather meant mean means change set update switch correct correction wrong "

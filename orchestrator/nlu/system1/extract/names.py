@@ -73,6 +73,8 @@ def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
             last += 1
             continue
         ahead = last + 1
+        if words[last] == "-" and text[starts[last] - 1].isspace():
+            break  # “Paris - Rome” are two names
         if words[last] in _TIGHT and (
             (ahead < limit and text[starts[ahead]].isupper()) or words[last] == "'s"
         ):
