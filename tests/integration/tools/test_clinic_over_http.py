@@ -1,0 +1,137 @@
+"""A clinic made by the documents: its appointments are kept by an HTTP service, and its assistant has no model."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.nlu.system1 import System1
+from orchestrator.res.markup import to_plain
+from orchestrator.simulator import Simulator
+from parley.main import run
+from tests.integration.tools.clinic_service import Clinic
+from tests.integration.tools.web import serve
+
+DENTAL = Path(__file__).parents[2] / "domains" / "dental"
+ADDRESS = "http://127.0.0.1:8765"
+DAY_S = 86_400.0
+TALK = (
+    ("hi", "How can I help you"),
+    ("are you open on saturdays?", "Monday to Saturday"),
+    ("how much is a cleaning", "€79"),
+    ("and a filling?", "€120"),
+    ("my tooth hurts, can i come in tomorrow", "What is it for"),
+    ("filling i guess", "At what time"),
+    ("ten", r"Filling, tomorrow, Saturday 21 November at 10:00. Shall I book it\?"),
+    ("yes", "^10:00 is already taken on that day"),
+    ("what's free tomorrow then?", r"3\. 10:30"),
+    ("the third one", "at 10:30. Shall I book it"),
+    ("yes", "^Booked: filling, .* at 10:30. Your number is D0001"),
+    ("what does it cost", "A checkup costs €45"),
+    ("i'm with the techniker, do they pay", "Most insurers pay 80 %"),
+    ("remind me the day before pls", "D0001 is less than a day away"),
+    ("can we make it monday 2pm instead", r"D0001 to Monday 23 November at 14:00. Shall I move it\?"),
+    ("yes", "^Appointment D0001 is now on Monday 23 November at 14:00"),
+    (
+        "remind me the day before pls",
+        "^I'll remind you of appointment D0001 the day before, Sunday 22 November",
+    ),
+    ("when is my appointment again?", "^- D0001: filling, Monday 23 November at 14:00$"),
+    ("i cant make it, cancel it", r"\(D0001\). Shall I cancel it\?"),
+    ("no, don't", "^OK, I'll leave that"),
+    (
+        "book a checkup for my daughter too, tuesday at 9",
+        r"Checkup, Tuesday 24 November at 09:00. Shall I book it\?",
+    ),
+    ("yes please", "^Booked: checkup, .* Your number is D0002"),
+    ("does it hurt?", "We numb everything that could hurt"),
+    ("i waited 40 minutes last time, thats ridiculous", "^I'm sorry that you had to wait"),
+    ("are you a real person?", "I'm Mira, a program"),
+    ("please cancel appointment D0002", r"Your checkup .* \(D0002\). Shall I cancel it\?"),
+    ("yes", "^Appointment D0002 is cancelled"),
+    ("can i speak to someone at the desk", "Our desk answers"),
+    ("thank you bye", "Nice to hear from you"),
+)
+RUDE = re.compile(r"didn't (?:quite )?(?:get|understand)|can't help|not sure what you mean|don't know that")
+
+
+@pytest.fixture
+def clinic() -> Clinic:
+    return Clinic()
+
+
+@pytest.fixture
+def folder(clinic: Clinic, tmp_path: Path) -> Iterator[Path]:
+    """The domain, with the address of the service that runs here."""
+    folder = tmp_path / "dental"
+    shutil.copytree(DENTAL, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    with serve(clinic.application()) as url:
+        for path in (folder / "tools.yaml", folder / "evaluations" / "reset.py"):
+            text = path.read_text(encoding="utf-8")
+            assert ADDRESS in text
+            path.write_text(text.replace(ADDRESS, url), encoding="utf-8")
+        yield folder
+
+
+async def test_an_impatient_patient_gets_what_they_want(clinic: Clinic, folder: Path) -> None:
+    """Booked, taken, moved, canceled and reminded of the day before, with questions in between."""
+    loaded = load_domain(folder)
+    clinic.add("D0000", day="2026-11-21", time="10:00", patient="somebody else")
+    simulator = Simulator.of(loaded, system1=System1.for_domain(loaded.domain))
+    try:
+        talk = simulator.converse()
+        for said, expected in TALK:
+            reply = to_plain((await talk.say(said))["reply"])
+            assert re.search(expected, reply), f"{said} → {reply}"
+            assert not RUDE.search(reply), f"{said} → {reply}"
+        early = await talk.wait(2 * DAY_S - 3600)
+        reminders = await talk.wait(3 * 3600)
+    finally:
+        await simulator.close()
+
+    assert early == []
+    assert [turn["reply"] for turn in reminders] == [
+        "A reminder: your filling is tomorrow, Monday 23 November at 14:00."
+    ]
+    kept = {(one["code"], one["day"], one["time"]) for one in clinic.appointments.values()}
+    assert kept == {("D0000", "2026-11-21", "10:00"), ("D0001", "2026-11-23", "14:00")}
+
+
+def test_its_evaluation_begins_anew_for_each_conversation(
+    clinic: Clinic, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["domain", "check", str(folder)]) == 0
+    assert run(["eval", str(folder), "--data-dir", str(tmp_path), "--fail-under", "1"]) == 0
+
+    told = capsys.readouterr().err
+    assert "Conversations call real services: 127.0.0.1" in told
+    assert "evaluations/reset.py" not in told
+    assert clinic.resets == 3
+
+
+def test_simulated_patients_reach_their_goals(
+    clinic: Clinic, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until the service writes down another time than the one that was agreed to."""
+    simulating = (
+        "eval",
+        str(folder),
+        "--data-dir",
+        str(tmp_path),
+        "--simulate",
+        "--budget",
+        "28",
+        "--fail-under",
+        "1",
+    )
+    assert run([*simulating]) == 0
+    assert clinic.resets == 28
+
+    clinic.late_by_an_hour = True
+    assert run([*simulating]) == 1
+    assert "wrong     appointment_book returned {'time': " in capsys.readouterr().err
