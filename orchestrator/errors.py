@@ -30,7 +30,7 @@
     │       └── CircuitOpen         too many recent failures; nothing was sent
     ├── ModelOutputInvalid      unusable model output, even after a repair attempt
     │   └── ModelCutOff         the answer reached its token limit
-    ├── BudgetExceeded          token or cost budget of a call, turn, session or day exceeded
+    ├── BudgetExceeded          token or cost budget exceeded: of a call, turn, session, user, tenant or day
     ├── LaneLost                another worker holds the lease; this work is discarded
     ├── TurnCancelled
     │   └── Overtaken           a later message changed or cancelled the task

@@ -301,6 +301,8 @@ class Budgets(Section):
     """Maximum tokens of one turn."""
     tokens_per_session: PositiveInt | None
     """Maximum tokens of one session."""
+    tokens_per_user_day: PositiveInt | None
+    """Maximum tokens of one user on one UTC day. A session without a user counts as a user."""
     tokens_per_tenant_minute: PositiveInt | None
     """Maximum tokens of one tenant in a minute, so that no tenant uses up the provider's rate limit."""
     tokens_per_tenant_day: PositiveInt | None
@@ -311,6 +313,8 @@ class Budgets(Section):
     """Maximum cost of one turn."""
     cost_per_session: PositiveFloat | None
     """Maximum cost of one session."""
+    cost_per_user_day: PositiveFloat | None
+    """Maximum cost of one user on one UTC day."""
     cost_per_tenant_day: PositiveFloat | None
     """Maximum cost of one tenant on one UTC day."""
     cost_per_day: PositiveFloat | None

@@ -1,7 +1,7 @@
-"""Token and cost budgets per call, turn, session, tenant and day.
+"""Token and cost budgets per call, turn, session, user, tenant and day.
 
 The worst case of a call is reserved before sending and corrected afterwards, so that concurrent calls cannot
-exceed a limit together. Calls and turns are counted in this process, sessions and days in the given store.
+exceed a limit together. Calls and turns are counted in this process, everything else in the given store.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Protocol
 from orchestrator.errors import BudgetExceeded
 from orchestrator.ports.language_model import ChatRequest, Usage
 from orchestrator.ports.spending import SpendingStore, Spent
-from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
 CHARACTERS_PER_TOKEN = 3
 """A conservative estimate: English has about four characters per token, other languages fewer."""
@@ -73,6 +73,7 @@ class BudgetLimits:
     call: Limit = field(default_factory=Limit)
     turn: Limit = field(default_factory=Limit)
     session: Limit = field(default_factory=Limit)
+    user_day: Limit = field(default_factory=Limit)
     tenant_minute: Limit = field(default_factory=Limit)
     tenant_day: Limit = field(default_factory=Limit)
     day: Limit = field(default_factory=Limit)
@@ -80,9 +81,13 @@ class BudgetLimits:
 
 @dataclass(slots=True)
 class Spending:
-    """The spending of one turn, created by the turn and passed to its calls."""
+    """The spending of one turn, created by the turn and passed to its calls.
+
+    `refused_by`: the budget that last refused a call, as `BudgetLimits` names it.
+    """
 
     spent: Spent = _NOTHING
+    refused_by: str | None = None
 
     def add(self, amount: Spent) -> Spent:
         self.spent = self.spent.plus(amount)
@@ -149,15 +154,19 @@ class Budgets:
         turn: Spending,
         session_id: SessionId,
         tenant_id: TenantId = DEFAULT_TENANT,
+        user_id: UserId | None = None,
     ) -> Reservation:
-        """Reserve a call's worst case in every scope, or raise BudgetExceeded and reserve nothing."""
+        """Reserve a call's worst case in every scope, or raise BudgetExceeded and reserve nothing.
+
+        A session without a user counts as a user.
+        """
         worst = price.of(worst_usage(request))
         check("call", self._limits.call, worst)
         check("turn", self._limits.turn, turn.spent.plus(worst))
         turn.add(worst)
         taken: list[Scope] = []
         try:
-            for scope in self._scopes(session_id, tenant_id):
+            for scope in self._scopes(session_id, tenant_id, user_id):
                 taken.append(scope)
                 check(scope.name, scope.limit, await self._store.add(scope.key, worst, keep_s=scope.keep_s))
         except BaseException:
@@ -174,12 +183,16 @@ class Budgets:
         for scope in reservation.scopes:
             await self._store.add(scope.key, correction, keep_s=scope.keep_s)
 
-    def _scopes(self, session_id: SessionId, tenant_id: TenantId) -> tuple[Scope, ...]:
+    def _scopes(
+        self, session_id: SessionId, tenant_id: TenantId, user_id: UserId | None
+    ) -> tuple[Scope, ...]:
         now, limits = self._wall_clock(), self._limits
         minute, day = int(now // MINUTE_S), int(now // DAY_S)
         tenant = f"tenant:{tenant_id}"
+        user = f"session:{session_id}" if user_id is None else f"user:{user_id}"
         scopes = (
             Scope("session", limits.session, f"session:{session_id}", SESSION_S),
+            Scope("user_day", limits.user_day, f"{tenant}:day:{day}:{user}", 2 * DAY_S),
             Scope("tenant_minute", limits.tenant_minute, f"{tenant}:minute:{minute}", 2 * MINUTE_S),
             Scope("tenant_day", limits.tenant_day, f"{tenant}:day:{day}", 2 * DAY_S),
             Scope("day", limits.day, f"day:{day}", 2 * DAY_S),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from tenacity import AsyncRetrying
 
 from orchestrator.errors import (
+    BudgetExceeded,
     EndpointError,
     ModelFiltered,
     ModelNotConfigured,
@@ -49,7 +50,7 @@ from orchestrator.ports.language_model import (
 )
 from orchestrator.ports.spending import Spent
 from orchestrator.telemetry import get_logger
-from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, TenantId, TurnId
+from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, TenantId, TurnId, UserId
 
 _logger = get_logger(__name__)
 PublishCall = Callable[[str, str], Awaitable[None]]
@@ -75,6 +76,7 @@ class CallContext:
     session_id: SessionId
     turn_id: TurnId
     tenant_id: TenantId = DEFAULT_TENANT
+    user_id: UserId | None = None
     flow: FlowId | None = None
     deadline: float | None = None
     spending: Spending = field(default_factory=Spending)
@@ -341,8 +343,11 @@ class ModelCaller:
         tariff = self._tariff(choice)
         try:
             reservation = await self._budgets.reserve(
-                request, tariff, call.spending, call.session_id, call.tenant_id
+                request, tariff, call.spending, call.session_id, call.tenant_id, call.user_id
             )
+        except BudgetExceeded as error:
+            call.spending.refused_by = error.scope
+            raise
         except Unavailable as error:
             raise ModelUnavailable("The model budget cannot be checked now, so nothing was sent.") from error
         payment = _Payment()

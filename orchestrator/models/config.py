@@ -93,6 +93,7 @@ def read_model_config(
             call=_limit(budgets.tokens_per_call, budgets.cost_per_call),
             turn=_limit(budgets.tokens_per_turn, budgets.cost_per_turn),
             session=_limit(budgets.tokens_per_session, budgets.cost_per_session),
+            user_day=_limit(budgets.tokens_per_user_day, budgets.cost_per_user_day),
             tenant_minute=_limit(budgets.tokens_per_tenant_minute, None),
             tenant_day=_limit(budgets.tokens_per_tenant_day, budgets.cost_per_tenant_day),
             day=_limit(budgets.tokens_per_day, budgets.cost_per_day),

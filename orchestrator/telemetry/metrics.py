@@ -68,7 +68,7 @@ MODEL_TOKENS = Counter("parley_model_tokens", "Tokens used.", ["model"])
 MODEL_COST = Counter("parley_model_cost", "Cost in US dollars.", ["model"])
 BUDGET_REFUSALS = Counter(
     "parley_model_budget_refusals",
-    "Model calls refused by a budget: of a call, turn, session, tenant or day.",
+    "Model calls refused by a budget: of a call, turn, session, user, tenant or day.",
     ["scope"],
 )
 MODEL_OPEN = Gauge(

@@ -211,6 +211,7 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
         session_id=lease.session_id,
         turn_id=work.turn_id,
         tenant_id=lease.tenant_id,
+        user_id=lease.user_id,
         deadline=began + work.deadline_s - kept_back,
         journal=CallJournal(journal),
     )

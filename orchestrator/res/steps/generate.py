@@ -28,6 +28,9 @@ from orchestrator.res.wording import (
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
+LASTING_BUDGETS = frozenset({"session", "user_day", "tenant_day", "day"})
+"""Model budgets that users are told about: the next turns reach them, too."""
+
 LEADING = frozenset(
     {
         RemarkKind.ASSUMED,
@@ -92,12 +95,24 @@ def _add_limits(response: Response) -> None:
         warning = templates.render("warning", warning=note)
         if not any(warning in part or part in warning for part in answer.parts):
             answer.add(warning, fixed=True)
-    if context.log.flags.get("degraded") and context.world.domain.config.generation.tell_degraded:
-        text = templates.render("degraded")
-        said = (message.text for message in context.changes.state.history.messages if message.role == "agent")
-        if not any(text in earlier for earlier in said):
-            answer.add(text, fixed=True)
-            answer.templates.append("degraded")
+    if context.log.flags.get("degraded"):
+        _tell_degraded(response)
+
+
+def _tell_degraded(response: Response) -> None:
+    """Add, once in a conversation, that a budget is used up or, if the domain wants it, that a model is down."""
+    context, answer, templates = response.context, response.answer, response.templates
+    scope = context.call.spending.refused_by
+    if scope in LASTING_BUDGETS:
+        name, text = "budget_used_up", templates.render("budget_used_up", scope=scope)
+    elif context.world.domain.config.generation.tell_degraded:
+        name, text = "degraded", templates.render("degraded")
+    else:
+        return
+    said = (message.text for message in context.changes.state.history.messages if message.role == "agent")
+    if not any(text in earlier for earlier in said):
+        answer.add(text, fixed=True)
+        answer.templates.append(name)
 
 
 def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:

@@ -28,12 +28,14 @@ BUDGETS = {
     "tokens_per_call": 10,
     "tokens_per_turn": 10,
     "tokens_per_session": 10,
+    "tokens_per_user_day": 10,
     "tokens_per_tenant_minute": 10,
     "tokens_per_tenant_day": 10,
     "tokens_per_day": 10,
     "cost_per_call": 1e-6,
     "cost_per_turn": 1e-6,
     "cost_per_session": 1e-6,
+    "cost_per_user_day": 1e-6,
     "cost_per_tenant_day": 1e-6,
     "cost_per_day": 1e-6,
 }
@@ -48,6 +50,27 @@ async def test_each_budget_ends_the_asking(budget: dict[str, float]) -> None:
 
     assert stage.model.requests == []
     assert turn["flags"]["model_problem"] == "budget_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        ("tokens_per_session", "This conversation has used up its allowance"),
+        ("tokens_per_user_day", "You've used up today's allowance"),
+        ("tokens_per_tenant_day", "Today's allowance for my language model is used up"),
+        ("tokens_per_turn", None),
+    ],
+)
+async def test_users_are_told_once_which_allowance_is_used_up(budget: str, told: str | None) -> None:
+    """CO-2: a budget that the next turns reach, too; the others only cost this turn its model."""
+    async with staged(script_of(understood("unknown")), budgets={budget: 10}, **SYSTEM2) as stage:
+        talk = stage.simulator.converse()
+        first = await talk.say("Book a flight to Madrid")
+        second = await talk.say("Oslo")
+
+    assert ("allowance" in first["reply"]) is (told is not None), first["reply"]
+    assert (told or "") in first["reply"]
+    assert "allowance" not in second["reply"]
 
 
 async def test_a_request_says_what_the_settings_of_models_say() -> None:

@@ -19,7 +19,7 @@ from orchestrator.models.budget import (
 )
 from orchestrator.ports.language_model import CallMetadata, ChatMessage, ChatRequest, ChatRole, Usage
 from orchestrator.ports.spending import Spent
-from orchestrator.types import SessionId, TenantId, TurnId
+from orchestrator.types import SessionId, TenantId, TurnId, UserId
 
 ONE, OTHER = SessionId("session_one"), SessionId("session_other")
 PRICE = Price(per_million_prompt=2.0, per_million_completion=8.0)
@@ -106,6 +106,24 @@ async def test_a_session_is_limited_over_its_turns_and_alone():
         await budgets.reserve(make_request(), PRICE, Spending(), ONE)
 
     await budgets.reserve(make_request(), PRICE, Spending(), OTHER)
+
+
+async def test_a_user_is_limited_over_all_sessions_of_a_day_and_of_one_tenant():
+    clock = Clock()
+    budgets, _ = make_budgets(clock, user_day=Limit(tokens=WORST))
+    acme, ada, bob = TenantId("acme"), UserId("ada"), UserId("bob")
+
+    await budgets.reserve(make_request(), PRICE, Spending(), ONE, acme, ada)
+    with pytest.raises(BudgetExceeded, match="user's day") as caught:
+        await budgets.reserve(make_request(), PRICE, Spending(), OTHER, acme, ada)
+    assert caught.value.final
+
+    for session, tenant, user in ((OTHER, acme, bob), (OTHER, TenantId("bolt"), ada), (ONE, acme, None)):
+        await budgets.reserve(make_request(), PRICE, Spending(), session, tenant, user)
+    with pytest.raises(BudgetExceeded, match="user's day"):
+        await budgets.reserve(make_request(), PRICE, Spending(), ONE, acme)
+    clock.now += DAY_S
+    await budgets.reserve(make_request(), PRICE, Spending(), ONE, acme, ada)
 
 
 async def test_a_day_is_limited_over_all_sessions_and_ends():
