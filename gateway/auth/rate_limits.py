@@ -24,7 +24,10 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
     if access.limits is None or not caller.known:
         return
     rates = access.rates
-    wanted = [(f"caller:{caller.credential}", rates.caller), ("tenant", rates.tenant)]
+    who = (
+        f"user:{caller.only_user}" if caller.only_user else caller.credential
+    )  # a user can have several keys
+    wanted = [(f"caller:{who}", rates.caller), ("tenant", rates.tenant)]
     if session_id is not None:
         wanted.append((f"session:{session_id}", rates.session))
     limits = [Limit(key, rate, max(1, rate // BURST_SHARE)) for key, rate in wanted if rate]

@@ -161,7 +161,9 @@ class Settings(BaseSettings):
     open_metrics: Annotated[bool, GATEWAY] = False
     """Serve ``/metrics`` without credentials although other routes require them."""
     caller_rate: Annotated[PerMinute, GATEWAY] = Field(3000, ge=0)
-    """Requests per minute of one key or token holder; 0: no limit. Not applied while auth is open."""
+    """Requests per minute of one user, with all their keys and tokens, or of a backend's key; 0: no limit. Not applied
+    while auth is open.
+    """
     tenant_rate: Annotated[PerMinute, GATEWAY] = Field(30_000, ge=0)
     """Requests per minute of one tenant; 0: no limit."""
     session_rate: Annotated[PerMinute, GATEWAY] = Field(240, ge=0)

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from gateway.auth.authentication import LONGEST_STREAM_S
+from gateway.auth.authentication import LONGEST_STREAM_S, Rates
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
@@ -347,3 +347,18 @@ async def test_what_lasts_long_is_asked_again_whether_it_may() -> None:
         token = replace(key.caller(), credential="token:ann")
         assert await house.access.holds(replace(token, expires_at=time.time() + 60))
         assert not await house.access.holds(replace(token, expires_at=time.time() - 1))
+
+
+async def test_a_user_with_several_keys_has_one_limit() -> None:
+    async with guarded_house(rates=Rates(caller=12)) as house:
+        first, second = await house.key(user="ada"), await house.key(user="ada")
+        bob, theirs = await house.key(user="bob"), await house.key("bolt", user="ada")
+        for key, code in (
+            (first, 200),
+            (second, 200),
+            (first, 429),
+            (second, 429),
+            (bob, 200),
+            (theirs, 200),
+        ):
+            assert (await house.ask(key, "GET", "/v1/sessions")).status_code == code
