@@ -4,15 +4,12 @@ The defaults are only in ``defaults.yaml``; callers that read files pass both pa
 """
 
 import ipaddress
-import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -21,45 +18,8 @@ from pydantic import (
     StringConstraints,
 )
 
-from orchestrator.domain.guarding import HARMLESS_MODULES, is_importable
-from orchestrator.domain.locales import check_locale, check_timezone
-from orchestrator.types import Json, JsonObject, is_object
-
-
-def _read_switch(value: Json) -> Json:
-    """Restore switches: YAML parses a bare ``off`` or ``on`` as a boolean."""
-    return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
-
-
-def _check_pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"is not a valid regular expression: {error}") from error
-    return value
-
-
-def _check_module(value: str) -> str:
-    if not is_importable(value):
-        raise ValueError(
-            "cannot be allowed: only harmless modules of the standard library can: "
-            + ", ".join(sorted(HARMLESS_MODULES))
-        )
-    return value
-
-
-Switch = Annotated[Literal["off", "on", "auto"], BeforeValidator(_read_switch)]
-Pattern = Annotated[str, AfterValidator(_check_pattern)]
-Module = Annotated[str, AfterValidator(_check_module)]
-TimeZone = Annotated[str, AfterValidator(check_timezone)]
-LocaleTag = Annotated[str, AfterValidator(check_locale)]
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Section(BaseModel):
-    """A section of the configuration: frozen, and strict about unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from orchestrator.domain.sections import LocaleTag, Module, Pattern, Section, Share, Switch, TimeZone
+from orchestrator.types import JsonObject, is_object
 
 
 class Persona(Section):

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PositiveInt
 
-from orchestrator.domain.configuration import Pattern
 from orchestrator.domain.schema import Entry
+from orchestrator.domain.sections import Pattern
 from orchestrator.types import JsonObject
 
 

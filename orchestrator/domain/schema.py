@@ -24,8 +24,8 @@ from pydantic import (
 
 from orchestrator.dialogue.specification import Kept, Mode, Priority, WhenStale
 from orchestrator.dialogue.understanding import Digression
-from orchestrator.domain.configuration import Pattern
 from orchestrator.domain.guarding import Language
+from orchestrator.domain.sections import Pattern
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
