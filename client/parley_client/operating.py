@@ -29,6 +29,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
         failed: bool | None = None,
         not_understood: bool | None = None,
         rated_down: bool | None = None,
+        over_budget: bool | None = None,
         min_ms: float | None = None,
         min_cost_micros: int | None = None,
         domain: str | None = None,
@@ -40,14 +41,19 @@ class OperatorMethods(ABC, Generic[One, Many]):
         """Search turns of all sessions by words and quality, newest first: ``{turns, next}``. `before`: the
         `next` of the page before.
         """
-        filters = {"failed": failed, "not_understood": not_understood, "rated_down": rated_down}
+        marks = {"failed": failed, "not_understood": not_understood}
+        marks |= {"rated_down": rated_down, "over_budget": over_budget}
         least = {"min_ms": min_ms, "min_cost_micros": min_cost_micros}
         where = {"domain": domain, "user_id": user_id, "days": days, "before": before, "limit": limit}
-        return self._get("turns", "search", q=q, **filters, **least, **where)
+        return self._get("turns", "search", q=q, **marks, **least, **where)
 
     def turns_by_day(self, days: int = 14) -> Many:
         """Return each day's turns, failures, median time and cost, oldest first."""
         return self._get("turns", "days", days=days)
+
+    def turns_by_user(self, days: int = 7, limit: int = 20) -> Many:
+        """Return each user's turns, failures and cost, the most expensive first."""
+        return self._get("turns", "users", days=days, limit=limit)
 
     def turn_journal(self, turn_id: str) -> One:
         """Return a turn's `steps` (its calls) and `signals` (predictions, checks, …)."""

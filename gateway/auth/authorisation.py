@@ -19,6 +19,7 @@ OPERATORS_ONLY: Final = frozenset(
     {
         ("GET", "/v1/turns/search"),
         ("GET", "/v1/turns/days"),
+        ("GET", "/v1/turns/users"),
         ("GET", "/v1/turns/{turn_id}/journal"),
         ("GET", "/v1/turns/{turn_id}/case"),
         ("POST", "/v1/turns/{turn_id}/retry"),

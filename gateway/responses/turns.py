@@ -97,6 +97,7 @@ class FoundTurn(ResponseModel):
     failed: bool = Field(description="It ended with an error or an apology.")
     not_understood: bool
     rated_down: bool
+    refused_by: str | None = Field(description="The budget that refused a model call.", examples=["user_day"])
     tokens: int
     cost_micros: int = Field(description="Of its model calls, in millionths of a US dollar.")
 
@@ -114,7 +115,19 @@ class DayOfTurns(ResponseModel):
     failed: int
     not_understood: int
     rated_down: int
+    over_budget: int
     median_ms: float | None
+    tokens: int
+    cost_micros: int
+
+
+class TurnsOfUser(ResponseModel):
+    """The figures of one user, or of all sessions without a user."""
+
+    user_id: str | None
+    turns: int
+    failed: int
+    over_budget: int = Field(description="Turns in which a budget refused a model call.")
     tokens: int
     cost_micros: int
 

@@ -1,4 +1,4 @@
-"""Turns of all sessions: search and figures by day, for operators."""
+"""Turns of all sessions: search, and figures by day and user, for operators."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from gateway.dependencies import TheCaller, TheTurns
-from gateway.responses.turns import DayOfTurns, FoundTurn, FoundTurns
+from gateway.responses.turns import DayOfTurns, FoundTurn, FoundTurns, TurnsOfUser
 from orchestrator.turns.search import TurnFilter
 from orchestrator.turns.submission import NO_NUL
 from orchestrator.types import TurnId, UserId
@@ -26,6 +26,7 @@ async def search_turns(
     failed: bool | None = None,
     not_understood: bool | None = None,
     rated_down: bool | None = None,
+    over_budget: bool | None = None,
     min_ms: Annotated[float | None, Query(ge=0, description="Least time from start to end.")] = None,
     min_cost_micros: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     domain: Text = None,
@@ -43,6 +44,7 @@ async def search_turns(
         failed,
         not_understood,
         rated_down,
+        over_budget,
         min_ms,
         min_cost_micros,
         domain,
@@ -67,3 +69,16 @@ async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     counted = await turns.search.by_day(caller.tenant_id, since=midnight - timedelta(days=days - 1))
     return [DayOfTurns.model_validate(day) for day in counted]
+
+
+@router.get("/users")
+async def count_turns_by_user(
+    turns: TheTurns, caller: TheCaller, days: Days = 7, limit: Annotated[int, Query(ge=1, le=200)] = 20
+) -> list[TurnsOfUser]:
+    """Count turns by the user of their session, the most expensive first; for operators.
+
+    At most the newest 20,000 turns are counted.
+    """
+    since = datetime.now(UTC) - timedelta(days=days)
+    counted = await turns.search.by_user(caller.tenant_id, since=since, limit=limit)
+    return [TurnsOfUser.model_validate(user) for user in counted]

@@ -12,12 +12,14 @@ class TurnFilter:
 
     `words`: all occur in what was said or answered. `failed`: ended with an error or an apology.
     `not_understood`: no NLU component could interpret the message. `rated_down`: has a thumbs-down.
+    `over_budget`: a model call was refused by a budget.
     """
 
     words: tuple[str, ...] = ()
     failed: bool | None = None
     not_understood: bool | None = None
     rated_down: bool | None = None
+    over_budget: bool | None = None
     min_ms: float | None = None
     min_cost_micros: int | None = None
     domain: str | None = None

@@ -22,7 +22,7 @@ def test_turns_of_all_sessions_are_found_and_opened(visit: Callable[..., Visit],
     panel = here.page.get_by_role("tabpanel", name="All sessions")
     found = panel.get_by_role("list", name="Turns found").locator("> li")
 
-    panel.get_by_role("searchbox").fill(word.lower())
+    panel.get_by_role("searchbox", name="Words that were said or answered").fill(word.lower())
     panel.get_by_role("button", name="Find").click()
     expect(found).to_have_count(2)
     panel.get_by_label("Thumbs down").check()
@@ -40,6 +40,20 @@ def test_turns_of_all_sessions_are_found_and_opened(visit: Callable[..., Visit],
     expect(here.page.locator("#app")).to_have_attribute("data-session", first.session_id)
     shown = here.page.get_by_role("tabpanel", name="Turn", exact=True)
     expect(shown.get_by_role("region", name="Message and reply")).to_contain_text(word)
+
+
+def test_users_are_listed_and_their_turns_found(visit: Callable[..., Visit]) -> None:
+    here = visit().new_session("travel")
+    user = f"ada-{uuid.uuid4().hex[:6]}"
+    made = here.api.post("/v1/sessions", json={"domain": "travel", "user_id": user}).json()
+    here.api.post(f"/v1/sessions/{made['session_id']}/turns?wait=60", json={"text": "I want to fly to Rome"})
+
+    panel = here.panel("All sessions")
+    listed = panel.get_by_role("table", name="Turns by user").locator("tbody tr").filter(has_text=user)
+    expect(listed.locator("td").nth(1)).to_have_text("1")
+    panel.get_by_role("searchbox", name="User").fill(user)
+    panel.get_by_role("button", name="Find").click()
+    expect(panel.get_by_role("list", name="Turns found").locator("> li")).to_have_count(1)
 
 
 def test_days_are_drawn_and_told_in_a_table(visit: Callable[..., Visit]) -> None:

@@ -62,12 +62,14 @@ async def test_turns_are_found_by_words_of_both_sides(house: House, client: Asyn
 
 async def test_turns_are_found_by_their_quality(house: House, client: AsyncClient, database_url: str) -> None:
     call = signal("model_call", tokens=70, cost_micros=900)
+    refused = signal("model_call", tokens=0, cost_micros=0, refused_by="user_day")
     unknown = signal("prediction", kind="unknown")
     bad = await answer(house, "bad")
     await answer(house, "unclear", "What?", unknown)
     await answer(house, "dear", "Here.", call, call, signal("prediction", kind="task"))
     await answer(house, "broken", "Sorry.", properties={"templates": ["breakdown"]})
     slow = await answer(house, "slow")
+    await answer(house, "bounded", "Hm.", refused)
     await client.give_feedback(bad, rating="down")
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(
@@ -80,15 +82,12 @@ async def test_turns_are_found_by_their_quality(house: House, client: AsyncClien
     assert said(await client.search_turns(failed=True)) == ["broken"]
     assert said(await client.search_turns(min_ms=2500)) == ["slow"]
     assert said(await client.search_turns("slow", failed=True)) == []
+    (bounded,) = (await client.search_turns(over_budget=True))["turns"]
+    assert (bounded["said"], bounded["refused_by"]) == ("bounded", "user_day")
     (day,) = await client.turns_by_day()
-    counted = {
-        "turns": 5,
-        "failed": 1,
-        "not_understood": 1,
-        "rated_down": 1,
-        "tokens": 140,
-        "cost_micros": 1800,
-    }
+    counted = {"turns": 6, "failed": 1, "over_budget": 1, "tokens": 140, "cost_micros": 1800}
+    assert await client.turns_by_user() == [{"user_id": None, **counted}]
+    counted |= {"not_understood": 1, "rated_down": 1}
     assert counted.items() <= day.items()
     assert 0 < day["median_ms"] < 2500
 
@@ -125,3 +124,4 @@ async def test_other_tenants_and_older_turns_are_left_out(house: House, client: 
     later = datetime.now(UTC) + timedelta(minutes=1)
     assert (await search.find(DEFAULT_TENANT, TurnFilter(), since=later)).turns == []
     assert [day["turns"] for day in await search.by_day(DEFAULT_TENANT, since=SINCE)] == [1]
+    assert [user["turns"] for user in await search.by_user(DEFAULT_TENANT, since=SINCE, limit=9)] == [1]

@@ -106,6 +106,9 @@ export class Api {
   searchTurns(query) {
     return this.get(`/v1/turns/search?${query}`);
   }
+  turnsByUser() {
+    return this.get("/v1/turns/users");
+  }
   turnsByDay(days) {
     return this.get(`/v1/turns/days?days=${days}`);
   }

@@ -1,7 +1,7 @@
 -- Finds turns of all sessions of a tenant: those with certain words and of a certain quality.
 --
 -- Arguments: tenant_id; since, before (turn IDs), most (turns to look at), words (array of patterns, all of which occur
---            in what was said or answered), failed, not_understood, rated_down, min_ms, min_cost_micros, domain, user_id
+--            in what was said or answered), failed, not_understood, rated_down, over_budget, min_ms, min_cost_micros, domain, user_id
 --            (null: any), most_found (turns to return)
 -- Effect:    one row: the turns found as JSON, newest first; the oldest ID looked at, or null if there are no older ones.
 WITH judged AS NOT MATERIALIZED (
@@ -17,6 +17,7 @@ WITH judged AS NOT MATERIALIZED (
       AND (CAST(%(failed)s AS boolean) IS NULL OR failed = %(failed)s)
       AND (CAST(%(not_understood)s AS boolean) IS NULL OR not_understood = %(not_understood)s)
       AND (CAST(%(rated_down)s AS boolean) IS NULL OR rated_down = %(rated_down)s)
+      AND (CAST(%(over_budget)s AS boolean) IS NULL OR (refused_by IS NOT NULL) = %(over_budget)s)
       AND (CAST(%(min_ms)s AS float8) IS NULL OR ran_ms >= %(min_ms)s)
       AND (CAST(%(min_cost_micros)s AS bigint) IS NULL OR cost_micros >= %(min_cost_micros)s)
     ORDER BY turn_id DESC
@@ -27,7 +28,7 @@ SELECT
                 'turn_id', turn_id, 'session_id', session_id, 'seq', seq, 'user_id', user_id, 'domain', domain,
                 'kind', kind, 'status', status, 'said', text, 'action', action ->> 'name',
                 'reply', result ->> 'reply', 'error', error, 'accepted_at', accepted_at, 'ran_ms', ran_ms,
-                'failed', failed, 'not_understood', not_understood, 'rated_down', rated_down,
+                'failed', failed, 'not_understood', not_understood, 'rated_down', rated_down, 'refused_by', refused_by,
                 'tokens', tokens, 'cost_micros', cost_micros) ORDER BY turn_id DESC), '[]')
      FROM found),
     (SELECT turn_id FROM turns

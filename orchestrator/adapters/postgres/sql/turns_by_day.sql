@@ -8,6 +8,7 @@ WITH judged AS NOT MATERIALIZED (
 SELECT to_char(accepted_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, count(*) AS turns,
        count(*) FILTER (WHERE failed) AS failed, count(*) FILTER (WHERE not_understood) AS not_understood,
        count(*) FILTER (WHERE rated_down) AS rated_down,
+       count(*) FILTER (WHERE refused_by IS NOT NULL) AS over_budget,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY ran_ms::float8) AS median_ms,
        sum(tokens)::bigint AS tokens, sum(cost_micros)::bigint AS cost_micros
 FROM judged

@@ -1,4 +1,4 @@
-"""Search turns of all sessions, and count them by day, on PostgreSQL.
+"""Search turns of all sessions, and count them by day and user, on PostgreSQL.
 
 No index serves this: a turn would pay for it. A statement reads the tenant's newest turns, up to a bound.
 """
@@ -15,7 +15,19 @@ from orchestrator.types import JsonObject, TenantId, TurnId
 MOST_SEARCHED: Final = 2_000
 """Turns read for one page."""
 MOST_COUNTED: Final = 20_000
-"""Turns counted by day: the newest."""
+"""Turns counted by day or user: the newest."""
+_COST: Final = ("tokens", "cost_micros")
+_OF_DAY: Final = (
+    "day",
+    "turns",
+    "failed",
+    "not_understood",
+    "rated_down",
+    "over_budget",
+    "median_ms",
+    *_COST,
+)
+_OF_USER: Final = ("user_id", "turns", "failed", "over_budget", *_COST)
 _NOW: Final = TurnId("turn_g")
 """Above every ID, which is a hexadecimal number after the underscore."""
 
@@ -53,17 +65,13 @@ class PostgresTurnSearch:
         """Return each day's figures, oldest first: turns, failures, median time, cost."""
         arguments = _span(tenant_id, since, None, most_counted)
         rows = await self._database.fetch_all(statement("turns_by_day"), arguments)
-        names = (
-            "day",
-            "turns",
-            "failed",
-            "not_understood",
-            "rated_down",
-            "median_ms",
-            "tokens",
-            "cost_micros",
-        )
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(_OF_DAY, row, strict=True)) for row in rows]
+
+    async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
+        """Return each user's figures, the most expensive first."""
+        arguments = _span(tenant_id, since, None, MOST_COUNTED) | {"most_found": limit}
+        rows = await self._database.fetch_all(statement("turns_by_user"), arguments)
+        return [dict(zip(_OF_USER, row, strict=True)) for row in rows]
 
 
 def _span(tenant_id: TenantId, since: datetime, before: TurnId | None, most: int) -> JsonObject:

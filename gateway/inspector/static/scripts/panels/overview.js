@@ -13,26 +13,29 @@ export const everywhere = true; // also where no session is open
 const PAGE = 25;
 const DAYS = 14;
 const MEASURES = { turns: "Turns", failed: "Failed", not_understood: "Not understood", median_ms: "Median time (ms)", cost: "Cost (US$)" };
-const MARKS = { failed: "Failed", not_understood: "Not understood", rated_down: "Thumbs down" };
-const wanted = { q: "", failed: false, not_understood: false, rated_down: false, seconds: "", dollars: "" };
+const MARKS = { failed: "Failed", not_understood: "Not understood", rated_down: "Thumbs down", over_budget: "Over budget" };
+const wanted = { q: "", user_id: "", failed: false, not_understood: false, rated_down: false, over_budget: false, seconds: "", dollars: "" };
 const charts = { of: null, shown: null };
 
 export async function load({ page }) {
-  const [days, found] = await Promise.all([page.api.turnsByDay(DAYS), page.api.searchTurns(query())]);
-  return { days: days.map((day) => ({ ...day, cost: day.cost_micros / 1_000_000 })), ...found };
+  const [days, users, found] = await Promise.all([page.api.turnsByDay(DAYS), page.api.turnsByUser(), page.api.searchTurns(query())]);
+  return { days: days.map((day) => ({ ...day, cost: dollars(day) })), users, ...found };
 }
+
+const dollars = ({ cost_micros: micros }) => micros / 1_000_000;
 
 /** What is asked of the gateway: filters that are not set are left out. */
 function query(before) {
-  const { q, seconds, dollars, ...marks } = wanted;
+  const { q, user_id: user, seconds, dollars: cost, ...marks } = wanted;
   const set = Object.keys(marks).filter((name) => marks[name]).map((name) => [name, "true"]);
-  const given = { q: q.trim(), min_ms: seconds && seconds * 1000, min_cost_micros: dollars && Math.round(dollars * 1_000_000), before };
+  const given = { q: q.trim(), min_ms: seconds && seconds * 1000, min_cost_micros: cost && Math.round(cost * 1_000_000), user_id: user.trim(), before };
   return new URLSearchParams([...set, ...Object.entries({ ...given, limit: PAGE }).filter(([, value]) => value)]);
 }
 
 export function render({ data, page, redraw }) {
   return [
     section("Days", data.days.length ? showDays(data.days) : nothing("No turns in the last two weeks.")),
+    section("Users of the last 7 days", data.users.length ? showRows(data.users.map(describeUser), null, "Turns by user") : nothing("No turns in the last week.")),
     section("Turns of the last 7 days",
       showFilter(page),
       data.turns.length ? h("ol", { class: "entries", "aria-label": "Turns found" }, data.turns.map(showTurn)) : nothing("No turn was found."),
@@ -64,6 +67,10 @@ function showMeasure(days, name, title) {
   return h("figure", {}, h("figcaption", {}, title), place);
 }
 
+function describeUser(user) {
+  return { user: user.user_id, turns: user.turns, failed: user.failed, "over budget": user.over_budget, tokens: user.tokens, "US$": dollars(user) };
+}
+
 /** Month and day of every day that is drawn, also of those without a turn. */
 function lastDays() {
   return Array.from({ length: DAYS }, (_, at) => new Date(Date.now() - (DAYS - 1 - at) * 86_400_000).toISOString().slice(5, 10));
@@ -81,6 +88,7 @@ function showFilter(page) {
   };
   return h("form", { class: "turn-filter", role: "search", "aria-label": "Turns of all sessions", on: { input: keep, submit: find } },
     h("input", { type: "search", name: "q", value: wanted.q, "aria-label": "Words that were said or answered", placeholder: "Words that were said or answered", maxlength: "200", "data-key": "overview:q" }),
+    h("input", { type: "search", name: "user_id", value: wanted.user_id, "aria-label": "User", placeholder: "User", maxlength: "200", "data-key": "overview:user" }),
     Object.keys(MARKS).map(box),
     least("seconds", "Seconds, at least", "0.1"),
     least("dollars", "US$, at least", "any"),
@@ -92,7 +100,7 @@ function showTurn(turn) {
   return h("li", { class: "entry" },
     h("header", {},
       h("h4", {}, h("a", { href: linkOf(turn) }, turn.said ?? (turn.action ? humanize(turn.action) : "(the system)"))),
-      Object.keys(MARKS).filter((name) => turn[name]).map((name) => chip(MARKS[name], "failed"))),
+      Object.keys(MARKS).filter((name) => (name === "over_budget" ? turn.refused_by : turn[name])).map((name) => chip(MARKS[name], "failed"))),
     turn.reply ? h("p", { class: "quote" }, turn.reply) : null,
     h("p", { class: "when" }, about.filter(Boolean).join(" · ")));
 }
