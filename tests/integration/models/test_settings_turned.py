@@ -129,7 +129,7 @@ async def test_only_supported_languages_are_understood() -> None:
     german = {"default": "de", "supported": ["de"]}
     # In words that the domain's own examples, which are English, do not have.
     turn = await simulated(language=german).converse().say("Twice as cold as yours, or not?")
-    assert turn["reply"] == "Sorry, I only understand German."
+    assert turn["reply"] == "Ich verstehe leider nur diese Sprachen: German."
 
 
 @pytest.mark.parametrize(("likely", "begun"), [(0.35, ["book_flight"]), (0.9999, [])])
