@@ -8,13 +8,14 @@ from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.chat import LibraryChat
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured
+from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured, ModelRejected
 from orchestrator.models.budget import BudgetLimits, Limit, Price
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.telemetry.signals import describe, log_signal
 from orchestrator.testing.scripted_model import Answer, Fail
 from orchestrator.types import FlowId
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, SCHEMA, bench, calling, script, wording
+from tests.integration.models.quirks import openai_error, sent
 
 
 async def test_the_wire_carries_schema_name_metadata_and_data():
@@ -149,3 +150,19 @@ async def test_the_key_is_sent_and_shown_nowhere():
     shown = [str(caught.value), str(at.signals), repr(Endpoint(base_url="http://x", api_key="secret-key"))]
     assert not [text for text in shown if "secret" in text]
     assert LibraryChat(Endpoint(base_url="http://user:secret@host/v1")).endpoint == "http://host/v1"
+
+
+async def test_a_refusal_is_one_warning_that_says_why():
+    """For the operator: endpoint, status, code and field stand in the line."""
+    error = openai_error("Unsupported value", code="unsupported_value", param="frobnicate")
+    async with bench(script(sent(error, 400))) as at:
+        with pytest.raises(ModelRejected):
+            await at.think()
+    with capture_logs() as lines:
+        for signal in at.signals:
+            log_signal(signal)
+
+    [line] = lines
+    assert (line["event"], line["log_level"]) == ("A model did not answer.", "warning")
+    assert (line["endpoint"], line["status"], line["code"]) == (at.model.base_url, 400, "unsupported_value")
+    assert (line["outcome"], line["field"]) == ("model_rejected", None)

@@ -6,9 +6,10 @@ import pytest
 
 from orchestrator.errors import ModelOutputInvalid
 from orchestrator.models.engineer import tool_result
+from orchestrator.models.schemas import closed
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
-from tests.integration.models.bench import GOOD, bench, calling, script, wording
+from tests.integration.models.bench import GOOD, bench, calling, script, thinking, wording
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,16 @@ async def test_output_that_does_not_fit_is_asked_for_again_with_the_reason(bad, 
     assert [message["role"] for message in second.messages[2:]] == ["assistant", "user"]
     assert reason in second.messages[3]["content"]
     assert at.calls()[0]["repaired"] is True
+
+
+async def test_members_that_nobody_asked_for_are_no_fault():
+    """Endpoints that enforce no schema add some."""
+    asked = closed(complete={"type": "boolean"})
+    async with bench(script(Answer(json={"complete": True, "why": "so"}))) as at:
+        found = await at.engineer.structured("nlu_think", thinking(), asked, calling())
+
+    assert found["complete"] is True
+    assert len(at.model.requests) == 1
 
 
 async def test_output_is_repaired_once_and_then_given_up():

@@ -324,6 +324,17 @@ async def test_a_body_that_cannot_be_read_is_a_failure_with_a_name(body) -> None
             await at.word()
 
 
+@pytest.mark.parametrize("streams", [False, True])
+async def test_an_answer_of_megabytes_is_dropped(*, streams: bool) -> None:
+    """It is read no further than eight of them, though it is well formed."""
+    much = "x" * 9_000_000
+    whole = streamed(chunk({"role": "assistant"}), chunk({"content": much}), chunk({}, "stop"))
+    reply = whole if streams else sent(completion({"role": "assistant", "content": much}))
+    async with bench(script(reply), ONE_TRY) as at:
+        with pytest.raises(ModelFailed):
+            await (at.listen([]) if streams else at.word())
+
+
 @pytest.mark.parametrize("finish_reason", [None, "", "eos", "guardrail_intervened", 7, "tool_use"])
 async def test_an_unknown_ending_is_an_ending(finish_reason) -> None:
     """https://github.com/ggml-org/llama.cpp (`eos`), https://docs.aws.amazon.com/bedrock (`guardrail_intervened`)"""
