@@ -189,7 +189,7 @@ class Understanding:
         if mention.text == other.text and not self.slots.keys() <= other.slots.keys():
             return False
         own = self.slots.get(name)
-        return own is None or own.value in (None, mention.text)
+        return own is None or (own.value in (None, mention.text) and own.value not in mention.candidates)
 
     def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
         """Give kind, flow and values; a new value and another value are one kind."""

@@ -213,3 +213,11 @@ def test_a_bare_name_is_not_taken_for_what_nobody_said() -> None:
 def test_who_names_a_new_value_and_takes_nothing_back_goes_on(text: str, kind: MessageKind) -> None:
     result = validated(MessageKind.CANCELLATION, booking(), text=text, date="2026-11-22")
     assert result.kind is kind
+
+
+def test_a_day_that_a_model_names_as_it_was_written_is_decided() -> None:
+    """ "From 2026-12-04 to 2026-12-08, with two days in Rome" has a stretch of days only for the other reader."""
+    text = "from 2026-12-04 to 2026-12-08, with two days in Rome"
+    stretch = Mention(None, "2026-12-04", ("2026-12-04", "2026-12-05"))
+    model = read(Source.SYSTEM2, text, date=Mention("2026-12-04", "2026-12-04"))
+    assert model.with_undecided(read(Source.SYSTEM1, text, date=stretch)).slots["date"].value == "2026-12-04"
