@@ -24,9 +24,9 @@ from tests.acceptance.test_terminal import Terminal, terminal
 
 WEEK = timedelta(days=7)
 TODAY = datetime.now(UTC).date()
-LEAVE, ROME, BACK = TODAY + WEEK, TODAY + WEEK + timedelta(days=2), TODAY + WEEK + timedelta(days=4)
+LEAVE, BACK = TODAY + WEEK, TODAY + WEEK + timedelta(days=6)
 ADVICE = f"advise me on a trip from Oslo to Madrid on {LEAVE:%-d %B}"
-TRIP = f"plan a trip from Oslo to Madrid from {LEAVE:%-d %B} to {BACK:%-d %B}, with two days in Rome"
+TRIP = f"plan a trip from Oslo to Madrid from {LEAVE:%-d %B} to {BACK:%-d %B}, with two days each in Rome and Milan"
 LOUNGE = "what do I pay for the lounge?"
 HORSEPOWER = "what is the average horsepower by origin"
 BY_ORIGIN = "SELECT origin, avg(horsepower) AS average_horsepower FROM cars GROUP BY origin ORDER BY origin"
@@ -48,7 +48,7 @@ def think(request: Request) -> Reply:
     if request.said == ADVICE:
         return task("trip_advice", **trip)
     if request.said == TRIP:
-        return task("plan_trip", "two days in Rome", **trip, return_date=BACK)
+        return task("plan_trip", "two days each in Rome and Milan", **trip, return_date=BACK)
     if request.said == HORSEPOWER:
         return task("ask_data")
     return Answer(json={"kind": "digression", "digression": "question", "flows": [], "slots": []})
@@ -99,16 +99,27 @@ def search(start: str, end: str, day: object) -> dict[str, Any]:
     return {"dact": "search_flights", "slots": slots, "needs": [], "purpose": f"look from {start} to {end}"}
 
 
-MADRID_FIRST = [search("Oslo", "Madrid", LEAVE), search("Madrid", "Rome", ROME), search("Rome", "Oslo", BACK)]
-ROME_FIRST = [search("Oslo", "Rome", LEAVE), search("Rome", "Madrid", ROME), search("Madrid", "Oslo", BACK)]
-BOOKINGS = {"dact": "list_bookings", "slots": [], "needs": [], "purpose": "show your bookings"}
+def route(*places: str) -> list[dict[str, Any]]:
+    """Search a flight for each leg, two days apart."""
+    legs = zip(("Oslo", *places), (*places, "Oslo"), strict=True)
+    return [search(start, end, LEAVE + timedelta(days=2 * at)) for at, (start, end) in enumerate(legs)]
+
+
+MADRID_LAST, ROME_LAST = route("Rome", "Milan", "Madrid"), route("Madrid", "Milan", "Rome")
+FAULT = "search_flights: fly home from Milan, which is nearest"
 
 
 def score(request: Request) -> Reply:
-    fault = "list_bookings: nobody asked for it"
-    plans = [len(plan) > len(ROME_FIRST) for plan in request.data["plans"]]
-    judged = [{"score": 0.5, "faults": [fault]} if long else {"score": 1.0, "faults": []} for long in plans]
+    """The route that ends in Milan is best, which no model has thought of at first."""
+    good = [plan[-1]["slots"]["origin"]["value"] == "MXP" for plan in request.data["plans"]]
+    judged = [{"score": 1.0, "faults": []} if one else {"score": 0.5, "faults": [FAULT]} for one in good]
     return Answer(json={"judgements": judged})
+
+
+def vary(request: Request) -> Reply:
+    """Propose another route, and a better one once told what is wrong."""
+    better = route("Madrid", "Rome", "Milan") if FAULT in request.data["lessons"] else ROME_LAST
+    return Answer(json={"plans": [{"steps": better}]})
 
 
 SCRIPT = Script(
@@ -117,14 +128,14 @@ SCRIPT = Script(
         Rule(prompt="pex_skill", replies=(Computed(run_skill),)),
         Rule(
             prompt="plan_decompose",
-            replies=(Answer(json={"steps": [*MADRID_FIRST, BOOKINGS], "alternatives": "order"}),),
+            replies=(Answer(json={"steps": MADRID_LAST, "alternatives": "order"}),),
         ),
-        Rule(prompt="plan_alternatives", replies=(Answer(json={"plans": [{"steps": ROME_FIRST}]}),)),
+        Rule(prompt="plan_alternatives", replies=(Computed(vary),)),
         Rule(prompt="plan_score", replies=(Computed(score),)),
         Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep", "steps": [], "reason": ""}),)),
         Rule(
             prompt="plan_complete",
-            replies=(Answer(json={"complete": True, "missing": [], "summary": "Rome comes first."}),),
+            replies=(Answer(json={"complete": True, "missing": [], "summary": "Milan comes last."}),),
         ),
         Rule(prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)),
     )
@@ -142,19 +153,21 @@ def chatting(place: Path, domain: str) -> Iterator[tuple[Terminal, ScriptedModel
 
 def test_travel_shows_a_skill_memory_a_citation_and_a_plan_by_tree_search(tmp_path: Path) -> None:
     """UI-1, PX-5, RS-4, CO-4, PL-5: with a model, nothing else is needed for them than `make run`."""
-    with chatting(tmp_path, "travel") as (chat, model):
+    with chatting(tmp_path, "travel") as (chat, _):
         chat.say("I always sit at the window", "Parley: ")
         chat.say(ADVICE, "Parley: Take [A-Z0-9]{2}[0-9]+ by the window")
         early = chat.text.rpartition("Parley: Take")[2]
         chat.wait_for(r"afternoon at\s+the\s+Prado", below=ADVICE)
         assert len(early) < len(chat.text.rpartition("Parley: Take")[2])
         chat.say(LOUNGE, r"It costs 35 euros a visit(.|\n)*From “Conditions of carriage”, Lounges")
-        chat.say(TRIP, r"the best of 2 that I compared:(.|\n)*1\. Look from Oslo to Rome")
-        chat.wait_for("Rome comes first")
-        shown = chat.say("/plan", r"Plans compared(.|\n)*1\.00 look from Oslo to Rome")
-        assert re.search(r"\* 1\.00 look from Oslo", shown)
-        assert "list_bookings: nobody asked for it" in shown
-        assert model.requests_for("plan_alternatives")
+        chat.say(TRIP, r"the best of 3 that I compared:(.|\n)*3\. Look from Rome to Milan")
+        chat.wait_for("Milan comes last")
+        shown = chat.say(
+            "/plan", r"Plans compared(.|\n)*1\.00 look from Oslo to Madrid; look from Madrid to Rome"
+        )
+        assert len(re.findall(r"^[* ] 0\.50 look from", shown, re.MULTILINE)) == 2
+        assert re.search(r"^\* 1\.00 look from Oslo to Madrid", shown, re.MULTILINE)
+        assert "fly home from Milan" in shown
 
 
 def test_analytics_shows_sql_that_is_checked_before_it_runs(tmp_path: Path) -> None:
