@@ -39,9 +39,10 @@ async def test_the_wire_carries_schema_name_metadata_and_data():
 
 
 async def test_an_endpoint_s_own_ways_are_followed():
-    ways = {"extra_body": {"store": True}}
+    ways = {"store": True}
 
-    async with bench(script(Answer(text="Fine.")), replace(CONFIG, temperature=0.2), **ways) as at:
+    config = replace(CONFIG, temperature=0.2)
+    async with bench(script(Answer(text="Fine.")), config, extra_body=ways) as at:
         await at.word()
 
     body = at.model.requests[0].body

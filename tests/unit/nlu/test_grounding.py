@@ -14,13 +14,14 @@ from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.validate import Validation
+from orchestrator.types import Dact, ToolId
 from tests.unit.nlu.flights import BOOK, SEARCH, TODAY, booking, confirming, system1
 from tests.unit.nlu.test_modules import FLOW_MAP
 
 VENUE = SlotSpec("venue", "exact", open=True, grounded=True)
 DAY = SlotSpec("day", "date", grounded=True)
 TIME = SlotSpec("time", "time", grounded=True)
-ROWS = Shown("find", "find", "venue", [{"venue": "Old Mill", "garage": "False"}])
+ROWS = Shown(ToolId("find"), Dact("find"), "venue", [{"venue": "Old Mill", "garage": "False"}])
 
 
 def told(*said: str) -> NluContext:
@@ -65,7 +66,7 @@ def test_what_an_earlier_task_calls_by_another_name_is_founded() -> None:
 def validated(
     kind: MessageKind, context: NluContext, *dacts: str, text: str = "", **slots: object
 ) -> Understanding:
-    scores = tuple(FlowScore(dact, 0.9) for dact in dacts)
+    scores = tuple(FlowScore(Dact(dact), 0.9) for dact in dacts)
     mentions = {name: Mention(value, str(value)) for name, value in slots.items()}
     flows = {dact: _grounded(flow) for dact, flow in FLOW_MAP.items()}
     understood = Understanding(kind, Source.SYSTEM2, text, flows=scores, slots=mentions)
@@ -175,7 +176,7 @@ def test_a_number_counts_what_the_words_count_by_it(
 def stay(kind: MessageKind, context: NluContext, text: str, **slots: object) -> Understanding:
     mentions = {name: Mention(value, str(value)) for name, value in slots.items()}
     understood = Understanding(
-        kind, Source.SYSTEM2, text, flows=(FlowScore("book_room", 0.9),), slots=mentions
+        kind, Source.SYSTEM2, text, flows=(FlowScore(Dact("book_room"), 0.9),), slots=mentions
     )
     flows = {**FLOW_MAP, "book_room": STAY}
     return Validation(flows, EVERY_TYPE, system1().extractor).validate(understood, context)[0]
