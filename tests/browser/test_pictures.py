@@ -69,6 +69,15 @@ def turn(here: Visit) -> None:
     expect(call.get_by_role("region", name="Prompt: user")).to_be_visible()
 
 
+def sessions(here: Visit) -> None:
+    here.say("fly me on a broom to the moon", ".")
+    here.say("I want to fly to Madrid", "fly from")
+    here.say("from Oslo", "day")
+    panel = here.panel("All sessions")
+    expect(panel.get_by_role("img", name="Turns by day", exact=True).locator("svg")).to_be_visible()
+    expect(panel.get_by_role("list", name="Turns found")).to_contain_text("from Oslo")
+
+
 SHOWN: dict[str, tuple[str, Callable[[Visit], None]]] = {
     "inspector-approval": ("travel", approval),
     "inspector-booking": ("travel", booking),
@@ -76,6 +85,7 @@ SHOWN: dict[str, tuple[str, Callable[[Visit], None]]] = {
     "inspector-epochs": ("travel", epochs),
     "inspector-plan-dark": ("travel", plan_dark),
     "inspector-runs": ("travel", runs),
+    "inspector-sessions": ("travel", sessions),
     "inspector-turn": ("gallery", turn),
 }
 

@@ -57,7 +57,7 @@ function showDays(days) {
 
 function showMeasure(days, name, title) {
   const place = h("div", { class: "drawing" });
-  const values = days.map((day) => ({ day: day.day.slice(5), value: day[name] }));
+  const values = days.map((day) => ({ day: day.day.slice(8), value: day[name] }));
   const most = Math.max(...values.map((one) => one.value));
   const x = { field: "day", type: "ordinal", title: null, scale: { domain: lastDays() }, axis: { labelAngle: 0, labelOverlap: true, labelSeparation: 6 } };
   const y = { field: "value", type: "quantitative", title: null, scale: { domain: [0, most || 1] }, axis: { tickCount: 3, tickMinStep: name === "cost" ? 0 : 1 } };
@@ -68,12 +68,12 @@ function showMeasure(days, name, title) {
 }
 
 function describeUser(user) {
-  return { user: user.user_id, turns: user.turns, failed: user.failed, "over budget": user.over_budget, tokens: user.tokens, "US$": dollars(user) };
+  return { user: user.user_id ?? "none", turns: user.turns, failed: user.failed, "over budget": user.over_budget, tokens: user.tokens, "US$": dollars(user) };
 }
 
-/** Month and day of every day that is drawn, also of those without a turn. */
+/** The day of the month of every day that is drawn, also of those without a turn. */
 function lastDays() {
-  return Array.from({ length: DAYS }, (_, at) => new Date(Date.now() - (DAYS - 1 - at) * 86_400_000).toISOString().slice(5, 10));
+  return Array.from({ length: DAYS }, (_, at) => new Date(Date.now() - (DAYS - 1 - at) * 86_400_000).toISOString().slice(8, 10));
 }
 
 function showFilter(page) {
