@@ -112,7 +112,7 @@ class _FlowCheck:
     def _known(self, path: Path, name: str, known: Collection[str], kind: str) -> bool:
         return self.problems.check_known(self.file, ("flows", self.dact, *path), name, known, kind)
 
-    def check_references(self, flows: Collection[str], given: Collection[str]) -> None:
+    def check_references(self, flows: Mapping[str, FlowEntry], given: Collection[str]) -> None:
         """Check references. `given`: every flow output, including those of dependencies."""
         if self.entry.intent is None:
             self._add(("intent",), f"is missing: one of {', '.join(self.vocabulary.intents)}")
@@ -128,9 +128,11 @@ class _FlowCheck:
             self._check_changes(flows)
         for index, name in enumerate(self.entry.inputs):
             self._given(("inputs", index), name, given)
+        changed = flows.get(self.entry.changes or "")
+        meant = {*given, *(changed.slots if changed is not None else ())}
         for name, slot in self.entry.slots.items():
             for index, other in enumerate(slot.same_as):
-                self._given(("slots", name, "same_as", index), other, given)
+                self._given(("slots", name, "same_as", index), other, meant)
         self._check_examples()
         self._check_slots()
         self._check_tools()

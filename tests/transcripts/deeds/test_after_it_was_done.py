@@ -21,16 +21,12 @@ async def after_booking() -> Conversation:
 @pytest.mark.parametrize(
     "words",
     [
-        "actually make it the 5th",
         "I wanted to go to Milan, not Rome",
         "change the destination to milan",
         "actually book a flight to milan",
         "book a flight from oslo to milan on 3 december instead",
         "make that two passengers",
         "for two people",
-        "in business class please",
-        "what about the 5th?",
-        "how about the evening?",
         "actually make it milan",
         "hmm, milan would be better",
         "sorry, the origin should be bergen",
@@ -41,6 +37,19 @@ async def test_a_correction_asks_what_should_become_of_what_was_done(words: str)
     turn = await talk.say(words)
     assert [action["name"] for action in turn["actions"]] == DECISIONS
     assert turn["tools"] == []
+    assert await booked(talk) == [ROME]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["actually make it the 5th", "in business class please", "what about the 5th?", "how about the evening?"],
+)
+async def test_a_correction_that_a_task_can_make_is_offered_as_that_change(words: str) -> None:
+    talk = await after_booking()
+    turn = await talk.say(words)
+    assert [action["name"] for action in turn["actions"]] == ["confirm", "deny"]
+    assert [tool["tool_id"] for tool in turn["tools"]] == ["booking_quote"]
+    await talk.say("no")
     assert await booked(talk) == [ROME]
 
 
