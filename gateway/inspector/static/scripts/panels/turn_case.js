@@ -1,20 +1,20 @@
 // A turn as a test case for `parley eval`, to copy or to download.
 
-import { button, h, replace } from "../dom.js";
+import { button, h } from "../dom.js";
 import { section } from "./common.js";
 
 const made = { turnId: null, found: null };
 
-/** A button that makes the case, and the case once it is made. */
+/** A button that makes the case, and the case once it is made; the panel may be drawn anew meanwhile. */
 export function offerCase(turnId, api, page) {
-  const place = h("div", { role: "status" }, made.turnId === turnId ? showCase(made.found) : null);
   const make = button("Make a test case", async () => {
     const found = await page.attempt(() => api.turnCase(turnId));
     if (!found) return;
     Object.assign(made, { turnId, found });
-    replace(place, showCase(found));
+    page.inspector.refresh("turn");
   }, { "data-key": `case:${turnId}` });
-  return section("Test case", h("p", { class: "quote" }, "The conversation up to this turn, for parley eval."), make, place);
+  const shown = made.turnId === turnId ? showCase(made.found) : null;
+  return section("Test case", h("p", { class: "quote" }, "The conversation up to this turn, for parley eval."), make, h("div", { role: "status" }, shown));
 }
 
 function showCase({ name, yaml }) {
