@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.configuration import DomainConfig, ModelName
 from orchestrator.models.calling import CallContext
-from orchestrator.types import Json, JsonObject, SessionId, TurnId
+from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId, UserId
 
 WITHIN_S = 60.0
 
@@ -26,6 +26,8 @@ class ModelWriter:
         *,
         judged_by: JsonObject,
         domain: str,
+        tenant_id: TenantId,
+        user_id: UserId | None,
         session_id: SessionId,
         run_id: str,
         model: str | None = None,
@@ -39,7 +41,9 @@ class ModelWriter:
             schema: JSON Schema of an object, as sent to the model.
             judged_by: the schema that the answer must match.
             domain: whose models are asked.
-            session_id: for whom; its budget counts.
+            tenant_id: for whom; budgets of the tenant, the user and the session count.
+            user_id: the session's user.
+            session_id: the session.
             run_id: named to the endpoint in place of a turn.
             model: asked in place of the domain's, as the options of a run name it.
 
@@ -58,6 +62,8 @@ class ModelWriter:
             return None
         call = CallContext(
             session_id=session_id,
+            tenant_id=tenant_id,
+            user_id=user_id,
             turn_id=TurnId(run_id),
             deadline=time.monotonic() + WITHIN_S,
         )

@@ -107,6 +107,8 @@ class SummarizeSession(InternalFlow):
                 summary_schema(length),
                 judged_by=JUDGED_BY,
                 domain=item["domain"],
+                tenant_id=run.tenant_id,
+                user_id=item["user_id"],
                 session_id=run.session_id,
                 run_id=run.run_id,
                 model=run.options.model,
