@@ -152,7 +152,7 @@ export class Api {
     return this.get(`/v1/sessions/${seg(id)}/plan`);
   }
   effects(id) {
-    return this.get(`/v1/sessions/${seg(id)}/effects`);
+    return this.get(`/v1/sessions/${seg(id)}/effects?limit=1000`);
   }
   turnJournal(turnId) {
     return this.get(`/v1/turns/${seg(turnId)}/journal`);
