@@ -147,7 +147,8 @@ class UnusedWords:
         known.update(*(_words(text) for text in (understood.later, *understood.assumed)))
         if understood.copied:
             known |= REPEATING
-        if spec is not None and (understood.kind is MessageKind.TASK or understood.slots):
+        names_deed = understood.kind in {MessageKind.TASK, MessageKind.DENIAL}  # “no, don't book that”
+        if spec is not None and (names_deed or understood.slots):
             known.update(_words(spec.dact), *(_words(example) for example in spec.examples))
         if spec is not None and understood.kind is MessageKind.TASK:
             known.update(_words(spec.description), *(_words_of_slot(slot) for slot in spec.slots.values()))

@@ -66,12 +66,13 @@ async def test_a_correction_beside_an_offer_is_taken_or_quoted(
     ("words", "changed"),
     [
         ("let me think about it", {}),
+        ("no, don't book that", {}),
         ("what about sunday instead", {"date": "2026-12-06"}),
         ("and what about sunday?", {"date": "2026-12-06"}),
         ("how about business class", {"cabin": "business"}),
     ],
 )
-async def test_a_preposition_by_itself_is_not_quoted(words: str, changed: dict[str, str]) -> None:
+async def test_a_word_that_says_nothing_is_not_quoted(words: str, changed: dict[str, str]) -> None:
     talk, turn = await converse(words)
     assert quoted(turn) == "", turn["reply"]
     assert await booked(talk) == []

@@ -52,10 +52,8 @@ async def _turn_of(house: GuardedHouse, key: str, answer: httpx.Response) -> lis
 async def test_a_wrong_signature_finds_no_call_and_cannot_be_guessed() -> None:
     async with guarded_house() as house:
         url = await _expect(house, await house.session(await house.key()))
-        statuses = [
-            (await house.ask(None, "POST", f"{url[:-3]}{number:03}", json=PAID)).status_code
-            for number in range(200)
-        ]
+        guesses = {f"{url[:-3]}{number:03}" for number in range(200)} - {url}
+        statuses = [(await house.ask(None, "POST", guess, json=PAID)).status_code for guess in guesses]
         assert set(statuses) == {404, 429}
         assert (await house.ask(None, "POST", url.partition("&")[0], json=PAID)).status_code == 422
         assert (await house.ask(None, "POST", url, json={"status": "maybe"})).status_code == 422
