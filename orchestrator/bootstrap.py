@@ -56,6 +56,7 @@ from orchestrator.memory.business_context import BusinessContext, DomainDocument
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.ports.summary_refresh import SummaryRefresh
+from orchestrator.res.templates import word_for
 from orchestrator.runtime.lane import TurnAgent
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
@@ -282,7 +283,7 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
     sql = GuardedSql(ports.sql_sandbox)
-    memory = UserMemory(ports.stores.preferences, domain)
+    memory = UserMemory(ports.stores.preferences, domain, partial(word_for, domain))
     documents = DomainDocuments(ports.context, domain.name)
     events = ServiceEvents(ports.stores.scheduled, domain.events)
 

@@ -51,6 +51,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from orchestrator.saying import Told
 from parley_client.errors import Forbidden as Forbidden
 from parley_client.errors import InboxFull as InboxFull
 from parley_client.errors import InputTooLarge as InputTooLarge
@@ -160,7 +161,7 @@ class ToolFailure(ParleyError):
 
     Args:
         category: a FailureCategory, or its text.
-        message: what went wrong and what the user can do.
+        message: what went wrong and what the user can do, in the language of the domain.
         undecided: it may have had its side effect.
         retry_after_s: the other side's retry delay, in seconds.
         alternative: inputs with which it would succeed; offered if the call requires a confirmation.
@@ -171,13 +172,14 @@ class ToolFailure(ParleyError):
     def __init__(
         self,
         category: FailureCategory | str,
-        message: str,
+        message: Told,
         *,
         undecided: bool = False,
         retry_after_s: float | None = None,
         alternative: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(str(message))
+        self.told = message
         self.alternative = dict(alternative or {})
         self.category = FailureCategory(category)
         self.undecided = undecided

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -16,12 +16,36 @@ class Saying:
     """
 
     code: str
-    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
+
+    def quoting(self, quote: Callable[[str], str]) -> Saying:
+        """Return the saying with its quoted `words` replaced."""
+        words: list[str] | None = self.values.get("words")
+        return self if words is None else Saying(self.code, {**self.values, "words": [*map(quote, words)]})
 
     def __str__(self) -> str:
-        """Return the code and its values, for logs and developers."""
+        """Return the code and its values, for logs, developers and models."""
         told = ", ".join(f"{name}: {value}" for name, value in self.values.items())
-        return f"{self.code} ({told})" if told else self.code
+        name = self.code.replace("_", " ")
+        return f"{name} ({told})" if told else name
+
+
+def write_told(told: Told) -> str | dict[str, Any]:
+    """Return what the user is told as JSON."""
+    return told if isinstance(told, str) else {"code": told.code, "values": dict(told.values)}
+
+
+def read_told(body: Any) -> Told:
+    """Parse what `write_told` returned."""
+    return body if isinstance(body, str) else Saying(body["code"], body["values"])
+
+
+def quote_all(told: Told) -> str:
+    """Return the texts that a sentence names, in one."""
+    if isinstance(told, str):
+        return told
+    values: list[Any] = list(told.values.values())
+    return " ".join(" ".join(map(str, value)) if value.__class__ is list else str(value) for value in values)
 
 
 Told: TypeAlias = Saying | str

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -26,6 +27,7 @@ from orchestrator.memory.user_memory import UserMemory
 from orchestrator.nlu.system1 import System1
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
+from orchestrator.res.templates import word_for
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.telemetry import Signal
 from orchestrator.testing.branching import branch_session
@@ -143,7 +145,7 @@ class Simulator:
         """Create service instances per tenant, each with separate records."""
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
         python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
-        memory = UserMemory(self.preferences, self.loaded.domain)
+        memory = UserMemory(self.preferences, self.loaded.domain, partial(word_for, self.loaded.domain))
         documents = DomainDocuments(self.make_memory().context, self.loaded.domain.name)
         events = ServiceEvents(self.scheduled, self.loaded.domain.events)
         made: dict[TenantId, Mapping[str, object]] = {}

@@ -61,7 +61,7 @@ def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
 
 def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until: float) -> None:
     """Let the flow wait beyond this turn; that it is told is committed along with it."""
-    why = {"category": failure.category.value, "message": failure.message, "evidence": failure.evidence}
+    why = {"category": failure.category.value, "message": str(failure.message), "evidence": failure.evidence}
     flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
     turn.changes.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
     turn.changes.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)

@@ -75,7 +75,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
     take_inputs(turn.changes.state, fresh)
     said = {name: mention for name, mention in slots.items() if name not in fresh.slots}
     for problem in fresh.fill_slots_by_label(said, turn_id=turn.work.turn_id):
-        turn.context.log.failed_check("agent", "reroute_value", problem.why, fresh.flow_id)
+        turn.context.log.failed_check("agent", "reroute_value", str(problem.why), fresh.flow_id)
     turn.changes.state.note_origin(natural=False)
     turn.context.log.event("flow_pushed", dact=fresh.dact, flow_id=fresh.flow_id)
     return True
@@ -89,7 +89,7 @@ async def _contemplate(
         turn.changes.state,
         turn.context,
         (flow.dact,),
-        evidence={**failure.evidence, "category": failure.category.value, "message": failure.message},
+        evidence={**failure.evidence, "category": failure.category.value, "message": str(failure.message)},
         text=turn.context.text,
         call=turn.context.call,
     )

@@ -18,14 +18,16 @@ from orchestrator.dialogue.records import EffectStatus
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.errors import FailureCategory, Refused
+from orchestrator.res.templates import word_for
 from orchestrator.res.wording import name_doing
+from orchestrator.saying import say
 from orchestrator.tools.toolbox import ToolData, ToolError, check_result, write_envelope
 from orchestrator.turns.approval import ApprovalStatus, ClosedApproval
 from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
 from orchestrator.turns.repair import Change, Drop, HandBack, Mark, Say, TakeOver
 from orchestrator.types import Epoch, JsonObject, SessionId
 
-GO_ON = "Shall I go on?"
+GO_ON = say("shall_go_on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +129,13 @@ def _find(outcome: Outcome, named: str) -> BaseFlow | None:
     return flow
 
 
-def _ask_to_go_on(outcome: Outcome, flow: BaseFlow) -> None:
+def _ask_to_go_on(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
     """Ask for a yes after which the flow is carried out, and itself asks before it does anything that lasts."""
     state = outcome.after
     if state.person is None and state.stack.active is flow:
         entry = state.ambiguity.declare(TryAgain(flow_id=flow.flow_id))
-        entry.put(GO_ON)
-        outcome.told.append(GO_ON)
+        entry.put(word_for(place.domain, GO_ON))
+        outcome.told.append(word_for(place.domain, GO_ON))
 
 
 def _take_back_consent(outcome: Outcome, flow: BaseFlow) -> None:
@@ -155,9 +157,9 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
         state.forget_later(gone.flow_id)
     outcome.left += state.archive(state.stack.pop_finished(place.now))
     outcome.done.append(f"{flow.dact} is given up.")
-    outcome.told.append(f"I've stopped {name_doing(flow)}.")
+    outcome.told.append(word_for(place.domain, say("stopped_task", doing=name_doing(flow))))
     if state.stack.active is not None:
-        _ask_to_go_on(outcome, state.stack.active)
+        _ask_to_go_on(place, outcome, state.stack.active)
 
 
 def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
@@ -177,16 +179,9 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     _settle_note(outcome, change, entry)
     outcome.done.append(f"{entry.tool_id} of {entry.flow_id} is marked as {status}.")
     name = spec.name if spec is not None else entry.tool_id
-    outcome.told.append(f"We've looked into it: “{name}” {_FOUND[status]}.")
+    outcome.told.append(word_for(place.domain, say("looked_into", tool=name, status=status.value)))
     if not _answer_awaited(place, outcome, change, entry):
-        _offer_anew(outcome, entry)
-
-
-_FOUND = {
-    LedgerStatus.DONE: "was done",
-    LedgerStatus.FAILED: "was not done",
-    LedgerStatus.COMPENSATED: "has been undone",
-}
+        _offer_anew(place, outcome, entry)
 
 
 def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
@@ -213,7 +208,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
     awaited = flow.progress.awaits if flow is not None else None
     if flow is None or awaited is None or awaited.call != entry.idempotency_key:
         return False
-    message = "An operator has found out that it was not done."
+    message = say("found_not_done")
     failed = ToolError(FailureCategory.SERVER_ERROR, message)
     answer = write_envelope(ToolData(change.result) if change.done else failed)
     flow.progress.await_result(replace(awaited, answer=answer))
@@ -223,7 +218,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
     return True
 
 
-def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
+def _offer_anew(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
     """Ask for a plain yes where it was asked whether to do it again: the ledger answers what was done (RT-10)."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
@@ -241,16 +236,16 @@ def _offer_anew(outcome: Outcome, entry: LedgerEntry) -> None:
         arguments=candidate.arguments,
     )
     entry_of_yes = state.ambiguity.declare(question)
-    entry_of_yes.put(GO_ON)
+    entry_of_yes.put(word_for(place.domain, GO_ON))
     outcome.offered.add(flow.flow_id)
     if flow is state.stack.active:
-        outcome.told.append(GO_ON)
+        outcome.told.append(word_for(place.domain, GO_ON))
 
 
 def _take_over(place: Place, outcome: Outcome, _change: TakeOver) -> None:
     outcome.closed += takeover.take_over(outcome.after, place.by)
     outcome.done.append(f"{place.by} answers in place of the assistant.")
-    outcome.told.append("A person has joined and will answer you here from now on.")
+    outcome.told.append(word_for(place.domain, say("person_joined")))
 
 
 def _say(place: Place, outcome: Outcome, change: Say) -> None:
@@ -259,10 +254,10 @@ def _say(place: Place, outcome: Outcome, change: Say) -> None:
     outcome.told.append(change.text)
 
 
-def _hand_back(_place: Place, outcome: Outcome, _change: HandBack) -> None:
+def _hand_back(place: Place, outcome: Outcome, _change: HandBack) -> None:
     operator = takeover.hand_back(outcome.after)
     outcome.done.append(f"The assistant answers in place of {operator} again.")
-    outcome.told.append("You're talking to the assistant again. How can I help?")
+    outcome.told.append(word_for(place.domain, say("assistant_again")))
 
 
 _KINDS: Mapping[type, Callable[[Place, Outcome, Any], None]] = {

@@ -122,4 +122,4 @@ def begin_step(context: TurnContext, flow: BaseFlow) -> None:
     wanted = {name: value for name, value in values.items() if name not in flow.slots}
     problems = flow.fill_slots_by_label(wanted, turn_id=context.ids.turn_id, source=SlotSource.INHERITED)
     for problem in problems:
-        context.log.failed_check("plans", "binding", problem.why, flow.flow_id)
+        context.log.failed_check("plans", "binding", str(problem.why), flow.flow_id)

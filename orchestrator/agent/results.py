@@ -23,6 +23,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.effects import query_status
 from orchestrator.pex.choices import is_short
 from orchestrator.pex.execution import Failed
+from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.effects import judge_effect
 from orchestrator.tools.toolbox import ToolData, ToolError, check_result, read_envelope, write_envelope
@@ -87,7 +88,7 @@ def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
     if outcome.get("status") == "done":
         return _as_result(spec, outcome.get("data") or {})
     category = FailureCategory(outcome.get("category") or FailureCategory.SERVER_ERROR)
-    return write_envelope(ToolError(category, outcome.get("message") or f"{spec.name} was not done."))
+    return write_envelope(ToolError(category, outcome.get("message") or say("tool_not_done", tool=spec.name)))
 
 
 def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
@@ -96,7 +97,7 @@ def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
     if mistake is None:
         return write_envelope(ToolData(data))
     _log.error("A later result cannot be used.", tool=spec.tool_id, mistake=mistake)
-    message = f"{spec.name} gave an answer that I cannot use."
+    message = say("tool_bad_result", tool=spec.name)
     return write_envelope(ToolError(FailureCategory.SERVER_ERROR, message, undecided=True))
 
 
@@ -124,7 +125,7 @@ async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObje
         case "done":
             return _as_result(tool.spec, found.get("data") or {})
         case "not_done":
-            message = found.get("message") or f"{tool.spec.name} was not done."
+            message = found.get("message") or say("tool_not_done", tool=tool.spec.name)
             return write_envelope(ToolError(FailureCategory.SERVER_ERROR, message))
         case _:
             return None

@@ -29,7 +29,9 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.pex.execution import Recover, Recovery
+from orchestrator.res.templates import word_for
 from orchestrator.runtime.journal import Journal
+from orchestrator.saying import say
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
@@ -40,7 +42,6 @@ from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
 """The action of a system turn that brings one."""
-PASSED_ON = "A person is answering you here. I've passed your message on."
 
 
 class Decision(StrEnum):
@@ -123,10 +124,11 @@ def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
     """Keep what the user says to the person who has taken over."""
     given, state = turn.work.input, turn.changes.state
     said = given.text if given.action is None else orjson.dumps(given.action).decode()
-    state.converse(given.text or "", PASSED_ON, modules.domain.config.memory.max_history_messages)
-    turn.context.log.event("answer", reply=PASSED_ON)
-    lines = (Utterance("user", given.form, said or ""), Utterance(AGENT, "text", PASSED_ON))
-    result: JsonObject = {"reply": PASSED_ON, "person": state.person}
+    reply = word_for(modules.domain, say("passed_on"))
+    state.converse(given.text or "", reply, modules.domain.config.memory.max_history_messages)
+    turn.context.log.event("answer", reply=reply)
+    lines = (Utterance("user", given.form, said or ""), Utterance(AGENT, "text", reply))
+    result: JsonObject = {"reply": reply, "person": state.person}
     events = tuple(turn.context.log.events)
     before = turn.context.world.prior_state
     return _commit(turn.lease, modules, state, before, result, events=events, utterances=lines)

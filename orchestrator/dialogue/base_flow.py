@@ -18,6 +18,7 @@ from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
+from orchestrator.saying import Told, say
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
 
 TURNS_KEPT = 20
@@ -51,7 +52,7 @@ class SlotProblem:
 
     slot: str
     kind: ProblemKind
-    why: str
+    why: Told
     candidates: tuple[Json, ...] = ()
     text: str = ""
 
@@ -158,7 +159,7 @@ class BaseFlow:
             return cls.slot_types.validate(value, spec)
         if name in cls.spec.inputs and value is not None:
             return check_any(value, SlotSpec(name=name, type=""))
-        return Rejected(f"The task “{cls.title}” has no slot {show(name)}.")
+        return Rejected(say("no_such_slot", task=cls.title, slot=show(name)))
 
     def fill_slots_by_label(
         self,
@@ -195,13 +196,12 @@ class BaseFlow:
     def _read(self, name: str, mention: Mention) -> Valid | SlotProblem:
         text = mention.text[:200]
         if self.slot(name) is None:
-            return SlotProblem(
-                name, ProblemKind.UNKNOWN_SLOT, f"The {self.title} has no {show(name)}.", (), text
-            )
+            why = say("no_such_slot", task=self.title, slot=show(name))
+            return SlotProblem(name, ProblemKind.UNKNOWN_SLOT, why, (), text)
         if mention.invalid:
             return SlotProblem(name, ProblemKind.INVALID, mention.invalid, (), text)
         if mention.value is None and mention.candidates:
-            why = f"There are {len(mention.candidates)} possible values for the {name.replace('_', ' ')}."
+            why = say("several_values", count=len(mention.candidates), slot=name.replace("_", " "))
             return SlotProblem(name, ProblemKind.SEVERAL, why, mention.candidates, text)
         verdict = self.judge(name, mention.value)
         if isinstance(verdict, Rejected):

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
 from orchestrator.dialogue.understanding import Digression
+from orchestrator.saying import Told
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, copy_json
 
 
@@ -220,7 +221,7 @@ class Frame:
     chart_type: str | None = None
     table_id: str | None = None
     rows: int | None = None
-    warning: str | None = None
+    warning: Told | None = None
     error: str | None = None
 
 
@@ -246,7 +247,7 @@ class PlanStep:
     optional: bool = False
     tell: bool = False
     outputs: JsonObject = field(default_factory=JsonObject)
-    note: str = ""
+    note: Told = ""
 
     def __post_init__(self) -> None:
         self.name = self.name or self.dact
@@ -284,7 +285,7 @@ class PlanStep:
         """What the user reads."""
         return self.purpose or self.name.replace("_", " ")
 
-    def become(self, status: FlowStatus, note: str = "") -> None:
+    def become(self, status: FlowStatus, note: Told = "") -> None:
         self.state, self.reason = status
         self.note = note or self.note
 

@@ -8,7 +8,6 @@ import re
 from calendar import monthrange
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 from functools import lru_cache
 
@@ -27,8 +26,7 @@ from orchestrator.dialogue.validation import (
     check_number,
     choose,
     is_bounded_json,
-    label,
-    list_choices,
+    reject,
     show,
     strip_controls,
 )
@@ -93,16 +91,16 @@ def check_group(value: Json, spec: SlotSpec) -> Verdict:
     """Several simple values; one alone counts as a group of one, repeated ones count once."""
     items = value if is_list(value) else [value]
     if not items:
-        return Rejected(f"The {label(spec)} is empty; please give at least one value.")
+        return reject("list_empty", spec)
     if len(items) > MOST_ITEMS:
-        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} values; you gave {len(items)}.")
+        return reject("too_many_values", spec, most=MOST_ITEMS, count=len(items))
     return _each(items, spec)
 
 
 def check_entity(value: Json, spec: SlotSpec) -> Verdict:
     """The name of one thing that the domain knows; NLU grounds it, here its shape is judged."""
     if isinstance(value, list | dict):
-        return Rejected(f"The {label(spec)} must be one {spec.entity or 'thing'}, given as text.")
+        return reject("not_one_thing", spec, entity=spec.entity)
     verdict = check_line(value, spec)
     if isinstance(verdict, Rejected) or not spec.values:
         return verdict
@@ -117,12 +115,12 @@ def check_removal(value: Json, spec: SlotSpec) -> Verdict:
 def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
     """Text in the user's own words; control characters are taken out. `maximum` bounds its length."""
     if not isinstance(value, str):
-        return Rejected(f"The {label(spec)} must be text, not {show(value)}.")
+        return reject("not_text", spec, value=show(value))
     longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
     if len(value) > longest:
-        return Rejected(f"The {label(spec)} has {len(value)} characters; the limit is {longest}.")
+        return reject("text_longer_than", spec, count=len(value), most=longest)
     text = strip_controls(value).strip()
-    return Valid(text) if text else Rejected(f"The {label(spec)} is empty; please write a few words.")
+    return Valid(text) if text else reject("text_empty", spec)
 
 
 def check_level(value: Json, spec: SlotSpec) -> Verdict:
@@ -142,7 +140,7 @@ def check_range(value: Json, spec: SlotSpec) -> Verdict:
     """`[low, high]` in order; an open end (null) takes the declared bound."""
     ends = _read_ends(value)
     if ends is None:
-        return Rejected(f"The {label(spec)} needs two numbers, the lower and the higher one.")
+        return reject("not_range", spec)
     numbers: list[Json] = []
     for end, bound in zip(ends, (spec.minimum, spec.maximum), strict=True):
         verdict = check_bounded(bound if end is None else end, spec)
@@ -151,22 +149,13 @@ def check_range(value: Json, spec: SlotSpec) -> Verdict:
         numbers.append(verdict.value)
     low, high = numbers
     if low > high:
-        return Rejected(
-            f"The {label(spec)} is the wrong way around: {show(low)} is above {show(high)}. Give the lower one first."
-        )
+        return reject("range_reversed", spec, low=show(low), high=show(high))
     return Valid([low, high])
 
 
 @lru_cache(maxsize=256)
 def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
-
-
-def _describe_exact(spec: SlotSpec) -> str:
-    if spec.values:
-        return f"exactly {list_choices(spec.values)}"
-    example = f" ({spec.description.rstrip('.')})" if spec.description else ""
-    return f"in the form {spec.pattern}{example}" if spec.pattern else "one word without spaces"
 
 
 def check_exact(value: Json, spec: SlotSpec) -> Verdict:
@@ -184,19 +173,18 @@ def check_exact(value: Json, spec: SlotSpec) -> Verdict:
     )
     if fits:
         return verdict
-    return Rejected(f"{show(token)} does not fit: the {label(spec)} must be {_describe_exact(spec)}.")
+    given: JsonObject = {"value": show(token), "choices": list(spec.values)}
+    return reject("not_exact", spec, **given, pattern=spec.pattern, example=spec.description.rstrip("."))
 
 
 def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
     """Named values: an object of bounded size and depth."""
     if not is_object(value) or not value:
-        return Rejected(f"The {label(spec)} must be a set of named values, not {show(value)}.")
+        return reject("not_named_values", spec, value=show(value))
     if len(value) > MOST_ITEMS:
-        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} names; you gave {len(value)}.")
+        return reject("too_many_names", spec, most=MOST_ITEMS, count=len(value))
     if not is_bounded_json(value):
-        return Rejected(
-            f"The {label(spec)} is too large or too deeply nested; please give fewer, flatter values."
-        )
+        return reject("too_large_or_nested", spec)
     return Valid(value)
 
 
@@ -210,16 +198,16 @@ def check_category(value: Json, spec: SlotSpec) -> Verdict:
     chosen = choose(line.value, spec)
     if chosen is not None:
         return Valid(chosen)
-    return Rejected(f"{show(line.value)} is not a valid {label(spec)}; choose {list_choices(spec.values)}.")
+    return reject("not_a_choice", spec, value=show(line.value), choices=list(spec.values))
 
 
 def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
     """Some of the declared values, kept in declared order."""
     items = value if is_list(value) else [value]
     if not items:
-        return Rejected(f"Please choose at least one {label(spec)}: {list_choices(spec.values)}.")
+        return reject("nothing_chosen", spec, choices=list(spec.values))
     if len(items) > MOST_ITEMS:
-        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} values; you gave {len(items)}.")
+        return reject("too_many_values", spec, most=MOST_ITEMS, count=len(items))
     chosen: set[str] = set()
     for item in items:
         verdict = check_category(item, spec)
@@ -249,16 +237,15 @@ def check_date(value: Json, spec: SlotSpec) -> Verdict:
     """A day of the calendar, `yyyy-mm-dd`."""
     matched = _DATE.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
-        return Rejected(f"The {label(spec)} must be a date such as 2026-03-31, not {show(value)}.")
+        return reject("not_date", spec, value=show(value))
     year, month, day = (int(part) for part in matched.groups())
     if year < 1:
-        return Rejected(f"{show(value)} does not exist: there is no year 0.")
+        return reject("no_year_0", spec, value=show(value))
     if not 1 <= month <= 12:
-        return Rejected(f"{show(value)} does not exist: a year has months 1 to 12.")
+        return reject("no_such_month", spec, value=show(value))
     days = monthrange(year, month)[1]
     if not 1 <= day <= days:
-        name = date(year, month, 1).strftime("%B")
-        return Rejected(f"{show(value)} does not exist: {name} {year} has days 1 to {days}.")
+        return reject("no_such_day", spec, value=show(value), month=month, year=year, days=days)
     return Valid(matched.group())
 
 
@@ -266,10 +253,10 @@ def check_time(value: Json, spec: SlotSpec) -> Verdict:
     """A time of day, `HH:MM`, from 00:00 to 23:59."""
     matched = _TIME.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
-        return Rejected(f"The {label(spec)} must be a time such as 09:30, not {show(value)}.")
+        return reject("not_time", spec, value=show(value))
     hour, minute = int(matched.group(1)), int(matched.group(2))
     if hour > 23 or minute > 59:
-        return Rejected(f"{show(value)} does not exist: times run from 00:00 to 23:59.")
+        return reject("no_such_time", spec, value=show(value))
     return Valid(f"{hour:02d}:{minute:02d}")
 
 
@@ -286,12 +273,12 @@ def check_money(value: Json, spec: SlotSpec) -> Verdict:
     if isinstance(verdict, Rejected):
         return verdict
     if verdict.value < 0:
-        return Rejected(f"The {label(spec)} must not be negative: {show(amount)}.")
+        return reject("negative", spec, value=show(amount))
     code = currency.strip().upper() if isinstance(currency, str) else ""
     if spec.values and code not in spec.values:
-        return Rejected(f"The {label(spec)} needs a currency: {list_choices(spec.values)}.")
+        return reject("no_currency", spec, choices=list(spec.values))
     if not _CURRENCY.fullmatch(code):
-        return Rejected(f"The {label(spec)} needs a currency of three letters such as EUR.")
+        return reject("no_currency", spec, choices=[])
     return Valid({"amount": verdict.value, "currency": code})
 
 
@@ -302,7 +289,7 @@ def check_boolean(value: Json, spec: SlotSpec) -> Verdict:
     word = value.strip().casefold() if isinstance(value, str) else ""
     if word in _YES or word in _NO:
         return Valid(word in _YES)
-    return Rejected(f"The {label(spec)} must be yes or no, not {show(value)}.")
+    return reject("not_yes_or_no", spec, value=show(value))
 
 
 LIBRARY = (
@@ -331,10 +318,10 @@ class SlotTypes:
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:
         """Judge `value` for the slot; null is never a value."""
         if value is None:
-            return Rejected(f"The {label(spec)} has no value yet.")
+            return reject("no_value_yet", spec)
         kind = self.find(spec.type)
         if kind is None:
-            return Rejected(f"The type {spec.type!r} of {spec.name!r} is not known to this domain.")
+            return reject("unknown_type", spec, type=spec.type)
         return kind.check(value, spec)
 
 
@@ -346,4 +333,4 @@ def check_any(value: Json, spec: SlotSpec) -> Verdict:
     """Any bounded JSON: for inputs that a flow declares without a slot of that name."""
     if is_bounded_json(value):
         return Valid(value)
-    return Rejected(f"The {label(spec)} is too large or too deeply nested.")
+    return reject("too_large_or_nested", spec)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from orchestrator.saying import Told
 from orchestrator.types import Dact, Json
 
 
@@ -106,7 +107,7 @@ class Mention:
     value: Json = None
     text: str = ""
     candidates: tuple[Json, ...] = ()
-    invalid: str | None = None
+    invalid: Told | None = None
 
     @property
     def is_open(self) -> bool:
@@ -147,7 +148,7 @@ class Understanding:
     """The offered call is forbidden, whatever else is said: “don't cancel, change it to Sunday instead”."""
     either: tuple[str, ...] = ()
     """The slots that the one value of a correction may be for, when the words do not say which."""
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[Told, ...] = ()
     """What was taken for something else, for the user: “I took “orgin” for origin.”"""
     unexplained: tuple[str, ...] = ()
     """The things that a request names and that neither its flow nor its values explain."""

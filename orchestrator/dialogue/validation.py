@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.saying import Told, say
 from orchestrator.types import Json, is_list, is_object
 
 LONGEST_TEXT = 500
@@ -35,9 +36,17 @@ class Valid:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """`why`: one sentence or two, for the user: what is wrong, and what would be right."""
+    """`why`: one sentence or two, for the user: what is wrong, and what would be right.
 
-    why: str
+    Text is a domain's own.
+    """
+
+    why: Told
+
+
+def reject(code: str, spec: SlotSpec, **values: Json) -> Rejected:
+    """Turn a value away. `code`: of a saying, which names the slot."""
+    return Rejected(say(code, slot=label(spec), **values))
 
 
 Verdict: TypeAlias = Valid | Rejected
@@ -58,16 +67,16 @@ class SlotType:
 
 def label(spec: SlotSpec) -> str:
     """The slot's name as a user reads it."""
-    return spec.name.replace("_", " ")
+    return spec.label
 
 
 def show(value: Json) -> str:
-    """The value as quoted in a sentence, shortened."""
+    """The value as quoted in a sentence, shortened; an ellipsis for a list or an object."""
     text = value[:200] if isinstance(value, str) else as_text(value)
     if text is None:
-        return "this value"
+        return "…"
     text = strip_controls(text).replace("\n", " ").strip()
-    return f"“{text[:60]}…”" if len(text) > 60 else f"“{text}”"
+    return f"{text[:60]}…" if len(text) > 60 else text
 
 
 def as_text(value: Json) -> str | None:
@@ -89,29 +98,22 @@ def strip_controls(text: str) -> str:
     return "".join(character for character in joined if _is_harmless(character) or character == "\u200d")
 
 
-def list_choices(values: tuple[str, ...]) -> str:
-    """“a, b or c”; at most eight are named."""
-    if len(values) > 8:
-        return ", ".join(values[:8]) + " …"
-    return " or ".join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else "".join(values)
-
-
 def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> Verdict:
     """A text of one line, neither empty nor too long."""
     if not isinstance(value, str):
-        return Rejected(f"The {label(spec)} must be text, not {show(value)}.")
+        return reject("not_text", spec, value=show(value))
     if len(value) > 4 * longest:
-        return Rejected(f"The {label(spec)} is too long; the limit is {longest} characters.")
+        return reject("text_too_long", spec, most=longest)
     line = " ".join(strip_controls(value).split())  # runs of white space become one blank
     if not line:
-        return Rejected(f"The {label(spec)} is empty; please give a value.")
+        return reject("value_empty", spec)
     if len(line) > longest:
-        return Rejected(f"The {label(spec)} is too long; the limit is {longest} characters.")
+        return reject("text_too_long", spec, most=longest)
     return Valid(line)
 
 
 def _wants_number(value: Json, spec: SlotSpec) -> Rejected:
-    return Rejected(f"The {label(spec)} must be a number such as 3 or 2.5, not {show(value)}.")
+    return reject("not_number", spec, value=show(value))
 
 
 def check_number(value: Json, spec: SlotSpec) -> Verdict:
@@ -126,21 +128,14 @@ def check_number(value: Json, spec: SlotSpec) -> Verdict:
     if isinstance(value, float) and not math.isfinite(value):
         return _wants_number(value, spec)
     if abs(value) > LARGEST_INTEGER:
-        return Rejected(f"The {label(spec)} is too large; please give a number below {LARGEST_INTEGER:,}.")
+        return reject("number_too_large", spec, most=f"{LARGEST_INTEGER:,}")
     return Valid(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def _show_bound(bound: float) -> str:
+def _show_bound(bound: float | None) -> str | None:
+    if bound is None:
+        return None
     return f"{bound:g}" if abs(bound) < 1e6 else f"{bound:,.0f}"
-
-
-def describe_bounds(spec: SlotSpec) -> str:
-    """“between 1 and 9”, “at least 1”, “at most 9”, or nothing."""
-    if spec.minimum is not None and spec.maximum is not None:
-        return f"between {_show_bound(spec.minimum)} and {_show_bound(spec.maximum)}"
-    if spec.minimum is not None:
-        return f"at least {_show_bound(spec.minimum)}"
-    return f"at most {_show_bound(spec.maximum)}" if spec.maximum is not None else ""
 
 
 def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
@@ -152,7 +147,8 @@ def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
     too_low = spec.minimum is not None and number < spec.minimum
     too_high = spec.maximum is not None and number > spec.maximum
     if too_low or too_high:
-        return Rejected(f"The {label(spec)} must be {describe_bounds(spec)}, not {show(number)}.")
+        least, most = _show_bound(spec.minimum), _show_bound(spec.maximum)
+        return reject("out_of_bounds", spec, least=least, most=most, value=show(number))
     return verdict
 
 

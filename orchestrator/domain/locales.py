@@ -100,6 +100,12 @@ class LocaleForms:
         pattern: str = self._numbers.time_formats["short"].pattern
         return format_time(value, "h:mm a" if "a" in pattern else "HH:mm", locale=self._words)
 
+    def month(self, value: int) -> str:
+        """Return the name of a month, 1 to 12."""
+        from babel.dates import get_month_names  # noqa: PLC0415
+
+        return get_month_names("wide", "stand-alone", self._words)[value]
+
     def day(self, value: date, *, year: bool) -> str:
         """Format a day with its weekday, and optionally its year."""
         from babel.dates import format_date  # noqa: PLC0415

@@ -19,6 +19,7 @@ from orchestrator.ports.memory.documents import (
     Passage,
 )
 from orchestrator.ports.memory.documents import Documents as DocumentStore
+from orchestrator.saying import say
 from orchestrator.types import JsonObject, TenantId
 
 LONGEST_CHUNK = 900
@@ -170,5 +171,5 @@ class Documents(Service):
 
     async def search(self, *, question: str, call: ToolCall) -> JsonObject:
         if self.documents is None:
-            raise ToolFailure(FailureCategory.SERVER_ERROR, "There are no documents here.")
+            raise ToolFailure(FailureCategory.SERVER_ERROR, say("no_documents"))
         return await self.documents.search(call, question)

@@ -5,8 +5,8 @@ A sentence is stored as a note in the user's words. If it names a slot value, a 
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
@@ -23,6 +23,7 @@ from orchestrator.ports.memory.preferences import (
     PreferenceStore,
     Source,
 )
+from orchestrator.saying import Saying, Told, say
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 PRIVATE = "private"
@@ -51,10 +52,11 @@ class UserMemory:
     Args:
         store: stores preferences.
         domain: defines the slots and entities that a sentence can be about.
+        word: puts a saying into the words of the domain's language.
     """
 
-    def __init__(self, store: PreferenceStore, domain: Domain) -> None:
-        self._store = store
+    def __init__(self, store: PreferenceStore, domain: Domain, word: Callable[[Told], str] = str) -> None:
+        self._store, self._word = store, word
         specs = [spec for flow in domain.flows.values() for spec in flow.spec.slots.values()]
         self._values = _slot_values(spec for flow in domain.flows.values() for spec in assumable(flow.spec))
         self._sources = {spec.name: spec.entity for spec in specs if spec.type == "source" and spec.entity}
@@ -84,7 +86,12 @@ class UserMemory:
         known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.home))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [
-            {"text": one.text, "why": one.source.value, "kind": one.kind.value, "from": say_where_from(one)}
+            {
+                "text": one.text,
+                "why": one.source.value,
+                "kind": one.kind.value,
+                "from": self._word(say_where_from(one)),
+            }
             for one in shown
         ]
 
@@ -162,24 +169,23 @@ class UserPreferences:
         return self._known
 
 
-def say_where_from(one: Preference) -> str:
+def say_where_from(one: Preference) -> Saying:
     """Describe the source of a memory."""
-    day = date_of(one.origin.get("said_at", one.updated_at))
+    said = day_of(one.origin.get("said_at", one.updated_at))
+    when = {"day": said.day, "month": said.month, "year": said.year}
     match one.source:
         case Source.EXPLICIT:
-            quoted = f" “{one.text}”" if one.kind is PreferenceKind.RULE and one.text else ""
-            return f"you said{quoted} on {day}" if quoted else f"you said so on {day}"
+            return say("you_said", **when, text=one.text if one.kind is PreferenceKind.RULE else "")
         case Source.INFERRED:
-            return f"noticed in our conversation of {day}"
+            return say("noticed", **when)
         case Source.HABIT:
             seen, total = one.origin.get("seen"), one.origin.get("of")
-            return f"so it was {seen} of {total} times" if seen and total else "from what you did before"
+            return say("habit", seen=seen or 0, total=total or 0)
 
 
-def date_of(at: Json) -> str:
+def day_of(at: Json) -> date:
     """Return the UTC day of a Unix time."""
-    day = datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC)
-    return f"{day.day} {day:%B %Y}"
+    return datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC).date()
 
 
 def assumable(flow: FlowSpec) -> list[SlotSpec]:
@@ -284,5 +290,5 @@ class Memory(Service):
     @property
     def _port(self) -> Port:
         if self.memory is None:
-            raise ToolFailure(FailureCategory.SERVER_ERROR, "Nothing can be remembered here.")
+            raise ToolFailure(FailureCategory.SERVER_ERROR, say("no_memory"))
         return self.memory

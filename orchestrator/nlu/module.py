@@ -131,7 +131,18 @@ class NLU:
             checked = replace(checked, by_model_alone=not checked.agrees_with(second))
         text = checked.text if checked.source is Source.SYSTEM1 else message.english
         is_closed = checked.plain or (reading.is_final and checked.source is Source.SYSTEM1)
-        return checked if is_closed else self._unused.judge(checked, text, context)
+        judged = checked if is_closed else self._unused.judge(checked, text, context)
+        return judged if message.english == words else self._quote_as_said(judged, words)
+
+    def _quote_as_said(self, understood: Understanding, text: str) -> Understanding:
+        """Quote the user's own words where an interpretation quotes their English form."""
+        quote = partial(self.system1.lexicon.as_said, text=text)
+        return replace(
+            understood,
+            not_understood=tuple(map(quote, understood.not_understood)),
+            assumed=tuple(one if isinstance(one, str) else one.quoting(quote) for one in understood.assumed),
+            later=quote(understood.later),
+        )
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""

@@ -12,6 +12,7 @@ from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.leftovers import name_untaken, request_verbs
 from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.saying import Saying, say
 from orchestrator.types import Dact
 
 _WISHING = word_set("want need like wish please can could")
@@ -129,19 +130,19 @@ class Restraint:
             return understood
         return replace(understood, assumed=(*understood.assumed, name_untaken(phrases)))
 
-    def _tell(self, mood: Mood, dact: Dact, words: Collection[str]) -> str:
+    def _tell(self, mood: Mood, dact: Dact, words: Collection[str]) -> Saying:
         title = self._flows[dact].description or dact.replace("_", " ")
         is_named = any(_stems(word) & self._own[dact] for word in words)
         what = f"{title[:1].lower()}{title[1:]}"
         match mood:
             case Mood.FORBIDDEN:
-                return f"OK, I won't {what if is_named else 'do that'}."
+                return say("forbidden", task=what, named=is_named)
             case Mood.PAST:
-                return f"I took that as something already done. Say “{what}” if you want me to do it."
+                return say("already_done", task=what)
             case Mood.REPORTED:
-                return f"I took that as something someone else said. Say “{what}” if you want me to do it."
+                return say("reported", task=what)
             case _:
-                return f"I took that as a question, not a request. Say “{what}” if you want me to do it."
+                return say("supposed", task=what)
 
 
 def _deeds_of(flow: FlowSpec) -> frozenset[str]:

@@ -147,6 +147,33 @@ class Lexicon:
         known = sum(one.count(" ") + 1 for one in self._known.findall(text))
         if sum(word in self._of_english for word in tokenize(text).words) > known:
             return text
+        text = self._apply_patterns(text)
+        return clean(self._known.sub(lambda found: self._english[key_of(found[0])], text))
+
+    def _apply_patterns(self, text: str) -> str:
         for pattern, said in self._patterns:
             text = re.sub(pattern, said, text, flags=re.IGNORECASE)
-        return clean(self._known.sub(lambda found: self._english[key_of(found[0])], text))
+        return text
+
+    def as_said(self, english: str, text: str) -> str:
+        """Return the words of a text that a phrase of its English form stands for, or the phrase if it has none."""
+        if not english or not self._english:
+            return english
+        text = self._apply_patterns(text)
+        pieces: list[tuple[str, str]] = []
+        end = 0
+        for found in self._known.finditer(text):
+            pieces += [(one, one) for one in re.findall(r"\w+|\W", text[end : found.start()])]
+            pieces.append((self._english[key_of(found[0])], found[0]))
+            end = found.end()
+        pieces += [(one, one) for one in re.findall(r"\w+|\W", text[end:])]
+        whole = "".join(said for said, _ in pieces).casefold()
+        start = whole.find(english.casefold())
+        if start < 0:
+            return english
+        kept, at = "", 0
+        for said, original in pieces:
+            if at < start + len(english) and at + len(said) > start:
+                kept += original
+            at += len(said)
+        return kept

@@ -33,6 +33,7 @@ from orchestrator.nlu.system1.leftovers import POLITE_WORDS
 from orchestrator.nlu.system1.repeats import REPEATING
 from orchestrator.nlu.system1.training.examples import kind_texts
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, tokenize, word_set
+from orchestrator.saying import quote_all
 from orchestrator.types import Dact
 
 _LONGEST_READ = 400
@@ -102,10 +103,10 @@ class UnusedWords:
             moods = find_moods(utterance.words, ())
             left = [at for at in left if moods.get(at) is not Mood.FORBIDDEN]
         if kind in _REQUESTS:
-            left = sorted({*left, *phrase.find_excluded(" ".join(understood.assumed))})
+            left = sorted({*left, *phrase.find_excluded(" ".join(map(quote_all, understood.assumed)))})
         if not left:
             return understood
-        told = " ".join(understood.assumed)
+        told = " ".join(map(quote_all, understood.assumed))
         words = tuple(one for one in phrase.quote(left, slots) if one not in told)
         if kind is MessageKind.TASK and not is_offered and len(slots) < _MANY and phrase.is_mostly(left):
             return replace(understood, kind=MessageKind.UNKNOWN, slots={}, not_understood=words)
@@ -144,7 +145,7 @@ class UnusedWords:
     def _vocabulary(self, understood: Understanding, spec: FlowSpec | None) -> frozenset[str]:
         """Return the words that the interpretation accounts for, besides those of its values."""
         known = {*SAYING_LITTLE, *_words_of_kind(understood.kind)}
-        known.update(*(_words(text) for text in (understood.later, *understood.assumed)))
+        known.update(*(_words(text) for text in (understood.later, *map(quote_all, understood.assumed))))
         if understood.copied:
             known |= REPEATING
         names_deed = understood.kind in {MessageKind.TASK, MessageKind.DENIAL}  # “no, don't book that”

@@ -23,6 +23,7 @@ from orchestrator.nlu.system1.extract.found import DATE
 from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.system1.taking_back import gives_up
 from orchestrator.nlu.text import clean, key_of, tokenize
+from orchestrator.saying import say
 from orchestrator.types import Dact, Json
 
 MOST_FLOWS = 3
@@ -229,9 +230,7 @@ class Validation:
         if reading is not None:
             return Mention(reading.value, mention.text or said, reading.candidates)
         what = (slot.entity or slot.name).replace("_", " ")
-        return Mention(
-            None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know of."
-        )
+        return Mention(None, mention.text or said, invalid=say("no_such_name", kind=what, name=said[:80]))
 
 
 def _keep_founded(

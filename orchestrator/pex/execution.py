@@ -9,6 +9,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
+from orchestrator.saying import Told
 from orchestrator.tools.runner import ToolRunner
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
@@ -32,7 +33,7 @@ class Execution:
     answers: list[tuple[Tool, JsonObject]] = field(default_factory=list["tuple[Tool, JsonObject]"])
     frame: Frame | None = None
     filled: frozenset[str] = frozenset()
-    warning: str | None = None
+    warning: Told | None = None
     code: str | None = None
     by_skill: bool = False
     noted: bool = False
@@ -94,7 +95,7 @@ class Failed:
     """
 
     category: FailureCategory
-    message: str
+    message: Told
     check: str | None = None
     retryable: bool = False
     final: bool = False
@@ -108,7 +109,7 @@ class Failed:
 class Partial:
     """There are partial results: they are shown with `warning`, and the flow stays Active (PX-13)."""
 
-    warning: str
+    warning: Told
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.schemas import bounded_text, closed, one_of, one_of_or_null
 from orchestrator.pex.execution import Execution, Failed, Recovery
 from orchestrator.ports.language_model import MODEL_FAILURES
+from orchestrator.saying import say
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Json, JsonObject, are_rows, is_list, is_object
 
@@ -36,7 +37,7 @@ def make_frame(run: Execution) -> Frame:
         frame.rows = len(table)
         frame.table_id = run.data.get("table_id")
         if len(table) > SHOWN_ROWS and frame.table_id is None:
-            frame.warning = f"Only the first {SHOWN_ROWS} of {len(table)} rows are kept."
+            frame.warning = say("rows_cut", most=SHOWN_ROWS, count=len(table))
     return frame
 
 
@@ -67,9 +68,7 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
     run.context.log.failed_check("pex", "frame", fault, run.flow.flow_id)
     run.context.changes.frames.pop(run.flow.flow_id, None)
     run.frame = None
-    return Failed(
-        FailureCategory.SERVER_ERROR, "I have a result, but I can't show it.", retryable=True, unusable=True
-    )
+    return Failed(FailureCategory.SERVER_ERROR, say("result_not_shown"), retryable=True, unusable=True)
 
 
 def find_fault(frame: Frame) -> str | None:
@@ -122,7 +121,7 @@ def _show_plainly(run: Execution, frame: Frame) -> str | None:
     if plain == "card" and not is_object(frame.data):
         frame.data = {"value": frame.data}
     if frame.error is not None:
-        frame.warning = frame.warning or f"This is shown as a {plain}: {frame.error}"
+        frame.warning = frame.warning or say("shown_as", display=plain, error=frame.error)
     frame.display_type, frame.chart_type, frame.error = plain, None, None
     return "plain"
 

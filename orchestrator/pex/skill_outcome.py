@@ -9,6 +9,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.models.structured import Shape, ToolsAnswer, read_json
 from orchestrator.pex.execution import Ending
 from orchestrator.ports.language_model import ToolDefinition
+from orchestrator.saying import Told
 from orchestrator.types import JsonObject, is_object
 
 FINISH = "finish"
@@ -31,7 +32,7 @@ class Failure:
     """
 
     category: FailureCategory
-    message: str
+    message: Told
     partial: JsonObject | None = None
     retryable: bool = False
     final: bool = False

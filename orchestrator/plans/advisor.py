@@ -229,7 +229,7 @@ def _show_findings(plan: PlanFlow, context: TurnContext) -> list[JsonObject]:
 def _show_step(step: PlanStep) -> JsonObject:
     body: JsonObject = {"dact": step.dact, "purpose": step.label}
     if step.is_finished:
-        body["outcome"] = "done" if step.is_done else step.note or f"not done ({step.status})"
+        body["outcome"] = "done" if step.is_done else str(step.note) or f"not done ({step.status})"
         body["found"] = step.outputs
     else:
         body["slots"] = step.slots

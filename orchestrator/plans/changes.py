@@ -76,7 +76,7 @@ def describe(plan: PlanFlow, **more: Json) -> JsonObject:
                 "state": step.state.value,
                 "reason": None if step.reason is None else step.reason.value,
                 "needs": list(step.needs),
-                "note": step.note,
+                "note": str(step.note),
                 "outputs": step.outputs,
             }
             for step in plan.steps

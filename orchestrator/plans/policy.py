@@ -14,6 +14,7 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.plans.changes import note_revision, stack_plan
 from orchestrator.plans.planner import Decomposed, GoalCheck, Planner
 from orchestrator.plans.recipe import apply_rules
+from orchestrator.saying import say
 from orchestrator.types import Json, JsonObject
 
 LONGEST_FACT = 60  # longer values are not listed among what the steps have found
@@ -33,7 +34,7 @@ class PlanPolicy(BasePolicy):
         """Stack sub-flows, or say that the goal is met (None), or that it cannot be."""
         plan = run.flow
         if not isinstance(plan, PlanFlow):
-            return Failed(FailureCategory.SERVER_ERROR, "I cannot plan that.", check="plan_flow")
+            return Failed(FailureCategory.SERVER_ERROR, say("cannot_plan"), check="plan_flow")
         if plan.rounds == 0:
             return await self._begin(run, plan)
         goal = await self.planner.judge(plan, run.context)
@@ -47,7 +48,7 @@ class PlanPolicy(BasePolicy):
     async def _begin(self, run: Execution, plan: PlanFlow) -> Ending:
         found = await self.planner.decompose(plan, run.context)
         if found is None:
-            message = "I do not know which steps this takes. Please ask me for them one by one."
+            message = say("steps_unknown")
             return Failed(FailureCategory.SERVER_ERROR, message, check="decomposition")
         return self._stack(run, plan, found, "decomposed")
 

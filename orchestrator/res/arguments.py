@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.domain.registry import Registry
 from orchestrator.res.languages import word
-from orchestrator.res.wording import name_slot, show_slot, show_truth
+from orchestrator.res.wording import label_slot, name_slot, show_slot, show_truth
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LONGEST_SHOWN = 1000
@@ -19,7 +19,7 @@ def list_arguments(
     inputs = {name: slot for use in flow.spec.tools for name, slot in use.slot_mapping.items()}
     return [
         {
-            "name": name_slot(name),
+            "name": label_slot(flow, name),
             "value": _cut(show_argument(show_slot(value, flow.slot(inputs.get(name, name)), registry, now))),
             "found": name in found,
         }
@@ -34,7 +34,7 @@ def list_unshown(
     """Return the displayed arguments that are neither in a text nor a slot value chosen by the user."""
     chosen = [value for value in flow.values().values() if value is not None]
     unseen = {
-        name_slot(name)
+        label_slot(flow, name)
         for name, value in arguments.items()
         if value is not None and (is_list(value) or is_object(value) or value not in chosen)
     }

@@ -19,9 +19,9 @@ from markupsafe import Markup
 
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.res.languages import SAYING
+from orchestrator.res.languages import SAYING, load_base_templates
 from orchestrator.res.markup import to_plain
-from orchestrator.res.wording import show_count, show_date, show_money, show_time
+from orchestrator.res.wording import join_choices, show_count, show_date, show_money, show_month, show_time
 from orchestrator.saying import Saying, Told
 from orchestrator.types import Json, JsonObject
 
@@ -99,7 +99,7 @@ class _Compiled(NamedTuple):
     uses: Collection[str] | None
 
 
-_MAY_TELL = frozenset({Saying, list})
+_MAY_TELL = frozenset({Saying, list, dict})
 
 
 class Templates:
@@ -124,7 +124,7 @@ class Templates:
         """Return whether a template must not be rephrased: it contains ``{# naturalize: off #}`` (RS-3)."""
         return name in self._fixed
 
-    def render(self, name: str, **values: Json) -> str:
+    def render(self, name: str, /, **values: Json) -> str:
         """Render a template; blank lines are merged, ends are trimmed.
 
         A `partial` is evaluated when the template uses it. Sayings are put into words.
@@ -143,13 +143,16 @@ class Templates:
             text = _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text))
         return text.strip()
 
-    def _word_all(self, value: Saying | list[Json]) -> Json:
-        """Put a saying into words, or those of a list."""
+    def _word_all(self, value: Json) -> Json:
+        """Put a saying into words, or those of a list or a dictionary."""
         if isinstance(value, Saying):
             return self.word(value)
-        if not any(isinstance(one, Saying) for one in value):
-            return value
-        return [Markup(escape_value(self.word(one))) for one in value]  # noqa: S704  # escaped
+        if value.__class__ is dict:
+            is_told = any(isinstance(one, Saying) for one in value.values())
+            return {name: self.word(one) for name, one in value.items()} if is_told else value
+        if any(isinstance(one, Saying) for one in value):
+            return [Markup(escape_value(self.word(one))) for one in value]  # noqa: S704  # escaped
+        return [self._word_all(one) if one.__class__ is dict else one for one in value]
 
     def word(self, told: Told) -> str:
         """Return what the user is told in the domain's language; a saying becomes safe markup."""
@@ -173,6 +176,11 @@ class Templates:
         return made
 
 
+def word_for(domain: Domain, told: Told) -> str:
+    """Return what the user of a domain is told outside a turn, as plain text."""
+    return Templates(domain, Registry({}), load_base_templates(domain.config.language.default)).label(told)
+
+
 @lru_cache(maxsize=1024)
 def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None]:
     """Return a template's code, which all domains share, and its variables."""
@@ -192,4 +200,12 @@ def _name(context: Context, value: Json, entity: str) -> str:
     return context.environment.registry.name(entity, value)
 
 
-_FILTERS = {"day": show_date, "time": show_time, "money": show_money, "name": _name, "counted": show_count}
+_FILTERS = {
+    "day": show_date,
+    "month": show_month,
+    "time": show_time,
+    "money": show_money,
+    "name": _name,
+    "counted": show_count,
+    "joined": join_choices,
+}

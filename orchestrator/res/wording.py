@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.specification import LONGEST_LABEL, SlotSpec
 from orchestrator.domain.locales import ENGLISH, forms_in_use
 from orchestrator.domain.registry import Registry
 from orchestrator.res.languages import load_sayings, word
@@ -31,6 +31,14 @@ def show_date(value: Json, now: float | None = None) -> str:
     if day not in near:
         return text
     return f"{load_sayings(ENGLISH if forms is None else forms.language)[near[day]]}, {text}"
+
+
+def show_month(value: Json) -> str:
+    """Return the name of a month, 1 to 12."""
+    if not isinstance(value, int) or not 1 <= value <= 12:
+        return str(value)
+    forms = forms_in_use.get()
+    return f"{date(2000, value, 1):%B}" if forms is None else forms.month(value)
 
 
 @lru_cache(maxsize=1024)
@@ -70,6 +78,19 @@ def show_count(value: Json, noun: str, plural: str = "") -> str:
     forms = forms_in_use.get()
     number = f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
     return f"{number} {noun if value == 1 else plural or f'{noun}s'}"
+
+
+MOST_CHOICES = 8
+"""Maximum choices that a sentence lists."""
+
+
+def join_choices(values: list[str], conjunction: str) -> str:
+    """Join choices as in “a, b or c”. Of more than eight, the rest is left out."""
+    if len(values) > MOST_CHOICES:
+        return ", ".join(values[:MOST_CHOICES]) + " …"
+    return (
+        f" {conjunction} ".join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else "".join(values)
+    )
 
 
 def show_truth(value: bool) -> str:
@@ -115,16 +136,6 @@ def _show_plain(value: Json) -> Json:
     return ", ".join(str(part) for part in value)
 
 
-LONGEST_TITLE = 5
-"""Words; a longer description explains a slot rather than naming it."""
-ARTICLES: Mapping[str, frozenset[str]] = {
-    ENGLISH: frozenset({"the"}),
-    "de": frozenset({"der", "die", "das"}),
-    "es": frozenset({"el", "la", "los", "las"}),
-}
-"""Words with which a description names its slot, by language."""
-
-
 def name_slot(name: str) -> str:
     return name.replace("_", " ")
 
@@ -132,10 +143,16 @@ def name_slot(name: str) -> str:
 def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
     """Return a slot's display name: a short description that starts with an article, or else its name."""
     slot = flow.spec.slots.get(name)
-    words = slot.description.split(" ") if slot is not None else [""]
-    if words[0] in ARTICLES.get(flow.spec.language, ()) and len(words) <= LONGEST_TITLE:
-        return " ".join(words[1:])
-    return name_slot(name)
+    if slot is None:
+        return name_slot(name)
+    article, _, noun = slot.description.partition(" ")
+    return noun if article == "the" and noun.count(" ") < LONGEST_LABEL else slot.label
+
+
+def label_slot(flow: BaseFlow | type[BaseFlow], name: str) -> str:
+    """Return a slot's name in a list of values."""
+    slot = flow.spec.slots.get(name)
+    return name_slot(name) if slot is None else slot.label
 
 
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
@@ -169,7 +186,7 @@ def list_facts(flow: BaseFlow, found: JsonObject, registry: Registry, now: float
     """Return name and display value of each filled slot, from the findings or else the flow."""
     values = {**flow.values(), **found}
     return [
-        {"name": name_slot(name), "value": _show_number(show_slot(values[name], slot, registry, now))}
+        {"name": slot.label, "value": _show_number(show_slot(values[name], slot, registry, now))}
         for name, slot in flow.spec.slots.items()
         if values.get(name) is not None
     ]

@@ -20,6 +20,7 @@ from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory
 from orchestrator.ports.tools import RateLimits, ToolCache, ToolTransport
+from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.in_process import InProcessCache, InProcessRateLimits, SharedStore
 from orchestrator.tools.later import LaterResults
@@ -215,8 +216,7 @@ class RateLimit:
         seconds = math.ceil(wait_s)
         return ToolError(
             FailureCategory.RATE_LIMIT,
-            f"{request.spec.name} is getting too many requests right now. Please try again in "
-            f"{seconds} {'second' if seconds == 1 else 'seconds'}.",
+            say("tool_rate_limit", tool=request.spec.name, seconds=seconds),
             retry_after_s=wait_s,
         )
 
@@ -237,7 +237,7 @@ class TimeOut:
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
         if self._orphans.too_many(spec.tool_id):
-            return ToolError(FailureCategory.TIMEOUT, f"{spec.name} isn't responding right now.")
+            return ToolError(FailureCategory.TIMEOUT, say("tool_not_responding", tool=spec.name))
         loop = asyncio.get_running_loop()
         future, waiter = loop.create_task(inner(request)), loop.create_future()
         wake = partial(_wake, waiter)
@@ -254,7 +254,7 @@ class TimeOut:
         if future.done() and not future.cancelled():
             return future.result()
         self._abandon(request.spec.tool_id, future)
-        return ToolError(FailureCategory.TIMEOUT, f"{spec.name} didn't respond in time.", undecided=True)
+        return ToolError(FailureCategory.TIMEOUT, say("tool_timeout", tool=spec.name), undecided=True)
 
     def _abandon(self, tool_id: ToolId, future: asyncio.Future[ToolAnswer]) -> None:
         """Cancel what can be canceled; the rest continues as an orphan."""
@@ -285,7 +285,7 @@ class OutputCheck:
         if mistake is None:
             return outcome
         _log.error("A tool's output is invalid.", tool=request.spec.tool_id, mistake=mistake)
-        message = f"{request.spec.name} returned a result I can't use."
+        message = say("tool_bad_result", tool=request.spec.name)
         return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:

@@ -16,6 +16,7 @@ from orchestrator.errors import (
     TurnCancelled,
     Unavailable,
 )
+from orchestrator.saying import say
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.telemetry.metrics import TOOL_SECONDS
 from orchestrator.telemetry.traces import note_failure, span
@@ -77,7 +78,7 @@ class ToolRunner:
         spec, mistake = tool.spec, tool.check_input(arguments)
         if mistake is not None:
             _log.warning("A tool's input doesn't match its schema.", tool=spec.tool_id, mistake=mistake)
-            message = f"{spec.name} can't work with these values."
+            message = say("tool_bad_values", tool=spec.name)
             refusal = ToolError(FailureCategory.VALIDATION_ERROR, message)
             return _record(context, flow_id, tool, arguments, refusal)
         effect = None
@@ -153,21 +154,21 @@ class ToolRunner:
             raise
         except ToolFailure as failure:
             return ToolError(
-                failure.category, str(failure), failure.undecided, failure.retry_after_s, failure.alternative
+                failure.category, failure.told, failure.undecided, failure.retry_after_s, failure.alternative
             )
         except TimeoutError:
-            return ToolError(FailureCategory.TIMEOUT, f"{name} didn't respond in time.", undecided=True)
+            return ToolError(FailureCategory.TIMEOUT, say("tool_timeout", tool=name), undecided=True)
         except Unavailable:
-            return ToolError(FailureCategory.SERVER_ERROR, f"{name} can't be reached.", undecided=True)
+            return ToolError(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool=name), undecided=True)
         except (Exception, SystemExit):  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
             _log.exception("A tool broke.", tool=request.spec.tool_id, turn=call.idempotency_key)
-            return ToolError(FailureCategory.SERVER_ERROR, f"{name} did not work.", undecided=True)
+            return ToolError(FailureCategory.SERVER_ERROR, say("tool_failed", tool=name), undecided=True)
         if isinstance(data, Accepted) and request.spec.later is not None:
             return _accept(request.spec, call, data.message)
         if is_object(data):
             return ToolData(data)
         _log.error("A tool's output is not an object.", tool=request.spec.tool_id)
-        message = f"{name} returned a result I can't use."
+        message = say("tool_bad_result", tool=name)
         return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
     async def _deliver(self, request: ToolRequest) -> object:

@@ -19,6 +19,7 @@ from orchestrator.dialogue.specification import ToolUse
 from orchestrator.domain.guarding import GuardedInput, read_guarded_inputs
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import ConfigurationError, FailureCategory, Problem
+from orchestrator.saying import Told, read_told, write_told
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import Json, JsonObject, TenantId, ToolId
 
@@ -155,7 +156,7 @@ class ToolError:
     """
 
     category: FailureCategory
-    message: str
+    message: Told
     undecided: bool = False
     retry_after_s: float | None = None
     alternative: JsonObject = field(default_factory=JsonObject)
@@ -189,7 +190,7 @@ def write_envelope(result: ToolAnswer) -> JsonObject:
         case ToolAccepted():
             return {"ok": True, "accepted": asdict(result)}
         case ToolError(category, message, undecided, _, alternative):
-            error = {"category": category.value, "message": message, "undecided": undecided}
+            error = {"category": category.value, "message": write_told(message), "undecided": undecided}
             return {"ok": False, "error": error | ({"alternative": alternative} if alternative else {})}
 
 
@@ -201,5 +202,8 @@ def read_envelope(body: Json) -> ToolAnswer:
     error = body["error"]
     alternative = error.get("alternative", {})
     return ToolError(
-        FailureCategory(error["category"]), error["message"], error["undecided"], alternative=alternative
+        FailureCategory(error["category"]),
+        read_told(error["message"]),
+        error["undecided"],
+        alternative=alternative,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.understanding import Mention, Understanding
@@ -13,6 +14,8 @@ from orchestrator.nlu.readers import READERS
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validation
+from orchestrator.res.templates import word_for
+from orchestrator.saying import Told
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
 
@@ -61,7 +64,7 @@ async def explain(
         "confidence": round((message.guess or last).confidence if last.problem else last.confidence, 3),
         "model_problem": last.problem,
         "ask_a_model_below": loaded.domain.config.thresholds.confident,
-        "understanding": _show(understanding),
+        "understanding": _show(understanding, partial(word_for, loaded.domain)),
         "problems": [] if refused else list(problems),
     }
 
@@ -89,18 +92,18 @@ def _describe(reader: Reader | None, reading: Reading | None, decided: Reading |
     return f"{verdict}: {found.kind.value}{refused}{f', {flows}' if flows else ''}, sure {reading.confidence:.2f}"
 
 
-def _show(understanding: Understanding) -> JsonObject:
+def _show(understanding: Understanding, word: Callable[[Told], str]) -> JsonObject:
     return {
         "kind": understanding.kind.value,
         "flows": [{"dact": flow.dact, "score": round(flow.score, 3)} for flow in understanding.flows],
-        "slots": {name: _show_mention(mention) for name, mention in understanding.slots.items()},
+        "slots": {name: _show_mention(mention, word) for name, mention in understanding.slots.items()},
         "target": understanding.target,
-        "assumed": list(understanding.assumed),
+        "assumed": [*map(word, understanding.assumed)],
         "rejection": None if understanding.rejection is None else understanding.rejection.value,
     }
 
 
-def _show_mention(mention: Mention) -> Json:
+def _show_mention(mention: Mention, word: Callable[[Told], str]) -> Json:
     if mention.invalid is not None:
-        return f"“{mention.text}”: {mention.invalid}"
+        return f"“{mention.text}”: {word(mention.invalid)}"
     return list(mention.candidates) if mention.value is None else mention.value

@@ -24,7 +24,10 @@ from parley import (
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<!,)")
 _FEWEST_POINTS, _MOST_BARS = 2, 50
 _COLUMNS = ("column", "by")
-WITHOUT_MODEL = "Without one I list and describe tables, draw charts, save, export and report."
+WITHOUT_MODEL = (
+    "This needs a language model, and none is available at the moment. "
+    "Without one I list and describe tables, draw charts, save, export and report."
+)
 
 
 class Reading(TablePolicy):
@@ -124,7 +127,7 @@ class AskData(TablePolicy):
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         """Say what works without a model if there is none."""
         if failure.check == "model_available":
-            failure = replace(failure, message=f"{failure.message} {WITHOUT_MODEL}")
+            failure = replace(failure, message=WITHOUT_MODEL)
         return await super().recover(run, failure)
 
 

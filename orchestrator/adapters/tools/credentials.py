@@ -16,6 +16,7 @@ from orchestrator.domain.placeholders import credential_placeholders, fill_place
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.redaction import learn_secrets
+from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId, UserId, is_object
 
@@ -56,7 +57,7 @@ class UserCredentials:
         if not names:
             return {}
         if call.user_id is None:
-            message = f"{tool.name} needs to know who you are; please sign in."
+            message = say("tool_needs_sign_in", tool=tool.name)
             raise ToolFailure(FailureCategory.AUTH_ERROR, message)
         return {name: await self._read(tool, (call.tenant_id, call.user_id, name)) for name in sorted(names)}
 
@@ -91,7 +92,7 @@ class UserCredentials:
             _log.warning("A source of credentials failed.", credential=name, error=error)
             raise _unreachable(tool) from error
         if response.status_code == HTTPStatus.NOT_FOUND:
-            message = source.missing or f"{tool.name} needs your permission first."
+            message = source.missing or say("tool_needs_permission", tool=tool.name)
             raise ToolFailure(FailureCategory.AUTH_ERROR, message)
         return self._parse(tool, name, source, response)
 
@@ -117,10 +118,10 @@ class UserCredentials:
         value = self._environment.get(name)
         if value is None:
             _log.error("A source of credentials needs a variable of the environment.", variable=name)
-            raise ToolFailure(FailureCategory.AUTH_ERROR, "This is not set up completely.")
+            raise ToolFailure(FailureCategory.AUTH_ERROR, say("not_set_up"))
         learn_secrets([value])
         return value
 
 
 def _unreachable(tool: ToolSpec) -> ToolFailure:
-    return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} cannot be reached.")
+    return ToolFailure(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool=tool.name))

@@ -31,6 +31,7 @@ from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders
 from orchestrator.domain.services import Accepted, ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_object
 
@@ -52,13 +53,12 @@ _CATEGORIES: Mapping[int, FailureCategory] = {
 _REJECTED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 """Statuses after which a user's credentials are read again."""
 
-_MESSAGES: Mapping[FailureCategory, str] = {
-    FailureCategory.VALIDATION_ERROR: "{} can't work with these values.",
-    FailureCategory.AUTH_ERROR: "{} denies access.",
-    FailureCategory.NOT_FOUND: "{} found nothing.",
-    FailureCategory.RATE_LIMIT: "{} is getting too many requests right now.",
-    FailureCategory.TIMEOUT: "{} didn't respond in time.",
-    FailureCategory.SERVER_ERROR: "{} did not work.",
+_SAYINGS: Mapping[FailureCategory, str] = {
+    FailureCategory.VALIDATION_ERROR: "tool_bad_values",
+    FailureCategory.AUTH_ERROR: "tool_denied",
+    FailureCategory.NOT_FOUND: "tool_found_nothing",
+    FailureCategory.TIMEOUT: "tool_timeout",
+    FailureCategory.SERVER_ERROR: "tool_failed",
 }
 
 
@@ -167,9 +167,10 @@ def _failure(
     tool: ToolSpec, category: FailureCategory, *, undecided: bool, headers: httpx2.Headers | None = None
 ) -> ToolFailure:
     asked_for_s = None if headers is None else _retry_after_s(headers.get("retry-after"))
-    message = _MESSAGES[category].format(tool.name)
-    if asked_for_s and category is FailureCategory.RATE_LIMIT:
-        message += f" Please try again in {asked_for_s:.0f} seconds."
+    if category is FailureCategory.RATE_LIMIT:
+        message = say("tool_rate_limit", tool=tool.name, seconds=round(asked_for_s or 0))
+    else:
+        message = say(_SAYINGS[category], tool=tool.name)
     return ToolFailure(category, message, undecided=undecided, retry_after_s=asked_for_s)
 
 
@@ -187,7 +188,7 @@ def _in_words_of_author(
 
 
 def _unusable(tool: ToolSpec) -> ToolFailure:
-    message = f"{tool.name} returned a result I can't use."
+    message = say("tool_bad_result", tool=tool.name)
     return ToolFailure(FailureCategory.SERVER_ERROR, message, undecided=True)
 
 
@@ -203,7 +204,7 @@ def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolF
         case httpx2.TimeoutException():
             return _failure(tool, FailureCategory.TIMEOUT, undecided=True)
         case httpx2.ConnectError() | httpx2.UnsupportedProtocol() | httpx2.TooManyRedirects():
-            message = f"{tool.name} can't be reached."
+            message = say("tool_unreachable", tool=tool.name)
             return ToolFailure(FailureCategory.SERVER_ERROR, message)
         case httpx2.LocalProtocolError():
             return _failure(tool, FailureCategory.VALIDATION_ERROR, undecided=False)

@@ -15,6 +15,7 @@ from orchestrator.domain.placeholders import fill_placeholders, input_placeholde
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.redaction import learn_secrets
+from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
@@ -49,7 +50,7 @@ def build_request(
     if call.user_id is not None:
         own["user_id"] = call.user_id
     elif "user_id" in placeholders_of(tool):
-        message = f"{tool.name} needs to know who you are; please sign in."
+        message = say("tool_needs_sign_in", tool=tool.name)
         raise ToolFailure(FailureCategory.AUTH_ERROR, message)
     filler = _Filler(tool, {**arguments, **own}, environment, credentials or {})
     options = tool.options
@@ -181,11 +182,11 @@ class _Filler:
         value = self._environment.get(name)
         if value is None:
             _log.error("A tool needs a variable of the environment.", tool=self._tool.tool_id, variable=name)
-            message = f"{self._tool.name} is not set up completely."
+            message = say("tool_not_set_up", tool=self._tool.name)
             raise ToolFailure(FailureCategory.AUTH_ERROR, message)
         learn_secrets([value])
         return value
 
     def _refuse(self) -> ToolFailure:
-        message = f"{self._tool.name} cannot work with these values."
+        message = say("tool_bad_values", tool=self._tool.name)
         return ToolFailure(FailureCategory.VALIDATION_ERROR, message)

@@ -34,6 +34,7 @@ from orchestrator.domain.placeholders import fill_placeholders, variable_placeho
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure, Unavailable
 from orchestrator.redaction import learn_secrets
+from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_object
 
@@ -65,7 +66,9 @@ class McpTools:
             await self._check_fit(server, tool)
             result = await server.call(tool.target, arguments, {IDEMPOTENCY_KEY: call.idempotency_key})
         except Unavailable as error:  # there was no session, so nothing was sent
-            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} can't be reached.") from error
+            raise ToolFailure(
+                FailureCategory.SERVER_ERROR, say("tool_unreachable", tool=tool.name)
+            ) from error
         except MCPError as error:
             _log.warning("An MCP server refused a call.", tool=tool.tool_id, code=error.code)
             raise _translate(tool, error) from error
@@ -117,7 +120,7 @@ class McpTools:
         missing = [name for name in needed if name not in self._environment]
         if missing:
             _log.error("A tool needs variables of the environment.", tool=tool.tool_id, variables=missing)
-            raise ToolFailure(FailureCategory.AUTH_ERROR, f"{tool.name} is not set up completely.")
+            raise ToolFailure(FailureCategory.AUTH_ERROR, say("tool_not_set_up", tool=tool.name))
         learn_secrets(self._environment[name] for name in secrets)
 
     async def _check_fit(self, server: McpServer, tool: ToolSpec) -> None:
@@ -130,7 +133,7 @@ class McpTools:
         )
         if mistake is not None:
             _log.error("An MCP server does not fit the manifest.", tool=tool.tool_id, mistake=mistake)
-            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} isn't working right now.")
+            raise ToolFailure(FailureCategory.SERVER_ERROR, say("tool_not_responding", tool=tool.name))
 
 
 @asynccontextmanager
@@ -155,12 +158,12 @@ async def _open_http(
 
 def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
     if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
-        message = f"{tool.name} cannot work with these values."
+        message = say("tool_bad_values", tool=tool.name)
         return ToolFailure(FailureCategory.VALIDATION_ERROR, message)
     if error.code == CONNECTION_CLOSED:
-        message = f"{tool.name} broke off."
+        message = say("tool_failed", tool=tool.name)
         return ToolFailure(FailureCategory.SERVER_ERROR, message, undecided=True)
-    return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)
+    return ToolFailure(FailureCategory.SERVER_ERROR, say("tool_failed", tool=tool.name), undecided=True)
 
 
 def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
@@ -173,8 +176,8 @@ def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
     _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, category=category if known else None)
     if known:
         undecided = category in {FailureCategory.TIMEOUT, FailureCategory.SERVER_ERROR}
-        return ToolFailure(str(category), f"{tool.name} did not work.", undecided=undecided)
-    return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)
+        return ToolFailure(str(category), say("tool_failed", tool=tool.name), undecided=undecided)
+    return ToolFailure(FailureCategory.SERVER_ERROR, say("tool_failed", tool=tool.name), undecided=True)
 
 
 def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:

@@ -28,7 +28,7 @@ from orchestrator.dialogue.questions.deeds import (
     Start,
 )
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.nlu.system1 import name_meant
+from orchestrator.saying import say
 
 
 def act(turn: RunningTurn, entry: Ambiguity, deed: Deed) -> None:
@@ -37,7 +37,7 @@ def act(turn: RunningTurn, entry: Ambiguity, deed: Deed) -> None:
         case Decide(decision):
             decide(turn, decision)
         case Propose(decision, label) if isinstance(entry.about, SettleDone):
-            turn.changes.remark(RemarkKind.ASSUMED, why=name_meant(label))
+            turn.changes.remark(RemarkKind.ASSUMED, why=say("meant", option=label))
             question = replace(entry.about, proposed=decision)
             turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
         case CloseQuestion(told):

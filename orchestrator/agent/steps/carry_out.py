@@ -16,8 +16,8 @@ from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
-from orchestrator.nlu.system1 import name_later, name_next
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
+from orchestrator.saying import say
 from orchestrator.telemetry import SignalType
 from orchestrator.telemetry.traces import note_failure
 
@@ -54,7 +54,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         return
     besides = turn.understanding.later if turn.understanding is not None else ""
     if besides and any(besides in requests for requests in state.later.values()):
-        turn.changes.remark(RemarkKind.ASSUMED, why=name_later(besides))
+        turn.changes.remark(RemarkKind.ASSUMED, why=say("later", request=besides))
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
 
@@ -70,7 +70,7 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
     if understood.kind in _ABOUT_WHAT_IS_OPEN:
         understood = replace(understood, kind=MessageKind.UNKNOWN)
     turn.understanding = understood
-    turn.changes.remark(RemarkKind.ASSUMED, why=name_next(understood.text or request))
+    turn.changes.remark(RemarkKind.ASSUMED, why=say("now_to", request=understood.text or request))
     await dispatch(turn, modules)
     if more:
         put_off(turn, *more)

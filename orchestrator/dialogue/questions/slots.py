@@ -20,7 +20,7 @@ class AskSlot(Question):
 
     def word(self, say: Wording) -> str:
         slot = self.slot or "value"
-        question = say.find_prompt(slot) or say.render("ask", slot=slot.replace("_", " "))
+        question = say.find_prompt(slot) or say.render("ask", slot=say.name_slot(slot))
         return say.render("ask_among", question=question, options=self.labels) if self.options else question
 
 

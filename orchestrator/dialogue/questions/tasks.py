@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from orchestrator.dialogue.questions.base import Level, Question, Wording
 from orchestrator.dialogue.questions.deeds import CloseQuestion, Continue, Deed
+from orchestrator.saying import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class LeftOpen(Question):
 
     _: KW_ONLY
     kind: Literal["skill"] = "skill"
-    text: str
+    text: Told
 
     takes_any_words: ClassVar[bool] = True
 

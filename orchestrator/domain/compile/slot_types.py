@@ -20,6 +20,7 @@ from orchestrator.domain.compile.entities import find_callable
 from orchestrator.domain.compile.problems import Path, Problems, SourceFile
 from orchestrator.domain.compile.tools import Services
 from orchestrator.domain.schema import FlowEntry, SlotTypeEntry
+from orchestrator.saying import say
 from orchestrator.types import Json
 
 MAX_OWN_TYPES = 4
@@ -90,11 +91,10 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
         if text and pattern.fullmatch(text):
             return Valid(text)
         is_told = entry.description in spec.prompt  # its prompt uses it
-        wanted = "" if is_told else f"; it is {entry.description}"
         article, _, noun = spec.description.partition(" ")
         is_name = article == "the" and noun.count(" ") <= 1  # "the flight that you want" is not a name
-        name = noun if is_name else spec.name
-        return Rejected(f"That is no {name.replace('_', ' ')}{wanted}.")
+        name = noun.replace("_", " ") if is_name else spec.label
+        return Rejected(say("not_of_pattern", slot=name, wanted="" if is_told else entry.description))
 
     return check
 

@@ -13,7 +13,7 @@ from orchestrator.nlu.text import key_of
 from orchestrator.types import Json
 
 _DEFAULT = "en"
-_PARTS = re.compile(r"[,.!?;…]+\s*|\s+-+\s+")
+_PARTS = re.compile(r"[,.!?;…¿¡]+\s*|\s+-+\s+")
 _LONGEST = 120
 """Characters. Longer messages say more."""
 

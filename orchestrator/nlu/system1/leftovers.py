@@ -18,6 +18,7 @@ from orchestrator.nlu.system1.extract.gazetteer import choose_nearest
 from orchestrator.nlu.system1.message_kind import Evidence, kind_of_label
 from orchestrator.nlu.system1.training.examples import flow_label, kind_texts
 from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.saying import Saying, say
 
 _PARTS = re.compile(
     r",? and then |,? then |; ?|\. |,? and (?:also|after that|afterwards) |,? (?:after that|afterwards),? ",
@@ -266,26 +267,11 @@ def _general() -> frozenset[str]:
     return STOP_WORDS | POLITE_WORDS | _words_of(tuple(text for _kind, text in kind_texts()))
 
 
-def name_untaken(words: Iterable[str]) -> str:
+def name_untaken(words: Iterable[str]) -> Saying:
     """Tell the user what was not taken into account."""
-    return f"I have not taken this into account: {', '.join(f'“{word}”' for word in words)}."
+    return say("not_taken_into_account", words=list(words))
 
 
-def name_unknown(words: Iterable[str]) -> str:
+def name_unknown(words: Iterable[str]) -> Saying:
     """Tell the user why nothing of a request was done."""
-    return f"I can't help with {', '.join(f'“{word}”' for word in words)}, so I haven't done anything."
-
-
-def name_later(text: str) -> str:
-    """Tell the user which of two requests is still to come."""
-    return f"After that I see to “{text}”."
-
-
-def name_next(text: str) -> str:
-    """Tell the user that the second of two requests is begun."""
-    return f"Now to “{text}”."
-
-
-def name_meant(option: str) -> str:
-    """Ask the user whether one of several options is meant."""
-    return f"Do you mean “{option}”? Say yes and I do it."
+    return say("not_helped_with", words=list(words))

@@ -20,6 +20,7 @@ from orchestrator.nlu.system1.extract.found import DATE, Candidate, Found
 from orchestrator.nlu.system1.extract.numbers import NUMBERS, ORDINALS, find_money, find_numbers
 from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.text import Utterance, is_excepted, key_of, word_set
+from orchestrator.saying import Told, say
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
 _COUNTED = word_set("option number no row choice nr item entry")
@@ -35,7 +36,6 @@ _BARE = word_set("please the i take want choose pick ok okay yes no rather")
 _FEW_WORDS = 12
 _MOST_OF_NAME = 3
 _SHORT = 3
-_TOO_FEW = "There are only {} to choose from."
 LESS, MORE = 0, 1
 
 
@@ -45,7 +45,7 @@ class Reference:
 
     rows: list[JsonObject]
     places: frozenset[int]
-    why: str = ""
+    why: Told | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _at(message: Message, index: int, places: set[int]) -> Reference:
     rows = message.shown.rows
     if 0 <= index < len(rows):
         return Reference([rows[index]], frozenset(places))
-    return Reference([], frozenset(places), _TOO_FEW.format(len(rows)))
+    return Reference([], frozenset(places), say("too_few_rows", count=len(rows)))
 
 
 def _by_comparison(message: Message) -> Reference | None:
@@ -192,13 +192,12 @@ def _compare(
     ordered = rows if direction == LESS else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
     if said.rsplit(" ", maxsplit=1)[-1].endswith("est") or said.startswith("most ") or now is None:
-        why = "" if nth < len(ordered) else _TOO_FEW.format(len(ordered))
+        why = None if nth < len(ordered) else say("too_few_rows", count=len(ordered))
         return Reference(ordered[nth : nth + 1], places, why)
     beyond = [
         row for row in ordered if (row[name] < now[name] if direction == LESS else row[name] > now[name])
     ]
-    why = f"None of the ones I showed you is {said}."
-    return Reference(beyond[-1:], places, "" if beyond else why)
+    return Reference(beyond[-1:], places, None if beyond else say("no_row_is", what=said))
 
 
 def _by_value(message: Message) -> Reference | None:
@@ -260,7 +259,7 @@ def _by_missing_time(message: Message) -> Reference | None:
     if found is None or not any(char.isdigit() for char in message.utterance.text[found.start : found.end]):
         return None
     places = message.places_of(found)
-    why = f"None of the ones I showed you is at {found.reading.value or 'that time'}."
+    why = say("no_row_at_time", time=found.reading.value)
     return None if _telling(message, places) else Reference([], frozenset(places), why)
 
 
@@ -276,9 +275,7 @@ def _by_missing_name(message: Message) -> Reference | None:
     named = [one for one in message.candidates if one.first < end and first < one.last]
     if not named or any(kind.startswith("value:") for one in named for kind in one.readings):
         return None
-    return Reference(
-        [], places, f"None of the ones I showed you is “{message.utterance.surface(first, end)}”."
-    )
+    return Reference([], places, say("no_row_named", what=message.utterance.surface(first, end)))
 
 
 _WAYS: tuple[Callable[[Message], Reference | None], ...] = (_by_place, _by_comparison, _by_value)
@@ -313,9 +310,7 @@ def understand_reference(
     """Say what is to be done with the row: in the active flow if that takes it, else by another that does."""
     key, active, text = message.shown.key, context.active, message.utterance.text
     rows = [row[key] for row in found.rows]
-    mention = (
-        Mention(rows[0], text) if len(rows) == 1 else Mention(None, text, tuple(rows), found.why or None)
-    )
+    mention = Mention(rows[0], text) if len(rows) == 1 else Mention(None, text, tuple(rows), found.why)
     if active is not None and takes(active, key):
         kind = MessageKind.CORRECTION if key in context.values or mention.invalid else MessageKind.SLOT_VALUE
         return Understanding(kind, Source.SYSTEM1, text, active.intent, slots={key: mention})

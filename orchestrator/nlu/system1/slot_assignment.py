@@ -40,6 +40,7 @@ from orchestrator.nlu.system1.extract.numbers import (
 from orchestrator.nlu.system1.extract.times import in_part_of_day
 from orchestrator.nlu.system1.extract.which_day import find_named_day
 from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.saying import say
 from orchestrator.types import Json
 
 NO_SLOT = "-"
@@ -241,7 +242,7 @@ class SlotAssigner:
         repaired = self._extractor.gazetteer.repair(kinds[0], candidate.text)
         if repaired is not None:
             return read_as(repaired, candidate.text)
-        invalid = f"There is no {slot.entity} called {candidate.text!r} that I know of."
+        invalid = say("no_such_name", kind=slot.entity.replace("_", " "), name=candidate.text)
         return Mention(None, candidate.text, invalid=invalid)
 
     def _weigh(self, features: list[str], possible: Iterable[SlotSpec], kind: str) -> dict[str, float]:

@@ -9,6 +9,7 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import hold_for_approval
 from orchestrator.pex.calls.effects import inputs_to_undo, settle_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
+from orchestrator.saying import Told, say
 from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
@@ -34,11 +35,11 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
     return None
 
 
-async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
-    """Undo one side effect, with inputs from the call's result and arguments. A text explains why it failed."""
+async def _undo(run: Execution, note: EffectNote) -> Parked | Told | None:
+    """Undo one side effect, with inputs from the call's result and arguments. Return why it failed."""
     tool = run.tools.find(note.compensation) if note.compensation is not None else None
     if tool is None:
-        return "This can't be undone."
+        return say("undo_impossible")
     inputs = inputs_to_undo(tool, note)
     known = {**note.slots, **note.arguments, **note.result}
     cause = find_cause(tool.spec, [], run.context.changes.state.intake.labels, known)
@@ -47,7 +48,7 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
     return await _call(run, note, tool, inputs)
 
 
-async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> str | None:
+async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> Told | None:
     undone = note.fingerprint or None
     outcome = await run.tools.call(run.context, note.flow_id, tool, inputs, compensates=undone)
     if isinstance(outcome, UnknownOutcome):
@@ -60,8 +61,8 @@ async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject
         case ToolError(_, message):
             return message
         case ToolAccepted():  # `domain check` allows no compensation that answers later
-            return f"It is under way, and not undone yet ({tool.spec.name})."
+            return say("undo_under_way", tool=tool.spec.name)
         case NotBegun():
-            return f"I was stopped before it was undone ({tool.spec.name})."
+            return say("undo_stopped", tool=tool.spec.name)
         case UnknownOutcome():
-            return f"I can't tell whether it was undone ({tool.spec.name}), and I won't try it twice."
+            return say("undo_unknown", tool=tool.spec.name)

@@ -23,6 +23,7 @@ from orchestrator.pex.calls.later import (
 )
 from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Unfed
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
+from orchestrator.saying import say
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Rejected, SqlRules
 from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolAnswer, ToolData, ToolError
@@ -89,12 +90,12 @@ def _without_arguments(
         case Choice():
             return _ask_to_choose(run, policy, gathered)
         case NothingFound():
-            return Failed(FailureCategory.NOT_FOUND, "I found nothing that matches.")
+            return Failed(FailureCategory.NOT_FOUND, say("nothing_matches"))
         case Unfed(name):
             run.context.log.failed_check(
                 "pex", "arguments", f"Nothing gives the input {name!r}.", run.flow.flow_id
             )
-            return Failed(FailureCategory.VALIDATION_ERROR, "I don't have what this task needs.")
+            return Failed(FailureCategory.VALIDATION_ERROR, say("input_missing"))
 
 
 def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInput:

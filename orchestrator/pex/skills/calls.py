@@ -125,7 +125,7 @@ class Calls:
                 result = _shorten(_drop_hidden(data, tool.spec.output_schema, self._inputs()))
             case ToolError(category, message):
                 self.failed = category
-                result = _fail(category.value, message)
+                result = _fail(category.value, str(message))
             case Rejected(category, message, suggestion):  # helps the model to fix the code
                 self.failed = FailureCategory.VALIDATION_ERROR
                 return _fail(

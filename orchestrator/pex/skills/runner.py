@@ -48,6 +48,7 @@ from orchestrator.ports.language_model import (
     ToolChoice,
     ToolDefinition,
 )
+from orchestrator.saying import say
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.verdict import Rejected
@@ -56,11 +57,11 @@ from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
 PROMPT = "pex_skill"
-NOT_NOW = "I couldn't work this out just now."
-WITHHELD = "I can't help with that."
-TOO_LONG = "There's too much in this conversation for me to work that out. A new conversation may help."
+NOT_NOW = say("not_worked_out")
+WITHHELD = say("withheld")
+TOO_LONG = say("conversation_too_long")
 CHANGING = frozenset({Family.TRANSFORM, Family.SCHEDULE})
-TOO_SLOW = "This took too long, so I stopped."
+TOO_SLOW = say("too_slow")
 
 
 class SkillRunner:

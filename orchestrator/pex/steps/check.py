@@ -7,6 +7,7 @@ from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
+from orchestrator.saying import say
 from orchestrator.tools.trifecta import TRIFECTA_GATE
 from orchestrator.types import FlowId
 
@@ -25,7 +26,7 @@ def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None =
     """End an execution because of a failed check, which the Agent receives (AG-5)."""
     context.log.failed_check("pex", name, fault, flow_id)
     context.changes.state.note_issues()
-    return Failed(FailureCategory.SERVER_ERROR, "I can't do that right now.", check=name)
+    return Failed(FailureCategory.SERVER_ERROR, say("not_right_now"), check=name)
 
 
 def tools_in_manifest(run: Execution) -> str | None:

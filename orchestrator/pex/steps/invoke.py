@@ -9,6 +9,7 @@ from orchestrator.pex.choices import Choices, Skills
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.skill_outcome import Failure, Interrupted, Success, Uncertain
 from orchestrator.pex.skills.components import write_note
+from orchestrator.saying import say
 from orchestrator.types import Json, JsonObject, is_object
 
 
@@ -62,7 +63,7 @@ async def invoke(policy: Choices, run: Execution) -> Ending | None:
             return await call_in_order(run, policy)
         case None:
             task = run.flow.spec.description or run.flow.title
-            message = f"“{task}” needs a language model, and none is available at the moment."
+            message = say("needs_model", task=task)
             return Failed(FailureCategory.SERVER_ERROR, message, check=NO_MODEL)
         case _:
             return await _run_skill(run, policy)

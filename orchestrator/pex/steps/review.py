@@ -9,6 +9,7 @@ from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, NeedsInput
 from orchestrator.pex.skills.components import note_labels
 from orchestrator.ports.memory.preferences import Preference, Source
+from orchestrator.saying import say
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import JsonObject
 
@@ -94,7 +95,7 @@ async def _look_up(run: Execution) -> None:
     passages = [finder.sources[name] for name in taken]
     note_labels(run.context, passages)
     sources: JsonObject = {
-        name: f"from the document “{finder.sources[name].title or 'without a title'}”" for name in taken
+        name: say("from_document", title=finder.sources[name].title or "") for name in taken
     }
     run.context.changes.remark(RemarkKind.LOOKED_UP, flow_id=flow.flow_id, slots=taken, sources=sources)
 

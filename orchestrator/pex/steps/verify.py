@@ -11,6 +11,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.steps.results import FRAMED
+from orchestrator.saying import say
 
 Verification = Callable[[Execution], str | None]
 
@@ -23,7 +24,7 @@ async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
         return None
     return Failed(
         FailureCategory.SERVER_ERROR,
-        "I have a result, but it is not complete.",
+        say("result_incomplete"),
         retryable=True,
         unusable=True,
         evidence={"faults": [*faults]},

@@ -20,6 +20,7 @@ from orchestrator.res.response import Response
 from orchestrator.res.steps.generate import list_found, try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
+    label_slot,
     list_facts,
     name_doing,
     name_purpose,
@@ -101,7 +102,9 @@ class Speech:
         """Return the slot's name; a slot filled by a displayed row has no user-visible name."""
         listed = self.context.changes.state.shown
         takes_row = listed is not None and listed.key == slot
-        return name_slot_of(self.flow, slot) if self.flow is not None and takes_row else name_slot(slot)
+        if self.flow is None:
+            return name_slot(slot)
+        return name_slot_of(self.flow, slot) if takes_row else label_slot(self.flow, slot)
 
     def find_prompt(self, slot: str) -> str | None:
         spec = self.flow.slot(slot) if self.flow is not None else None
@@ -143,7 +146,7 @@ class Speech:
         told = {name: str(one["value"]) for one in facts if (name := str(one["name"]))}
         added = [one for one in listed if one["found"] or told.get(str(one["name"])) != one["value"]]
         known = [str(value) for value in (*flow.values().values(), *slots.values())]
-        known += [name_slot(name) for name in arguments]
+        known += [label_slot(flow, name) for name in arguments]
         others = [one for one in list_found(flow, shown) if not {str(one["value"]), one["name"]} & {*known}]
         values["facts"] = [one for one in facts if all(one["name"] != other["name"] for other in added)]
         return self.render("confirm", slots=slots, found=others, arguments=added, **values)

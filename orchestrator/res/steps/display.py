@@ -20,7 +20,7 @@ from orchestrator.res.markup import to_plain
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import name_slot, show_slot
-from orchestrator.saying import Told, say
+from orchestrator.saying import Saying, Told, say
 from orchestrator.types import FlowId, Json, JsonObject, ToolId, are_rows, is_list, is_object
 
 LOOKED_AT = 20
@@ -42,6 +42,9 @@ class BlockType(StrEnum):
 async def display(response: Response) -> None:
     """Add the frames of this turn's results, in order, for clients."""
     context = response.context
+    for frame in context.changes.frames.values():
+        if isinstance(frame.warning, Saying):
+            frame.warning = response.templates.label(frame.warning)
     for flow in context.changes.reported:
         if flow.flow_id in context.changes.frames:
             frame = degrade(context.changes.frames[flow.flow_id], response.templates, context.log)

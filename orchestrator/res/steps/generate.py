@@ -17,6 +17,7 @@ from orchestrator.res.arguments import list_arguments
 from orchestrator.res.response import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
+    label_slot,
     list_facts,
     name_doing,
     name_slot,
@@ -183,7 +184,7 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
             values["slots"] = [
                 {
                     "key": slot,
-                    "name": name_slot(slot),
+                    "name": label_slot(flow, slot),
                     "title": name_slot_of(flow, slot),
                     "value": show_slot(value, flow.spec.slots.get(slot), registry, now),
                 }

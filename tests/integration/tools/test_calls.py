@@ -19,6 +19,7 @@ from orchestrator.tools.threads import SHARED_THREADS, THREADS_PER_TOOL
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, schema, service_tool, until
+from tests.wording import english
 
 ARGUMENTS = schema(a="integer", b="integer")
 
@@ -154,7 +155,7 @@ async def test_a_tool_is_not_called_more_often_than_its_limit(things: Things):
     refused = results[2]
     assert isinstance(refused, ToolError)
     assert refused.category is FailureCategory.RATE_LIMIT
-    assert "try again in" in refused.message
+    assert "try again in" in english(refused.message)
 
 
 async def test_a_change_that_the_limit_held_back_was_not_made(things: Things):

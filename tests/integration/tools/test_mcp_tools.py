@@ -14,12 +14,14 @@ import pytest
 
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import FailureCategory
+from orchestrator.saying import say
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, mcp_tool, schema, until
 from tests.integration.tools.mcp_server import make_server
 from tests.integration.tools.web import serve
 from tests.processes.commands import forked_command
+from tests.wording import english
 
 ADD = schema("left", left="integer", right="integer")
 SIZE = schema("size", size="integer")
@@ -94,7 +96,7 @@ async def test_a_server_that_lies_about_its_output_is_caught(place: dict[str, An
         result = await caller.call()
 
     assert isinstance(result, ToolError)
-    assert "can't use" in result.message
+    assert "can't use" in english(result.message)
 
 
 async def test_what_a_tool_reports_as_its_failure_has_a_category(place: dict[str, Any]):
@@ -105,7 +107,7 @@ async def test_what_a_tool_reports_as_its_failure_has_a_category(place: dict[str
 
     assert isinstance(failed, ToolError)
     assert (failed.category, failed.undecided) == (FailureCategory.SERVER_ERROR, True)
-    assert "secret detail" not in failed.message
+    assert "secret detail" not in english(failed.message)
     assert isinstance(refused, ToolError)
     assert (refused.category, refused.undecided) == (FailureCategory.NOT_FOUND, False)
 
@@ -127,7 +129,7 @@ async def test_a_manifest_that_does_not_fit_the_server_sends_nothing(tool: ToolS
             arguments = {"left": "1"}
         result = await caller.call(**arguments)
 
-    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing isn't working right now.")
+    assert result == ToolError(FailureCategory.SERVER_ERROR, say("tool_not_responding", tool="The thing"))
 
 
 async def test_there_is_one_session_for_all_tools_and_callers():
@@ -194,7 +196,9 @@ async def test_a_server_that_cannot_be_started_is_named_and_nothing_happened(pla
         first = await caller.call(left=1)
         again = await caller.call(left=1)
 
-    assert first == again == ToolError(FailureCategory.SERVER_ERROR, "The thing can't be reached.")
+    assert (
+        first == again == ToolError(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool="The thing"))
+    )
 
 
 async def test_a_server_over_http_that_is_away_is_named_and_nothing_happened():
@@ -203,7 +207,7 @@ async def test_a_server_over_http_that_is_away_is_named_and_nothing_happened():
     async with Caller(mcp_tool("number_add", inputs=ADD, idempotent=False, url=url + "/mcp")) as caller:
         result = await caller.call(left=1)
 
-    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing can't be reached.")
+    assert result == ToolError(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool="The thing"))
 
 
 async def test_private_addresses_are_refused_unless_the_domain_allows_them():
@@ -213,7 +217,7 @@ async def test_private_addresses_are_refused_unless_the_domain_allows_them():
             result = await caller.call(left=1)
 
     assert isinstance(result, ToolError)
-    assert "can't be reached" in result.message
+    assert "can't be reached" in english(result.message)
 
 
 async def test_a_server_gets_to_see_only_the_variables_that_it_is_given():
@@ -282,7 +286,7 @@ async def test_a_server_gets_neither_our_model_nor_our_user(tool: str):
 
     assert isinstance(asked, ToolError)
     assert asked.category is FailureCategory.SERVER_ERROR
-    assert "password" not in asked.message
+    assert "password" not in english(asked.message)
     assert other == ToolData({"total": 2})
 
 

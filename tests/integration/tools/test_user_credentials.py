@@ -13,6 +13,7 @@ from orchestrator.types import JsonObject
 from tests.integration.tools.factories import LOOPBACK, Caller, http_tool
 from tests.integration.tools.web import Web
 from tests.unit.domain.factories import write_domain
+from tests.wording import english
 
 VAULT = {"VAULT_KEY": "v4ult"}
 
@@ -61,11 +62,11 @@ async def test_a_user_without_one_is_told_what_to_do_and_nothing_is_called(web: 
         anonymous = await caller.call(user=None)
     assert isinstance(refused, ToolError)
     assert isinstance(anonymous, ToolError)
-    assert (refused.category, refused.message) == (
+    assert (refused.category, english(refused.message)) == (
         FailureCategory.AUTH_ERROR,
         "Please connect your calendar first.",
     )
-    assert "please sign in" in anonymous.message
+    assert "please sign in" in english(anonymous.message)
     assert [one.path for one in web.asked] == ["/tokens/default/ada"]
 
 

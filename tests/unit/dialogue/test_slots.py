@@ -22,6 +22,7 @@ from orchestrator.dialogue.slots import (
 )
 from orchestrator.dialogue.storage.serialization import load
 from tests.unit.dialogue.factories import make_slot
+from tests.wording import english
 
 CABIN = {"values": ("economy", "business"), "synonyms": {"cheap": "economy"}}
 ACCEPTED: list[tuple[str, dict[str, Any], Any, Any]] = [
@@ -134,6 +135,7 @@ def number_cases(cases: list[tuple[str, dict[str, Any], Any, Any]]) -> list[str]
 @pytest.mark.parametrize(("kind", "details", "value", "kept"), ACCEPTED, ids=number_cases(ACCEPTED))
 def test_fitting_values_are_kept_in_canonical_form(kind: str, details: Any, value: Any, kept: Any) -> None:
     verdict = EVERY_TYPE.validate(value, make_slot("thing", kind, **details))
+    assert isinstance(verdict, Valid)
     assert verdict == Valid(kept)
     assert type(verdict.value) is type(kept)
 
@@ -142,8 +144,8 @@ def test_fitting_values_are_kept_in_canonical_form(kind: str, details: Any, valu
 def test_other_values_are_turned_away_with_a_reason(kind: str, details: Any, value: Any, why: str) -> None:
     verdict = EVERY_TYPE.validate(value, make_slot("thing", kind, **details))
     assert isinstance(verdict, Rejected)
-    assert why in verdict.why
-    assert verdict.why.endswith((".", "…"))
+    assert why in english(verdict.why)
+    assert english(verdict.why).endswith((".", "…"))
 
 
 def test_deep_nesting_is_turned_away() -> None:
@@ -156,9 +158,9 @@ def test_deep_nesting_is_turned_away() -> None:
 def test_a_reason_never_repeats_invisible_or_endless_text() -> None:
     verdict = EVERY_TYPE.validate("no\u202e date\x00 " + "x" * 100_000, make_slot("day", "date"))
     assert isinstance(verdict, Rejected)
-    assert "\u202e" not in verdict.why
-    assert "\x00" not in verdict.why
-    assert len(verdict.why) < 200
+    assert "\u202e" not in english(verdict.why)
+    assert "\x00" not in english(verdict.why)
+    assert len(english(verdict.why)) < 200
 
 
 json_values = st.recursive(

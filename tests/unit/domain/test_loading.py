@@ -11,16 +11,18 @@ from orchestrator.adapters.domains.folder import check_domain, load_domain, ship
 from orchestrator.dialogue.slots import Rejected, Valid
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.domain.summary import summarize
+from orchestrator.types import Dact, ToolId
 from parley.commands.domain import scaffold
 from tests.configuration import default_config
 from tests.unit.domain.factories import ONTOLOGY, SERVICES, TOOLS, edit, write_domain
+from tests.wording import english
 
 
 def test_the_example_of_the_interfaces_loads_as_it_stands(tmp_path: Path) -> None:
     """FS-1, FS-4: `date` is taken from the library without being declared."""
     loaded = load_domain(write_domain(tmp_path))
 
-    spec = loaded.domain.flows["book_flight"].spec
+    spec = loaded.domain.flows[Dact("book_flight")].spec
     assert (spec.dax, spec.family, spec.confirm) == ("02B", Family.TRANSFORM, True)
     assert spec.slots["origin"].priority is Priority.REQUIRED
     assert spec.tools[0].slot_mapping == {
@@ -41,7 +43,11 @@ def test_an_ontology_alone_is_a_domain(tmp_path: Path) -> None:
 
 def test_a_domain_names_its_intents(tmp_path: Path) -> None:
     ontology = "intents: {Transform: Book}\n" + edit(ONTOLOGY, ("intent: Transform", "intent: Book"))
-    spec = load_domain(write_domain(tmp_path, {"ontology.yaml": ontology})).domain.flows["book_flight"].spec
+    spec = (
+        load_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))
+        .domain.flows[Dact("book_flight")]
+        .spec
+    )
     assert (spec.intent, spec.family) == ("Book", Family.TRANSFORM)
 
 
@@ -66,17 +72,23 @@ def check_even(value):
     loaded = load_domain(
         write_domain(tmp_path, {"ontology.yaml": ontology, "services.py": SERVICES + validator})
     )
-    slots, types_ = loaded.domain.flows["book_flight"].spec.slots, loaded.domain.slot_types
+    slots, types_ = loaded.domain.flows[Dact("book_flight")].spec.slots, loaded.domain.slot_types
 
     assert types_.validate("ab12", slots["code"]) == Valid("AB12")
-    assert types_.validate("12", slots["code"]) == Rejected("That is no code; it is such as AB12.")
+    wrong = types_.validate("12", slots["code"])
+    assert isinstance(wrong, Rejected)
+    assert english(wrong.why) == "That isn't a valid code; it is such as AB12."
     assert types_.validate(4, slots["even"]) == Valid(4)
     assert types_.validate(3, slots["even"]) == Rejected("3 is odd.")
 
 
 def test_inputs_that_a_mapping_leaves_out_take_the_slot_of_their_name(tmp_path: Path) -> None:
     ontology = edit(ONTOLOGY, (", cabin: cabin}}", "}}"))
-    spec = load_domain(write_domain(tmp_path, {"ontology.yaml": ontology})).domain.flows["book_flight"].spec
+    spec = (
+        load_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))
+        .domain.flows[Dact("book_flight")]
+        .spec
+    )
     assert spec.tools[0].slot_mapping["cabin"] == "cabin"
 
 
@@ -95,7 +107,7 @@ def test_an_input_that_an_earlier_tool_returns_takes_no_slot(tmp_path: Path) -> 
         ONTOLOGY, (", cabin: cabin}}", "}}"), ("tools:\n", "tools:\n      - {tool_id: flight_check}\n")
     )
     files = {"ontology.yaml": ontology, "tools.yaml": tools}
-    spec = load_domain(write_domain(tmp_path, files)).domain.flows["book_flight"].spec
+    spec = load_domain(write_domain(tmp_path, files)).domain.flows[Dact("book_flight")].spec
     assert spec.tools[0].slot_mapping == {"cabin": "cabin"}
     assert "cabin" not in spec.tools[1].slot_mapping
 
@@ -143,6 +155,7 @@ def test_two_folders_of_one_name_keep_their_code_apart(tmp_path: Path) -> None:
 def test_entities_come_from_the_file_or_from_a_provider(tmp_path: Path) -> None:
     provider = """
 from orchestrator.domain.model import EntityValue
+from tests.wording import english
 
 
 def airports(country):
@@ -203,5 +216,5 @@ def test_the_summary_names_tools_changes_and_tags() -> None:
 def test_tools_that_say_nothing_of_it_take_the_domains_retries_and_time_out(tmp_path: Path) -> None:
     """CO-5"""
     files = {"domain.yaml": "resilience: {tool_retries: 7, tool_timeout_ms: 1234}"}
-    tool = load_domain(write_domain(tmp_path, files)).domain.tools["flight_book"]
+    tool = load_domain(write_domain(tmp_path, files)).domain.tools[ToolId("flight_book")]
     assert (tool.max_retries, tool.timeout_ms) == (7, 1234)

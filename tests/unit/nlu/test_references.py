@@ -9,6 +9,7 @@ from orchestrator.domain.model import FieldSpec, RowsSpec
 from orchestrator.nlu.system1.references import Message, find_reference
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact, Json, ToolId
+from tests.wording import english
 
 ROOMS = Shown(
     ToolId("room_list"),
@@ -33,7 +34,7 @@ SPEC = RowsSpec(
 
 def refer(said: str, current: Json = None) -> list[str] | str | None:
     found = find_reference(Message(tokenize(said), ROOMS, SPEC, current))
-    return None if found is None else found.why or [row["room_id"] for row in found.rows]
+    return None if found is None else english(found.why) or [row["room_id"] for row in found.rows]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.types import JsonObject
 from tests.configuration import default_config
 from tests.unit.pex.setting import Setting, Things, make_setting
+from tests.wording import english
 
 ROWS = [{"seen": "a hat"}, {"seen": "a cat"}]
 
@@ -58,7 +59,7 @@ async def test_a_chart_that_cannot_be_drawn_becomes_a_table_that_says_so() -> No
 
     assert await repair(setting.run, None) is None
     assert (frame.display_type, frame.data, frame.error) == ("table", ROWS, None)
-    assert "There is no axis." in (frame.warning or "")
+    assert "There is no axis." in english(frame.warning)
 
 
 async def test_a_drawing_that_cannot_be_read_becomes_the_rows_it_carries() -> None:

@@ -11,6 +11,7 @@ from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.domain.locales import forms_for, forms_in_use
+from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.plain_yes import PlainAnswers
 from orchestrator.res.languages import languages_worded, load_base_templates, load_sayings
@@ -27,7 +28,9 @@ FRIDAY = 1795780800.0
 
 
 def parse(source: str) -> nodes.Template:
-    return Environment(autoescape=True).parse(source)
+    environment = Environment(autoescape=True)
+    environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
+    return environment.parse(source)
 
 
 def cases_of(source: str) -> set[object]:

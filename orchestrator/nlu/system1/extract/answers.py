@@ -23,6 +23,7 @@ from orchestrator.nlu.system1.extract.gazetteer import Gazetteer, reading_of
 from orchestrator.nlu.system1.extract.numbers import find_numbers
 from orchestrator.nlu.system1.extract.times import bare_hour, in_part_of_day
 from orchestrator.nlu.text import Utterance, key_of, tokenize, word_set
+from orchestrator.saying import say
 from orchestrator.types import Json
 
 _FILLER = re.compile(
@@ -78,7 +79,7 @@ def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
     if TIME in kinds:
         hour = bare_hour(number)
         if hour is None:
-            return Mention(None, text, invalid=f"{text} is not a time of day.")
+            return Mention(None, text, invalid=say("not_time_of_day", text=text))
         return Mention(in_part_of_day(hour, text, slot.part_of_day), text)
     if MONEY in kinds and len(slot.values) == 1:
         return Mention({"amount": number, "currency": slot.values[0]}, text)
@@ -112,9 +113,7 @@ def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     if _asks(core) or not _OF_SENTENCES.isdisjoint(core.lower().split()):
         return None
     what = slot.entity or slot.name.replace("_", " ")
-    return Mention(
-        None, core, invalid=f"There is no {what.replace('_', ' ')} called {core[:80]!r} that I know of."
-    )
+    return Mention(None, core, invalid=say("no_such_name", kind=what.replace("_", " "), name=core[:80]))
 
 
 def _asks(core: str) -> bool:

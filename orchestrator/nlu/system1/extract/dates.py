@@ -14,6 +14,7 @@ from orchestrator.nlu.system1.extract.found import DATE, Candidate, Found, Readi
 from orchestrator.nlu.system1.extract.holidays import HOLIDAY, find_holiday
 from orchestrator.nlu.system1.extract.numbers import UNITS
 from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.saying import say
 
 _MONTH_NAMES = (
     "january", "february", "march", "april", "may", "june",
@@ -133,7 +134,7 @@ def _exact(year: int, month: int, day: int) -> Reading:
     try:
         return Reading(date(year, month, day).isoformat())
     except ValueError:
-        return Reading(invalid=f"There is no day {day} in month {month} of {year}.")
+        return Reading(invalid=say("no_day_in_month", day=day, month=month, year=year))
 
 
 def _coming(month: int, day: int, today: date) -> Reading:
@@ -145,8 +146,7 @@ def _coming(month: int, day: int, today: date) -> Reading:
             continue
         if when >= today:
             return Reading(when.isoformat())
-    name = _MONTH_NAMES[month - 1].capitalize() if 1 <= month <= 12 else f"month {month}"
-    return Reading(invalid=f"There is no {day} {name}.")
+    return Reading(invalid=say("no_day_of_month", day=day, month=month))
 
 
 def _read_iso(match: re.Match[str], _today: date) -> Reading:
@@ -166,7 +166,7 @@ def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
     ]
     values = tuple(dict.fromkeys(reading.value for reading in readings if reading.value))
     if not values:
-        return Reading(invalid=f"{match.group()} is not a date.")
+        return Reading(invalid=say("not_a_date", text=match.group()))
     if len(values) == 1 or match.group(2) == ".":
         return Reading(values[0])
     return Reading(candidates=values)
@@ -247,7 +247,7 @@ def _read_ordinal(match: re.Match[str], today: date) -> Reading:
             continue
         if when >= today:
             return Reading(when.isoformat())
-    return Reading(invalid=f"No month has a day {day}.")
+    return Reading(invalid=say("no_month_has_day", day=day))
 
 
 def _after(today: date, days: int) -> Reading:
@@ -258,7 +258,7 @@ def _add_months(today: date, months: int) -> Reading:
     month = today.month - 1 + months
     year, month = today.year + month // 12, month % 12 + 1
     if year > 9999:
-        return Reading(invalid="That is too far ahead.")
+        return Reading(invalid=say("too_far_ahead"))
     for day in range(today.day, 0, -1):
         try:
             return Reading(date(year, month, day).isoformat())

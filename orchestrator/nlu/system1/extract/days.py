@@ -19,6 +19,7 @@ from orchestrator.nlu.system1.extract.misspelling import SHORTEST_MISSPELT, spel
 from orchestrator.nlu.system1.extract.numbers import read_words
 from orchestrator.nlu.system1.extract.times import nearest_hour
 from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.saying import say
 from orchestrator.types import Json
 
 _JOINED = r"\s*(?:\b(?P<word>to|until|till|through|and|or)\b|[-–—])\s*(?:the\s+)?"  # as people type it
@@ -201,7 +202,7 @@ def _shift_hours(found: re.Match[str], flow: FlowSpec, context: NluContext) -> d
     hour, minute = map(int, str(context.values[held[0]]).split(":")[:2])
     moved = hour * 60 + minute + (-minutes if found["way"] in _BACKWARDS else minutes)
     if not 0 <= moved < _MINUTES_OF_DAY:
-        return {held[0]: Mention(None, found[0], invalid="That would be on another day.")}
+        return {held[0]: Mention(None, found[0], invalid=say("on_another_day"))}
     return {held[0]: Mention(f"{moved // 60:02d}:{moved % 60:02d}", found[0])}
 
 

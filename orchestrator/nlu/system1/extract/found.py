@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from orchestrator.saying import Told
 from orchestrator.types import Json
 
 
@@ -16,7 +17,7 @@ class Reading(NamedTuple):
 
     value: Json = None
     candidates: tuple[Json, ...] = ()
-    invalid: str | None = None
+    invalid: Told | None = None
 
 
 class Found(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.system1.extract.found import MONEY, NUMBER, RANGE, Candidate, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.saying import say
 
 UNITS: dict[str, int] = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
@@ -138,7 +139,7 @@ def find_ranges(utterance: Utterance) -> list[Found]:
     for pattern in _RANGES:
         for match in pattern.finditer(text):
             low, high = to_number(match.group(1)), to_number(match.group(2))
-            invalid = f"{match.group(1)} is more than {match.group(2)}." if low > high else None
+            invalid = say("more_than", low=match.group(1), high=match.group(2)) if low > high else None
             value = None if invalid else [low, high]
             found.append(Found(match.start(), match.end(), RANGE, Reading(value, (), invalid)))
     for pattern, upper in ((_AT_MOST, True), (_AT_LEAST, False)):

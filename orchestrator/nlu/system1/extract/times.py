@@ -6,6 +6,7 @@ from collections.abc import Callable
 from orchestrator.nlu.system1.extract.found import TIME, Found, Reading
 from orchestrator.nlu.system1.extract.numbers import UNITS
 from orchestrator.nlu.text import Utterance
+from orchestrator.saying import say
 
 _HOURS = {word: value for word, value in UNITS.items() if 1 <= value <= 12}
 _MINUTES = {"quarter": 15, "half": 30, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
@@ -92,7 +93,7 @@ def _read(
     match: re.Match[str], hour: int, minute: int = 0, meridiem: str | None = None, part: str | None = None
 ) -> Reading:
     if minute > 59 or hour > 24 or (meridiem and not 1 <= hour <= 12) or (hour == 24 and minute):
-        return Reading(invalid=f"{match.group().strip()} is not a time of day.")
+        return Reading(invalid=say("not_time_of_day", text=match.group().strip()))
     if meridiem:
         hour = hour % 12 + (12 if meridiem.lower() == "p" else 0)
     elif part and hour <= 12:

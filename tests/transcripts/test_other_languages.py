@@ -1,0 +1,181 @@
+"""NL-10, RS-3: a German and a Spanish assistant without a model: what it understands, does, and says.
+
+The travel domain's own texts are English; none of the runtime's may be.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Final
+
+import pytest
+from jinja2 import Environment, nodes
+
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.domain.model import TEMPLATE_FILTERS
+from orchestrator.nlu.system1 import System1
+from orchestrator.res.languages import load_base_templates
+from orchestrator.simulator import Conversation, Simulator
+from orchestrator.types import JsonObject
+
+FEWEST_WORDS: Final = 3
+"""Of a fragment of a template that can be told from the domain's own words."""
+
+
+@cache
+def learned(language: str, folder: str) -> tuple[LoadedDomain, System1]:
+    """Load a domain whose `language.default` is another one."""
+    place = Path(mkdtemp()) / Path(folder).name
+    shutil.copytree(folder, place)
+    config = place / "domain.yaml"
+    own = config.read_text() if config.exists() else ""
+    config.write_text(f"{own}\nlanguage: {{default: {language}, supported: [{language}]}}\n")
+    loaded = load_domain(place)
+    return loaded, System1.for_domain(loaded.domain)
+
+
+def begin(language: str, folder: str = "domains/travel", **services: object) -> Conversation:
+    loaded, system1 = learned(language, folder)
+    return Simulator.of(loaded, system1=system1, services=services or None).converse()
+
+
+@cache
+def english_fragments() -> frozenset[str]:
+    """Return what the runtime's English templates say around their variables."""
+    environment = Environment(autoescape=True)
+    environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
+    found = (part for source in load_base_templates().values() for part in _texts(environment.parse(source)))
+    parts = {part.strip(" .,:;!?“”()") for text in found for part in re.split(r"[.?!:\n]", text)}
+    return frozenset(part for part in parts if len(part.split()) >= FEWEST_WORDS)
+
+
+def _texts(tree: nodes.Template) -> Iterator[str]:
+    yield from (one.data for one in tree.find_all(nodes.TemplateData))
+    yield from (one.value for one in tree.find_all(nodes.Const) if isinstance(one.value, str))
+
+
+async def hold(talk: Conversation, lines: list[tuple[str, str]]) -> list[JsonObject]:
+    """Say the lines in order; each reply has its text, and no sentence of the runtime is English."""
+    turns: list[JsonObject] = []
+    for said, told in lines:
+        turn = await talk.say(said)
+        labels = " ".join(one["label"] for one in turn["actions"])
+        assert told in turn["reply"], (said, turn["reply"])
+        wrong = [one for one in english_fragments() if one in f"{turn['reply']} {labels}"]
+        assert wrong == [], (said, turn["reply"], wrong)
+        turns.append(turn)
+    return turns
+
+
+GERMAN: Final = [
+    ("Ich möchte einen Flug von Oslo nach Madrid buchen", "What day"),
+    ("am 31. Februar", "Einen 31. Februar gibt es nicht."),
+    ("Warum fragst du?", "Ich frage, weil ich diese Angabe für „Book a flight“ brauche"),
+    ("Hilfe", "I can search for flights"),
+    ("morgen", "morgen, Samstag, 21. November"),
+    ("klingt toll", "Das habe ich nicht verstanden: „klingt“. Wenn Sie ja meinen, sagen Sie bitte nur „ja“."),
+    ("lieber übermorgen", "Sonntag, 22. November statt morgen, Samstag, 21. November."),
+    ("nein", "Gut, dann lasse ich das. Was möchten Sie ändern?"),
+    ("blubber", "Das habe ich nicht verstanden: „blubber“."),
+    ("ja", "Shall I book it?"),
+    ("wir sind zu zweit", "454"),
+]
+SPANISH: Final = [
+    ("Quiero reservar un vuelo de Oslo a Madrid", "What day"),
+    ("el 31 de febrero", "El 31 de febrero no existe."),
+    ("¿Por qué lo preguntas?", "Lo pregunto porque necesito este dato para «Book a flight»"),
+    ("ayuda", "I can search for flights"),
+    ("mañana", "mañana, sábado, 21 de noviembre"),
+    ("suena genial", "No he entendido «suena». Si quiere decir que sí, diga solo «sí», por favor."),
+    ("mejor pasado mañana", "domingo, 22 de noviembre en lugar de mañana, sábado, 21 de noviembre."),
+    ("no", "De acuerdo, no lo hago. ¿Qué desea cambiar?"),
+    ("blablu", "No he entendido «blablu»."),
+    ("sí", "Shall I book it?"),
+    ("somos dos", "454"),
+]
+YES: Final = {"de": "ja", "es": "sí"}
+
+
+@pytest.mark.parametrize(("language", "lines"), [("de", GERMAN), ("es", SPANISH)])
+async def test_a_booking_is_talked_about_and_a_yes_books_it(
+    language: str, lines: list[tuple[str, str]]
+) -> None:
+    talk = begin(language)
+
+    before = await hold(talk, lines)
+    booked, *after = await hold(talk, [(YES[language], "Booked."), (YES[language], "")])
+
+    (deed,) = [
+        tool for turn in (booked, *after) for tool in turn["tools"] if tool["tool_id"] == "flight_book"
+    ]
+    assert not any(tool["tool_id"] == "flight_book" for turn in before for tool in turn["tools"])
+    assert deed == {
+        "tool_id": "flight_book",
+        "arguments": {"offer_id": "OSL-MAD-2026-11-22-IB5766:economy:2"},
+        "status": "ok",
+    }
+    assert before[4]["actions"][0]["label"].casefold() == YES[language]
+
+
+@pytest.mark.parametrize(
+    ("language", "ask", "failed"),
+    [
+        ("de", "Welche Buchungen habe ich", "“ hat nicht funktioniert."),
+        ("es", "Muéstrame mis reservas", "» no ha funcionado."),
+    ],
+)
+async def test_a_failing_tool_is_told_in_the_language(language: str, ask: str, failed: str) -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            def fail(**_: object) -> object:
+                raise RuntimeError(name)
+
+            return fail
+
+    (turn,) = await hold(begin(language, Bookings=Broken()), [(ask, failed)])
+
+    assert turn["flags"]["has_issues"]
+
+
+@pytest.mark.parametrize(
+    ("language", "lines"),
+    [
+        (
+            "de",
+            [
+                ("danke", "Gern geschehen."),
+                ("auf wiedersehen", "Auf Wiedersehen!"),
+                ("das nervt", "Das tut mir leid."),
+                ("bist du ein bot", "ein Programm."),
+                ("ganz sicher?", "tue nichts, bevor Sie ja sagen"),
+                ("ja", "Im Moment habe ich keine Frage offen."),
+                ("abbrechen", "Im Moment gibt es nichts abzubrechen."),
+                ("mit einem Menschen sprechen", "Ich habe jemanden gebeten"),
+            ],
+        ),
+        (
+            "es",
+            [
+                ("gracias", "De nada."),
+                ("adiós", "¡Adiós!"),
+                ("esto no funciona", "Lo siento."),
+                ("eres un bot", "un programa."),
+                ("¿está seguro?", "no hago nada antes de que usted diga que sí"),
+                ("sí", "Ahora mismo no tengo ninguna pregunta pendiente."),
+                ("cancelar", "Ahora mismo no hay nada que cancelar."),
+                ("hablar con una persona", "He pedido a una persona"),
+            ],
+        ),
+    ],
+)
+async def test_talk_that_every_assistant_answers(language: str, lines: list[tuple[str, str]]) -> None:
+    await hold(begin(language, "tests/domains/lending"), lines)
+
+
+def test_fragments_of_english_are_found() -> None:
+    assert {"I'll tell you here as soon as I know the result", "This can't be undone"} <= english_fragments()
