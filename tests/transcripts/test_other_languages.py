@@ -177,5 +177,21 @@ async def test_talk_that_every_assistant_answers(language: str, lines: list[tupl
     await hold(begin(language, "tests/domains/lending"), lines)
 
 
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("de", "Ich will keinen Flug buchen"),
+        ("de", "Ich möchte keinen Flug von Oslo nach Madrid"),
+        ("es", "No quiero reservar un vuelo"),
+        ("es", "No deseo un vuelo de Oslo a Madrid"),
+    ],
+)
+async def test_a_task_that_is_not_wanted_is_not_started(language: str, words: str) -> None:
+    """NL-8"""
+    turn = await begin(language).say(words)
+
+    assert (turn["flows"], turn["tools"]) == ([], [])
+
+
 def test_fragments_of_english_are_found() -> None:
     assert {"I'll tell you here as soon as I know the result", "This can't be undone"} <= english_fragments()
