@@ -142,7 +142,7 @@ class Search:
         "book_flight": "BookFlight",
         "search_flights": "Search",
     }
-    assert loaded.policies["book_flight"].service is loaded.services["Flights"]
+    assert loaded.policies[Dact("book_flight")].service is loaded.services["Flights"]
 
 
 def test_two_folders_of_one_name_keep_their_code_apart(tmp_path: Path) -> None:
@@ -205,12 +205,12 @@ def test_what_is_shipped_and_what_is_scaffolded_is_in_order(tmp_path: Path) -> N
 
 def test_the_summary_names_tools_changes_and_tags() -> None:
     lines = {flow.dact: str(flow) for flow in summarize(load_domain("travel").domain)}
-    assert lines["cancel_booking"] == (
+    assert lines[Dact("cancel_booking")] == (
         "cancel_booking (Book): booking_review, booking_cancel; changes things with booking_cancel, after a yes; "
         "accesses private data"
     )
-    assert lines["search_flights"] == "search_flights (Find): flight_search"
-    assert lines["book_flight"].endswith("; approval above 5000 of total")
+    assert lines[Dact("search_flights")] == "search_flights (Find): flight_search"
+    assert lines[Dact("book_flight")].endswith("; approval above 5000 of total")
 
 
 def test_tools_that_say_nothing_of_it_take_the_domains_retries_and_time_out(tmp_path: Path) -> None:
