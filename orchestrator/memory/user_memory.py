@@ -171,7 +171,7 @@ class UserPreferences:
 
 def say_where_from(one: Preference) -> Saying:
     """Describe the source of a memory."""
-    said = day_of(one.origin.get("said_at", one.updated_at))
+    said = day_said(one)
     when = {"day": said.day, "month": said.month, "year": said.year}
     match one.source:
         case Source.EXPLICIT:
@@ -183,8 +183,9 @@ def say_where_from(one: Preference) -> Saying:
             return say("habit", seen=seen or 0, total=total or 0)
 
 
-def day_of(at: Json) -> date:
-    """Return the UTC day of a Unix time."""
+def day_said(one: Preference) -> date:
+    """Return the UTC day on which a memory was said or last noticed."""
+    at: Json = one.origin.get("said_at", one.updated_at)
     return datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC).date()
 
 

@@ -2,7 +2,7 @@
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.records import Label
-from orchestrator.memory.user_memory import say_where_from
+from orchestrator.memory.user_memory import day_said
 from orchestrator.tools.trifecta import join_labels
 
 MOST_RECALLED = 6
@@ -19,4 +19,6 @@ async def recall_for_prompt(context: TurnContext, words: str) -> list[str]:
     trusted = [one for one in found if Label.UNTRUSTED not in one.labels][:MOST_RECALLED]
     for one in trusted:
         join_labels(context.changes.state, one.labels, SOURCE)
-    return [f"{one.text or f'{one.key}: {one.value}'} ({say_where_from(one)})" for one in trusted]
+    return [
+        f"{one.text or f'{one.key}: {one.value}'} ({one.source.value}, {day_said(one)})" for one in trusted
+    ]
