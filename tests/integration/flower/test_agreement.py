@@ -33,8 +33,6 @@ AUTH = ("flower", "open-sesame")
 WITHIN_S = 60
 SHORT = ("diamond", "items_first", "nested_branch_fails", "crossed", "rerun", "redone_by_hand")
 STATES = {"done": "SUCCESS", "skipped": "SUCCESS", "failed": "FAILURE", "blocked": "FAILURE"}
-SLACK_S = 0.05
-"""Celery sends the next task of a chain before it tells that this one has succeeded."""
 _RUNS = """
 SELECT run_id, flow, task_id, status, graph_id, started_at IS NOT NULL AS began, coalesce(error, reason) AS why,
        extract(epoch FROM started_at)::float8 AS started, extract(epoch FROM finished_at)::float8 AS finished,
@@ -180,8 +178,8 @@ def wrong_order(graph: str, last: dict[str, dict], shown: dict[str, dict]) -> It
             before = by_name[needed]
             if after["started"] < before["finished"]:
                 yield f"{name} began before {needed} had ended"
-            told = shown[before["task_id"]]
-            if shown[after["task_id"]]["started"] < (told["succeeded"] or told["failed"]) - SLACK_S:
+            # Not before it is shown to have ended: Celery sends the next task before it tells that one has succeeded.
+            if shown[after["task_id"]]["started"] < before["finished"]:
                 yield f"{name} is shown before {needed}"
 
 
