@@ -9,7 +9,7 @@ import re
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date, time
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final
 from zoneinfo import available_timezones
 
@@ -71,7 +71,7 @@ class LocaleForms:
         self._numbers = _parse(tag)
         self._words = _with_words(self._numbers, language)
 
-    @property
+    @cached_property
     def separators(self) -> Separators:
         from babel.numbers import get_decimal_symbol, get_group_symbol  # noqa: PLC0415
 
@@ -175,4 +175,6 @@ ENGLISH_SEPARATORS: Final = Separators(".", ",")
 def separators_of(tag: str | None, language: str = ENGLISH) -> Separators:
     """Return the number separators of a locale, by default of the language."""
     forms = forms_for(tag, language)
-    return ENGLISH_SEPARATORS if forms is None else forms.separators
+    if forms is None or forms.separators == ENGLISH_SEPARATORS:
+        return ENGLISH_SEPARATORS
+    return forms.separators

@@ -96,7 +96,7 @@ class Grounding:
         utterance = tokenize(clean(self._said[0]))
         counted = {one.first: names for one, _, names in self._counted(utterance, flow)}
         fitting: list[Mention] = []
-        for candidate in self._extractor.find(utterance, self._context.today):
+        for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
             known = candidate.without(_UNLISTED)
             is_taken = any(
                 _alike(value, one, kind)
@@ -122,7 +122,7 @@ class Grounding:
     ) -> Iterator[tuple[Candidate, float, Collection[str]]]:
         """Find the numbers of a text, each with the slots whose things it counts: by their names, else descriptions."""
         slots = [one for one in flow.slots.values() if _takes_numbers(one)]
-        for candidate in self._extractor.find(utterance, self._context.today):
+        for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
             values = (_number_of(reading.value) for reading in candidate.readings.values())
             number = next((value for value in values if value is not None), None)
             if number is None or is_pronoun(utterance, candidate):
@@ -192,7 +192,9 @@ class Grounding:
             yield from values.values()
 
     def _read(self, text: str) -> Iterator[tuple[str, Reading]]:
-        for candidate in self._extractor.find(tokenize(clean(text)), self._context.today):
+        for candidate in self._extractor.find(
+            tokenize(clean(text)), self._context.today, self._context.separators
+        ):
             yield from candidate.readings.items()
 
 

@@ -14,6 +14,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
+from orchestrator.domain.locales import separators_of
 from orchestrator.domain.model import Domain
 from orchestrator.errors import ModelOutputInvalid
 from orchestrator.models.calling import CallContext
@@ -78,9 +79,16 @@ class NLU:
             development,
         )
         self._readers = make_readers(self._setup)
+        self._separators = separators_of(None, domain.config.language.default)
         self._restraint = Restraint(self.system1.flows)
         self._unused = UnusedWords(self.system1.flows, self.system1.answers, self.system1.extractor)
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
+
+    def _read_context(self, state: DialogueState, turn: TurnContext) -> NluContext:
+        separators = self._separators
+        if turn.locale is not None:
+            separators = separators_of(turn.locale, self._domain.config.language.default)
+        return read_nlu_context(state, turn.local_now, separators)
 
     async def think(
         self,
@@ -96,7 +104,7 @@ class NLU:
         `call`: for whom a model may be asked; without it none is. `only_sure`: what would be left to a model, if one
         could be asked, is unknown.
         """
-        context = read_nlu_context(state, turn.local_now, turn.locale)
+        context = self._read_context(state, turn)
         recall = partial(recall_for_prompt, turn)
         words = clean(text[:LONGEST_READ])
         message = Message(text, words, self.system1.lexicon.to_english(words), call, recall=recall)
@@ -146,7 +154,7 @@ class NLU:
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""
-        context = read_nlu_context(state, turn.local_now, turn.locale)
+        context = self._read_context(state, turn)
         return self._check(react(action, context, self.system1.flows), context, turn)
 
     async def contemplate(
@@ -166,7 +174,7 @@ class NLU:
         message, metadata of the ambiguity, slots. `text`: the request; what the user said last when it is left out.
         `call`: for whom a model may be asked; without it none is.
         """
-        context = read_nlu_context(state, turn.local_now, turn.locale)
+        context = self._read_context(state, turn)
         flow = self._domain.flows.get(Dact(failed)) if failed else None
         spec = context.active if not failed else flow.spec if flow else None
         banned = {*excluded, *((spec.dact,) if spec else ())}
@@ -201,7 +209,7 @@ class NLU:
         asker = self._asker
         if asker is None or not asker.available or not slots:
             return {}
-        context = read_nlu_context(state, turn.local_now, turn.locale)
+        context = self._read_context(state, turn)
         try:
             wanted = " ".join((turn.text, flow.title, *(slot.name.replace("_", " ") for slot in slots)))
             notes = [*await recall_for_prompt(turn, wanted), *passages]

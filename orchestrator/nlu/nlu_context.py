@@ -15,6 +15,7 @@ from orchestrator.dialogue.records import History, Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.domain.locales import ENGLISH_SEPARATORS, Separators
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.types import Json
 
@@ -69,8 +70,7 @@ class NluContext:
     `recent`: slots of the active flow that the user gave a value last. `shown`: the rows displayed last.
     `own`: values that only this session has, by entity. `plan`: the one at work. `tasks`: the flows in
     progress, the active one last. `history`: the conversation, for prompts. `replaced`: what the active flow's values
-    were before they were corrected. `locale`: the user's, such as ``de-DE``: how numbers and dates are written
-    (`separators_of`).
+    were before they were corrected. `separators`: how the user writes numbers.
     """
 
     today: date
@@ -87,7 +87,7 @@ class NluContext:
     recent: frozenset[str] = frozenset()
     shown: Shown | None = None
     replaced: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    locale: str | None = None
+    separators: Separators = ENGLISH_SEPARATORS
 
     @property
     def intent(self) -> str | None:
@@ -95,7 +95,9 @@ class NluContext:
         return None if self.active is None else self.active.intent
 
 
-def read_nlu_context(state: DialogueState, now: float, locale: str | None = None) -> NluContext:
+def read_nlu_context(
+    state: DialogueState, now: float, separators: Separators = ENGLISH_SEPARATORS
+) -> NluContext:
     """See a dialogue state as NLU needs it. `now`: seconds on the clock where the user is."""
     stack, active = state.stack, state.stack.top
     latest = reversed(state.completed[-_RECENT_COMPLETED:])
@@ -116,7 +118,7 @@ def read_nlu_context(state: DialogueState, now: float, locale: str | None = None
         plan=stack.plan,
         tasks=tuple(stack.flows),
         history=ContextCoordinator(state.history),
-        locale=locale,
+        separators=separators,
     )
 
 

@@ -89,7 +89,7 @@ class UnusedWords:
         if len(utterance.words) > _LONGEST_READ:
             return understood
         kind = understood.kind
-        candidates = self._extractor.find(utterance, context.today)
+        candidates = self._extractor.find(utterance, context.today, context.separators)
         known = self._find_known(understood, spec, is_offered=is_offered)
         if _is_used_up(utterance.words, candidates, understood.slots, known):
             return understood

@@ -74,7 +74,7 @@ class Case:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        found = self.system1.extractor.find(self.utterance, self.context.today)
+        found = self.system1.extractor.find(self.utterance, self.context.today, self.context.separators)
         is_place = len(found) == 1 and not self._asks_day and names_place(self.utterance, found[0])
         return [] if is_place else found
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.domain.locales import separators_of
 from orchestrator.nlu.system1.extract.answers import core_of, find_booleans, read_answer
 from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
@@ -20,7 +21,12 @@ from orchestrator.nlu.system1.extract.names import (
     find_patterns,
     find_quotes,
 )
-from orchestrator.nlu.system1.extract.numbers import find_money, find_numbers, find_ranges
+from orchestrator.nlu.system1.extract.numbers import (
+    find_money,
+    find_numbers,
+    find_ranges,
+    read_separators,
+)
 from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from tests.unit.nlu.flights import TODAY, system1
@@ -161,6 +167,30 @@ def test_every_whole_number_is_read_back(number: int) -> None:
 )
 def test_money(text: str, value: dict[str, object]) -> None:
     assert [item.reading.value for item in find_money(said(text))] == [value]
+
+
+@pytest.mark.parametrize(
+    ("locale", "text", "value"),
+    [
+        ("de-DE", "1.500", 1500),
+        ("de-DE", "1.234.567,5", 1234567.5),
+        ("de-DE", "2,5", 2.5),
+        ("de-DE", "1,234.56", 1234.56),
+        ("fr-FR", "40 000", 40000),
+        ("fr-FR", "40\u202f000,25", 40000.25),
+        ("de-CH", "1'500.50", 1500.5),
+        ("en-US", "1,500", 1500),
+        ("en-US", "1.5", 1.5),
+    ],
+)
+def test_numbers_are_read_as_the_user_writes_them(locale: str, text: str, value: float) -> None:
+    (found,) = find_numbers(read_separators(said(f"take {text} of them"), separators_of(locale)))
+    assert found.reading.value == value
+
+
+@pytest.mark.parametrize("text", ["on 3.12. please", "3.12.2026", "at 10.30", "the 2, 3 or 4 of us"])
+def test_separators_that_part_something_else_stay(text: str) -> None:
+    assert read_separators(said(text), separators_of("de-DE")).text == text
 
 
 def test_an_amount_ends_at_its_last_sign() -> None:

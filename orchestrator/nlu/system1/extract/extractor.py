@@ -9,6 +9,7 @@ from datetime import date
 from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.domain.locales import ENGLISH_SEPARATORS, Separators
 from orchestrator.domain.model import Entity
 from orchestrator.nlu.system1.extract.days import find_days
 from orchestrator.nlu.system1.extract.found import (
@@ -32,7 +33,13 @@ from orchestrator.nlu.system1.extract.names import (
     find_patterns,
     find_quotes,
 )
-from orchestrator.nlu.system1.extract.numbers import UNITS, find_money, find_numbers, find_ranges
+from orchestrator.nlu.system1.extract.numbers import (
+    UNITS,
+    find_money,
+    find_numbers,
+    find_ranges,
+    read_separators,
+)
 from orchestrator.nlu.system1.extract.times import find_times
 from orchestrator.nlu.text import Utterance
 
@@ -177,29 +184,32 @@ class Extractor:
         self._units = [find for kind, find in _UNITS if kind in kinds]
         self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
         self._find_more_names = find_more_names
-        self._latest: tuple[str, date, list[Candidate]] = ("", date.min, [])
+        self._latest: tuple[str, date, Separators, list[Candidate]] = ("", date.min, ENGLISH_SEPARATORS, [])
         add_entities(self.gazetteer, entities.values())
         for slot in slots:
             _add_values(self.gazetteer, slot)
 
-    def find(self, utterance: Utterance, today: date) -> list[Candidate]:
+    def find(
+        self, utterance: Utterance, today: date, separators: Separators = ENGLISH_SEPARATORS
+    ) -> list[Candidate]:
         """Find candidates in the order of the text; they do not overlap.
 
         Several readers look at the same message one after the other: what was found last is remembered.
         """
-        text, day, candidates = self._latest
-        if text != utterance.text or day != today:
-            candidates = self._search(utterance, today)
-            self._latest = (utterance.text, today, candidates)
+        text, day, used, candidates = self._latest
+        if text != utterance.text or day != today or used is not separators:
+            candidates = self._search(utterance, today, separators)
+            self._latest = (utterance.text, today, separators, candidates)
         return list(candidates)
 
-    def _search(self, utterance: Utterance, today: date) -> list[Candidate]:
+    def _search(self, utterance: Utterance, today: date, separators: Separators) -> list[Candidate]:
+        digits = utterance if separators is ENGLISH_SEPARATORS else read_separators(utterance, separators)
         typed = find_days(utterance, today, self.common) if self._dates else []
         for find in self._units:
-            typed += find(utterance)
+            typed += find(digits)
         found = self.gazetteer.find(utterance) + self.gazetteer.find_misspelt(utterance, self.common) + typed
         for find in self._forms:
-            found += find(utterance)
+            found += find(digits)
         if find_times not in self._units:  # "after 6 pm" counts nothing, although no slot takes the time
             clock = [(one.start, one.end) for one in find_times(utterance)]
             found = [

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.domain.locales import Separators
 from orchestrator.nlu.system1.extract.found import MONEY, NUMBER, RANGE, Candidate, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.saying import say
@@ -55,6 +58,33 @@ _AT_LEAST = re.compile(
     rf"\b(?:over|above|more than|at least|no less than|min(?:imum)?(?: of)?)\s+[$€£]?\s?({_NUMBER})",
     re.IGNORECASE,
 )
+
+
+def read_separators(utterance: Utterance, separators: Separators) -> Utterance:
+    """Return the message with its numbers in English form, "1.500,50" as "1,500.50"; places stay the same."""
+    pattern = _form_of(separators)
+    swapped = pattern.sub(lambda found: found[0].translate(_swap(separators)), utterance.text)
+    return utterance if swapped == utterance.text else replace(utterance, text=swapped)
+
+
+@cache
+def _form_of(separators: Separators) -> re.Pattern[str]:
+    """Return what only a locale's number looks like; what could also be an English one is read as that."""
+    decimal, group = (re.escape(mark) for mark in _marks(separators))
+    return re.compile(
+        rf"(?<![\w.,])(?:\d{{1,3}}(?:{group}\d{{3}})+(?:{decimal}\d{{1,6}})?|\d{{1,15}}{decimal}\d{{1,2}})(?![\w]|[.,]\d)"
+    )
+
+
+@cache
+def _swap(separators: Separators) -> dict[int, str]:
+    decimal, group = _marks(separators)
+    return {ord(decimal): ".", ord(group): ","}
+
+
+def _marks(separators: Separators) -> tuple[str, str]:
+    """Return the decimal mark and the group separator as in a cleaned text, which has plain spaces."""
+    return separators.decimal, " " if separators.group.isspace() else separators.group
 
 
 def to_number(text: str) -> int | float:

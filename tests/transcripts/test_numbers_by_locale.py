@@ -1,0 +1,30 @@
+"""Numbers are read as the user's locale writes them; the words stay as they were said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.simulator import Simulator
+from orchestrator.turns.turn import TurnInput
+
+DONATIONS = Path(__file__).parents[2] / "examples" / "donations"
+
+
+@pytest.mark.parametrize(
+    ("locale", "words", "amount"),
+    [
+        ("de-DE", "give 1.500 euros to the forests", 1500),
+        ("de-DE", "give 2,5 euros to the forests", 2.5),
+        ("fr-FR", "give 40 000 euros to the forests", 40000),
+        ("en-US", "give 1,500 euros to the forests", 1500),
+        (None, "give 1,500 euros to the forests", 1500),
+    ],
+)
+async def test_an_amount(locale: str | None, words: str, amount: float) -> None:
+    talk = Simulator.of(DONATIONS).converse()
+    await talk.submit(TurnInput(words, locale=locale))
+    state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
+    assert state["stack"][-1]["slots"]["amount"]["value"] == amount
