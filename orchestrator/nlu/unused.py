@@ -29,6 +29,7 @@ from orchestrator.nlu.phrase import (
 )
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.extract.numbers import ORDINALS
 from orchestrator.nlu.system1.leftovers import POLITE_WORDS
 from orchestrator.nlu.system1.repeats import REPEATING
 from orchestrator.nlu.system1.training.examples import kind_texts
@@ -96,6 +97,7 @@ class UnusedWords:
         phrase = Phrase(utterance, candidates, understood.slots)
         if kind is MessageKind.DIGRESSION or spec is None:
             return _judge_question(understood, phrase, known, is_offered=is_offered)
+        known = _with_ordinals(known, phrase, context)
         half = self._find_half_used(phrase, spec, known, context.question.slot)
         slots = {name: one for name, one in understood.slots.items() if name not in half}
         left = phrase.find_left(slots, half.values(), known)
@@ -220,6 +222,12 @@ class UnusedWords:
     def _is_cued(self, phrase: Phrase, place: range, name: str) -> bool:
         before = phrase.utterance.words[place.start - 1] if place.start else ""
         return before == "to" or before in self._cues.get(name, ())
+
+
+def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -> frozenset[str]:
+    """Add the ordinals if a value is one of a displayed row: “the third one”."""
+    is_of_row = context.shown is not None and not all(phrase.places.values())
+    return known | ORDINALS.keys() if is_of_row else known
 
 
 def _judge_question(

@@ -1,21 +1,27 @@
-"""A clinic made by the documents: its appointments are kept by an HTTP service, and its assistant has no model."""
+"""A clinic made by the documents: its appointments are kept by an HTTP service."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import ScriptedModel
 from parley.main import run
 from tests.integration.tools.clinic_service import Clinic
 from tests.integration.tools.web import serve
+from tests.transcripts.recorded import Author
+from tests.transcripts.test_transcripts_with_model import SYSTEM2
 
 DENTAL = Path(__file__).parents[2] / "domains" / "dental"
 ADDRESS = "http://127.0.0.1:8765"
@@ -78,12 +84,32 @@ def folder(clinic: Clinic, tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-async def test_an_impatient_patient_gets_what_they_want(clinic: Clinic, folder: Path) -> None:
-    """Booked, taken, moved, canceled and reminded of the day before, with questions in between."""
+@asynccontextmanager
+async def open_simulator(folder: Path, *, with_model: bool) -> AsyncIterator[Simulator]:
+    """The assistant; what its model understands is what System 1 does, in the form of the model protocol."""
     loaded = load_domain(folder)
+    author = Author(System1.for_domain(loaded.domain))
+    with ScriptedModel(author.script()) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        if with_model:
+            simulator = Simulator.of(loaded, system1=author, models=pool, sections=SYSTEM2)
+        else:
+            simulator = Simulator.of(loaded, system1=System1.for_domain(loaded.domain))
+        try:
+            yield simulator
+        finally:
+            await simulator.close()
+            await pool.aclose()
+        assert bool(author.understood) is with_model
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+async def test_an_impatient_patient_gets_what_they_want(
+    clinic: Clinic, folder: Path, with_model: bool
+) -> None:
+    """Booked, taken, moved, canceled and reminded of the day before, with questions in between."""
     clinic.add("D0000", day="2026-11-21", time="10:00", patient="somebody else")
-    simulator = Simulator.of(loaded, system1=System1.for_domain(loaded.domain))
-    try:
+    async with open_simulator(folder, with_model=with_model) as simulator:
         talk = simulator.converse()
         for said, expected in TALK:
             reply = to_plain((await talk.say(said))["reply"])
@@ -91,8 +117,6 @@ async def test_an_impatient_patient_gets_what_they_want(clinic: Clinic, folder: 
             assert not RUDE.search(reply), f"{said} → {reply}"
         early = await talk.wait(2 * DAY_S - 3600)
         reminders = await talk.wait(3 * 3600)
-    finally:
-        await simulator.close()
 
     assert early == []
     assert [turn["reply"] for turn in reminders] == [
