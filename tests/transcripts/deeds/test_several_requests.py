@@ -15,7 +15,7 @@ FIRST = "book a flight from oslo to rome on 3 december"
 async def test_two_bookings_are_made_each_with_its_own_yes() -> None:
     talk = begin()
     offer = await talk.say(f"{FIRST} and then book a flight from rome to athens on 6 december")
-    assert "After that I see to “book a flight from rome to athens on 6 december”" in offer["reply"]
+    assert "After that, I'll get to “book a flight from rome to athens on 6 december”" in offer["reply"]
 
     second = await talk.say("yes")
     assert await booked(talk) == [("OSL", "FCO")]
@@ -135,7 +135,7 @@ async def test_what_was_put_off_grants_no_approval_that_is_open_when_it_is_read(
     ):
         await talk.say(said)
     asked = await talk.say("show my bookings and then take that flight")
-    assert "After that I see to “take that flight”" in asked["reply"]
+    assert "After that, I'll get to “take that flight”" in asked["reply"]
 
     await talk.act("confirm", payload_of(asked, "confirm"))
 
@@ -177,7 +177,7 @@ async def test_a_request_that_was_put_off_is_read_by_all_as_the_message_of_its_t
 async def test_what_is_to_be_taken_back_afterwards_is_asked_about_then() -> None:
     talk = begin()
     offer = await talk.say(f"{FIRST} and then cancel it")
-    assert "After that I see to “cancel it”" in offer["reply"]
+    assert "After that, I'll get to “cancel it”" in offer["reply"]
     asked = await talk.say("yes")
     assert "Shall I cancel it?" in asked["reply"]
     assert await booked(talk) == [("OSL", "FCO")]
