@@ -27,7 +27,7 @@ BAR_CPU = 2.5
 BOOKING = [
     "Book a flight from Oslo to Madrid tomorrow",
     "economy please",
-    "show me flights from Berlin to Rome on Friday",
+    "show me flights from Berlin to Rome next Friday",
     "yes",
     "what can you do?",
     "cancel that",

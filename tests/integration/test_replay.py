@@ -37,10 +37,10 @@ from tests.redis_numbers import numbered
 MODELLED = "modelled"
 TALKS = {
     "booked": ("travel", "Book a flight from Oslo to Madrid tomorrow", "yes"),
-    "searched": ("travel", "Find flights from Berlin to Rome on Friday", "thanks"),
+    "searched": ("travel", "Find flights from Berlin to Rome next Friday", "thanks"),
     "withdrawn": ("travel", "Book a flight from Oslo to Madrid tomorrow", "no", "what can you do?"),
-    "tapas": (MODELLED, "Find flights from Berlin to Rome on Friday", TAPAS, "Oslo"),
-    "pruned": ("travel", "Find flights from Oslo to Rome on Friday", "thanks"),
+    "tapas": (MODELLED, "Find flights from Berlin to Rome next Friday", TAPAS, "Oslo"),
+    "pruned": ("travel", "Find flights from Oslo to Rome next Friday", "thanks"),
 }
 OF_EACH = 4
 """Shipped conversations of each domain, besides."""
@@ -288,7 +288,7 @@ def test_the_command_ends_with_1_for_what_may_not_change(
 
     assert run(words) == 1
     told = capsys.readouterr()
-    assert "searched, epoch 1: “Find flights from Berlin to Rome on Friday”" in told.out
+    assert "searched, epoch 1: “Find flights from Berlin to Rome next Friday”" in told.out
     assert "2 sessions, 4 turns: 1 changed." in told.out
     assert run([*words, "--fail-on", "calls"]) == 0
     (tmp_path / "allowed.txt").write_text("# since the new words\nsearched 1  # agreed\n")

@@ -8,7 +8,7 @@ from orchestrator.testing.scripted_model import Answer, Raw, Reply, Rule, Script
 from tests.integration.models.quirks import completion, openai_error, sent
 from tests.integration.models.staging import staged
 
-TRIP = "advise me on a trip from Oslo to Madrid on Friday"
+TRIP = "advise me on a trip from Oslo to Madrid next Friday"
 TRIP_SLOTS = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27"}
 AGAIN = "Shall I try again?"
 APOLOGY = "something went wrong on my end"
