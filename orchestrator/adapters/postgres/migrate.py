@@ -94,6 +94,8 @@ def _make_first_schema(connection: psycopg.Connection[Any]) -> str:
         for part in read_first_schema():
             connection.execute(part.encode())
         connection.execute("INSERT INTO alembic_version VALUES (%s)", (FIRST,))
+        # Before others see the tables: its policies lock them all, which running workers would deadlock with.
+        make_session_flows_role(connection)
         connection.execute(_GUARD)
     return FIRST
 

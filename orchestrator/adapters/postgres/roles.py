@@ -59,12 +59,13 @@ _MAY_ACT: LiteralString = (
     " AND has_schema_privilege(to_regrole(%(role)s)::oid, current_schema(), 'USAGE'), false)"
 )
 _ATTEMPTS = 3
-_MADE_BY_ANOTHER = (
+_TRY_AGAIN = (
     psycopg.errors.UniqueViolation,
     psycopg.errors.DuplicateObject,
     psycopg.errors.InternalError_,
+    psycopg.errors.DeadlockDetected,
 )
-"""Another database of the server is creating the role at the same time."""
+"""Another database of the server is creating the role at the same time, or workers use the tables."""
 _LOCK: Final = 0x5041524C524F4C45
 """Serializes concurrent grants of the same rights, which would conflict."""
 
@@ -118,7 +119,7 @@ def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
         for _ in range(_ATTEMPTS):
             if may_run_session_flows(connection):
                 return
-            with suppress(*_MADE_BY_ANOTHER), connection.transaction():
+            with suppress(*_TRY_AGAIN), connection.transaction():
                 _make_role(connection, SESSION_FLOWS)
                 schema = sql.Identifier(_schema(connection))
                 connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, role))
