@@ -31,6 +31,8 @@ from tests.integration.gateway import serve
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 DONATIONS = EXAMPLES / "donations"
 BANK = ("127.0.0.1", 8711)
+SHORT_LIVED = httpx.Limits(keepalive_expiry=2)
+"""A connection is not used again at the moment at which the server closes it, after five seconds."""
 SESSIONS = 6
 KILLING_S = 6.0
 
@@ -116,7 +118,7 @@ async def test_each_result_has_its_effect_once_although_workers_are_killed(
             environment = {**_environment(url), "PARLEY_MAX_ATTEMPTS": "50"}
             with fleet(database_url, redis_url, tmp_path, environment) as crew:
                 crew.start(2, application="workers.app")
-                async with httpx.AsyncClient(base_url=url, timeout=90) as http:
+                async with httpx.AsyncClient(base_url=url, timeout=90, limits=SHORT_LIVED) as http:
                     killing = asyncio.create_task(kill_for(crew, KILLING_S, chance))
                     donors = [_donate(http, f"donor-{number}", chance) for number in range(SESSIONS)]
                     async with asyncio.timeout(WITHIN_S):
