@@ -63,6 +63,8 @@ EXCLUDING_WORDS = _NEGATIONS | {word.replace("'", "’") for word in _NEGATIONS}
 """Without one of these tokens nothing is forbidden or excluded."""
 _CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | _FIRST
 """Without one of these tokens a message has no scope."""
+_OPENERS = _CUES | _AUXILIARIES
+"""The tokens that a scope can begin with."""
 
 
 def find_moods(words: Sequence[str], verbs: Collection[str]) -> dict[int, Mood]:
@@ -78,7 +80,9 @@ def find_moods(words: Sequence[str], verbs: Collection[str]) -> dict[int, Mood]:
 
 
 def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood, int, int]]:
-    for place in range(len(words)):
+    for place, word in enumerate(words):
+        if word not in _OPENERS:
+            continue
         if (length := _forbids(words, place)) > 0:
             yield Mood.FORBIDDEN, place, _end(words, place + length, verbs)
         elif _leaves_out(words, place):
@@ -89,7 +93,7 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
             yield Mood.REPORTED, place, _end_of_report(words, place, verbs)
         elif _is_past(words, place, verbs):
             yield Mood.PAST, place, _end(words, place + 1, ())
-        elif words[place] in _SUPPOSING:
+        elif word in _SUPPOSING:
             yield Mood.SUPPOSED, place, _end(words, place + 1, ())
 
 

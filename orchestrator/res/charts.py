@@ -80,7 +80,7 @@ def _find_data_fault(data: Json) -> str | None:
 
 
 def _is_flat(row: JsonObject) -> bool:
-    return not any(is_object(value) or is_list(value) for value in row.values())
+    return not any(isinstance(value, dict | list) for value in row.values())
 
 
 def _find_layer_fault(layer: Json) -> str | None:
