@@ -83,7 +83,7 @@ class _Run:
         caller.require_owner(self.session_id, owner)
 
     def _domain(self) -> str | None:
-        """The domain that the client's `forwardedProps` name."""
+        """Return the domain named in the client's `forwardedProps`."""
         named = self._props().get("domain")
         return named if isinstance(named, str) else None
 
@@ -173,7 +173,7 @@ class _Run:
         return turn_for(self.caller, turn_object(record))
 
     async def _interrupts(self) -> list[ApprovalRecord]:
-        """The approvals that the session waits for and that the caller may decide."""
+        """Return the session's pending approvals that the caller can decide."""
         pending = await self.dependencies.approvals.list(
             self.caller.tenant_id,
             session_id=self.session_id,
@@ -184,14 +184,14 @@ class _Run:
 
 
 def _session_of(thread_id: str) -> SessionId:
-    """The session of a thread: the same name if it can be a session's ID, or a digest of it."""
+    """Return the thread's session: the same ID if it is a valid session ID, or a digest of it."""
     if IDENTIFIER_PATTERN.fullmatch(thread_id):
         return SessionId(thread_id)
     return SessionId(f"agui_{hash_json(thread_id)}")
 
 
 def _text_of(message: UserMessage) -> str:
-    """The text of a message; other parts of a multimodal one are left out."""
+    """Return the text parts of a message; other parts of a multimodal message are ignored."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(part.text for part in message.content if isinstance(part, TextPart))

@@ -40,19 +40,19 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
 
 
 def _may_mean_something_else(turn: RunningTurn, understood: Understanding, approval: PendingApproval) -> bool:
-    """A bare yes, after other talk since the approval was asked for."""
+    """Return whether a bare “yes” came after other talk since the approval was requested."""
     return not understood.is_click and turn.changes.state.turn > approval.asked_turn + 1
 
 
 def _named(turn: RunningTurn, understood: Understanding) -> str | None:
-    """The approval that an action names: an old button never grants a new question."""
+    """Return the approval that a click names, so that an old button cannot grant a new request."""
     payload = (turn.work.input.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None
 
 
 def _find_approval(turn: RunningTurn, target: str | None, named: str | None) -> PendingApproval | None:
-    """The pending approval that is named, or that of the flow that is named, or of the one on top."""
+    """Return the pending approval that is named, or that of the named flow, or of the top flow."""
     pending = turn.changes.state.approvals
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)
@@ -112,13 +112,13 @@ def _act(
 
 
 def expire_approvals(turn: RunningTurn) -> None:
-    """What nobody decided in time is denied."""
+    """Deny approvals that nobody decided in time."""
     for approval in [entry for entry in turn.changes.state.approvals if entry.has_expired(turn.context.now)]:
         _act(turn, approval, ApprovalStatus.EXPIRED, None)
 
 
 def close_approvals(turn: RunningTurn) -> tuple[ClosedApproval, ...]:
-    """What became of approvals in this turn; one that waits no longer, and that nobody decided, is void."""
+    """Return the approvals closed in this turn; undecided ones that no longer wait are void."""
     waiting = {approval.approval_id for approval in turn.changes.state.approvals}
     decided = {
         event.payload["approval_id"] for event in turn.context.log.events if event.type == "approval_decided"

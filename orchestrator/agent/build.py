@@ -94,7 +94,7 @@ def make_policies(
     planner: Planner,
     engineer: PromptEngineer | None,
 ) -> dict[Dact, BasePolicy]:
-    """A policy for each flow; with a model they carry out skills and have frames rewritten."""
+    """Create a policy for each flow; with a model, policies run skills and rephrase frames."""
     skills = SkillRunner(domain, engineer, TokenStream) if engineer is not None and domain.skills else None
     writer = FrameWriter(engineer) if engineer is not None else None
     policies = {dact: make_policy(own.get(dact), flow, planner) for dact, flow in domain.flows.items()}
@@ -104,7 +104,7 @@ def make_policies(
 
 
 def make_policy(own: type | None, flow: type[BaseFlow], planner: Planner) -> BasePolicy:
-    """The domain's own policy of a flow, else the default one of its family."""
+    """Create the domain's policy for a flow, or the default policy of the flow's family."""
     default = PlanPolicy if flow.spec.family is Family.PLAN else BasePolicy
     policy = (own or default)(flow.spec)
     if isinstance(policy, PlanPolicy):

@@ -119,7 +119,7 @@ async def end_waiting(
 
 
 def why_it_waited(flow: BaseFlow) -> Failed:
-    """The failure that sent a parked flow for context."""
+    """Return the failure for which a parked flow waits for context."""
     assert flow.progress.waits_for is not None
     failure = flow.progress.waits_for["failure"]
     return Failed(

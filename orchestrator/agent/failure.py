@@ -100,8 +100,10 @@ async def _contemplate(
 
 
 def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
-    """A flow that changes things takes another's place only where the domain names it for that, and never where
-    nothing but a result was wrong.
+    """Return whether a flow can replace a failed one.
+
+    A flow with side effects replaces another only if the domain names it for that purpose, and never if just a result
+    was unusable.
     """
     if not failure.unusable and dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True
@@ -150,7 +152,7 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
 
 
 def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
-    """What a skill could not settle, the user is asked; whatever they answer, the flow goes on with it."""
+    """Ask the user a question that a skill could not resolve; the flow continues with any answer."""
     turn.changes.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
     turn.changes.state.ambiguity.declare(question, turn.work.turn_id)

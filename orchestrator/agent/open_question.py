@@ -17,7 +17,7 @@ _LANGUAGES = {
 
 
 def reject(turn: RunningTurn, why: str) -> None:
-    """A message that `prepare` turned away: no flow is stacked (AG-5)."""
+    """Answer a message that `prepare` rejected, without stacking a flow (AG-5)."""
     names = ", ".join(
         _LANGUAGES.get(code, code) for code in turn.context.world.domain.config.language.supported
     )

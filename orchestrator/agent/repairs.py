@@ -139,7 +139,7 @@ def _ask_to_go_on(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
 
 
 def _take_back_consent(outcome: Outcome, flow: BaseFlow) -> None:
-    """What was agreed to is no longer the call to be made: the candidate, the grant, the approval (PX-17)."""
+    """Withdraw the pending call's candidate, grant and approvals, which no longer apply (PX-17)."""
     drop_candidate(flow)
     granted = take_grant(flow)
     void = [approval.approval_id for approval in outcome.after.void_approvals(flow.flow_id)]
@@ -185,7 +185,7 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
 
 
 def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
-    """What the ledger says from now on."""
+    """Return the new status of a ledger entry."""
     if done:
         return LedgerStatus.DONE
     if status is LedgerStatus.DONE:

@@ -76,7 +76,7 @@ async def _check(context: TurnContext, planner: Planner, plan: PlanFlow, news: S
 
 
 def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
-    """What was to be approved belonged to the plan as it was: it is asked for anew, in this very turn (PX-17)."""
+    """Void approvals of an earlier plan revision; this turn requests them again (PX-17)."""
     stale = {one.flow_id for one in context.changes.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
         flow = context.changes.state.stack.get(step.flow_id)
@@ -86,9 +86,9 @@ def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def tell_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Change]) -> None:
-    """The difference between two revisions, when it matters to the user.
+    """Report the difference between two revisions if it matters to the user.
 
-    When nothing is left to do, the plan's own end says what there is to say.
+    Says nothing if no step remains: the plan's own ending covers that.
     """
     told = [change for change in changes if change.matters]
     if not told or all(step.is_finished for step in plan.steps):

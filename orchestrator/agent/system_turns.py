@@ -1,7 +1,7 @@
-"""Turns that take a shorter way: proposals of Internal flows (IF-12), context that a task waited for (PX-16), repairs
-of operators, and what users say while a person answers (RT-35).
+"""Turns that skip NLU and PEX, with the decision as their result.
 
-What was decided is the turn's result.
+These are proposals of background flows (IF-12), context that a task waited for (PX-16), repairs by operators, and
+messages to an operator who has taken the session over (RT-35).
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _judge(
 
 
 def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
-    """A summary covers the turns that it names and no others, so newer ones do not make it wrong."""
+    """Apply a summary. It covers exactly the turns it names, so newer turns do not invalidate it."""
     text, through = proposal.change.get("text"), proposal.change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
         return Verdict(Decision.DROPPED, "It names no turns of this session.")
@@ -231,7 +231,7 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
 
 
 def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
-    """What has been interrupted for too long is looked for anew: a flow that was resumed stays."""
+    """Abandon flows that are still interrupted for too long; a resumed flow stays."""
     limit = proposal.change.get("older_than_s")
     if not isinstance(limit, int | float) or limit < 0:
         return Verdict(Decision.DROPPED, "It does not say after which time.")
@@ -244,7 +244,7 @@ def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
 
 
 def _repair(_state: DialogueState, proposal: _Proposal) -> Verdict:
-    """A repair fits exactly the state that was looked at, and does what its dry run said."""
+    """Apply a repair if the state is unchanged and the repair matches its dry run."""
     if not proposal.fresh:
         return Verdict(Decision.DROPPED, "The session has gone on since it was looked at.")
     mended, wrong = repair(proposal.before) if proposal.before else ({}, [])

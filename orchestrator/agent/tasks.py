@@ -68,7 +68,7 @@ def _name_call(turn: RunningTurn, flow: BaseFlow) -> str:
 
 
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
-    """What a parked flow waits for is no longer what is wanted; an approval is void (PX-17)."""
+    """End a parked flow's wait after its task has changed; void its approval (PX-17)."""
     turn.changes.state.void_approvals(flow.flow_id)
     if flow.status in PARKED:
         turn.changes.state.stack.approve(flow, turn.context.now, reason="what it waited for has changed")
@@ -131,7 +131,7 @@ def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
 
 
 def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """A summary that was shown before a slot changed is no longer what would be done (AM-3, PX-17)."""
+    """Drop the pending call whose summary was shown before a slot changed (AM-3, PX-17)."""
     if not labels:
         return
     drop_consent(turn.context, flow)
@@ -171,7 +171,7 @@ def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:
 
 
 def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
-    """The decided values of a message, as JSON."""
+    """Return a message's slot values as JSON."""
     values = {name: label.value if isinstance(label, Mention) else label for name, label in labels.items()}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -201,7 +201,7 @@ def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, after_no: bool = Fa
 
 
 def ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:
-    """The value fits several slots: the user says which, nothing is changed before."""
+    """Ask which of several slots a value is for; nothing changes until the user answers."""
     value = next(iter(understood.slots.values())).value
     own = flow is turn.changes.state.stack.top
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
@@ -219,7 +219,7 @@ def ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding)
 
 
 def ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
-    """The user wants another value and has not said which: the old one stays until there is a new one."""
+    """Ask for another value of a slot; the old value stays until there is a new one."""
     turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
     turn.changes.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot), turn.work.turn_id)
     turn.carry_on = False

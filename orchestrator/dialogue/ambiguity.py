@@ -111,17 +111,17 @@ class AmbiguityHandler:
         entry.about = replace(entry.about, options=options)
 
     def find(self, *, level: Level, flow_id: FlowId | None, slot: str | None) -> Ambiguity | None:
-        """The open question with just these properties."""
+        """Return the open question with exactly these properties, or None."""
         wanted = (level, flow_id, slot)
         return next(
             (entry for entry in self.open if (entry.level, entry.flow_id, entry.slot) == wanted), None
         )
 
     def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
-        """The current question, or None when nothing is unclear.
+        """Return the current question, or None if nothing is unclear.
 
-        Counts a round, except when it is repeated after a digression (`again`). After `limit`
-        rounds without success the question says `escalate`.
+        Counts a round unless the question is repeated after a digression (`again`). After `limit` rounds
+        without success the question says `escalate`.
         """
         entry = self.current
         if entry is None:

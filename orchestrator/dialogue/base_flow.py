@@ -145,7 +145,7 @@ class BaseFlow:
 
     @classmethod
     def slot(cls, name: str) -> SlotSpec | None:
-        """What is known about a slot, or about an input that has no slot of its name (FS-7)."""
+        """Return the specification of a slot, or of an input without a slot (FS-7), or None."""
         found = cls.spec.slots.get(name)
         if found is None and name in cls.spec.inputs:
             return SlotSpec(name=name, type="")
@@ -262,11 +262,11 @@ class BaseFlow:
         return next(self._unsatisfied(), None) is None
 
     def missing(self) -> list[SlotSpec]:
-        """What to ask for, in order: required slots, then the first of each unsatisfied group."""
+        """Return what to ask for, in order: required slots, then the first of each unsatisfied group."""
         return [members[0] for members in self._unsatisfied()]
 
     def open_slots(self) -> list[SlotSpec]:
-        """Required slots without value, and every member of unsatisfied groups."""
+        """Return the required slots without a value, and all members of unsatisfied groups."""
         return [spec for members in self._unsatisfied() for spec in members]
 
     def needs_to_think(self) -> bool:
@@ -274,7 +274,7 @@ class BaseFlow:
         return not self.is_filled()
 
     def value(self, name: str) -> Json | None:
-        """The slot's value, else its default, else None."""
+        """Return the slot's value, or its default, or None."""
         held = self.slots.get(name)
         if held is not None:
             return held.value

@@ -41,7 +41,7 @@ class PlanFlow(BaseFlow):
     beyond: list[str] = field(default_factory=list[str])
 
     def needs_to_think(self) -> bool:
-        """A request that has no steps yet has to be decomposed first."""
+        """Return whether the plan has no steps yet and must be decomposed."""
         return not self.steps or super().needs_to_think()
 
     def pursue(self, goal: str, beyond: Sequence[str] = ()) -> None:
@@ -78,11 +78,11 @@ class PlanFlow(BaseFlow):
         return self.noted
 
     def step_of(self, flow_id: str) -> PlanStep | None:
-        """The step that this flow carries out."""
+        """Return the step that this flow runs, or None."""
         return next((step for step in self.steps if step.flow_id == flow_id), None)
 
     def step_named(self, name: str) -> PlanStep | None:
-        """The latest step of this name."""
+        """Return the latest step with this name, or None."""
         return next((step for step in reversed(self.steps) if step.name == name), None)
 
     def serialize(self) -> JsonObject:
@@ -146,7 +146,7 @@ FlowTypes: TypeAlias = Mapping[Dact, type[BaseFlow]]
 
 
 def make_flow_class(spec: FlowSpec, slot_types: SlotTypes = EVERY_TYPE) -> type[BaseFlow]:
-    """The class of one dact, a child of its family's parent; ``book_flight`` → ``BookFlightFlow``."""
+    """Create the class of a flow from its family's base class; ``book_flight`` → ``BookFlightFlow``."""
     name = "".join(part.capitalize() for part in spec.dact.split("_")) + "Flow"
     body = {"spec": spec, "slot_types": slot_types, "__doc__": spec.description}
     return type(name, (PARENTS[spec.family],), body)
@@ -163,10 +163,10 @@ RETIRED = "retired"
 
 
 def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
-    """The inverse of `serialize`; shares nothing with the JSON.
+    """Create a flow from what `serialize` returned, sharing nothing with the JSON.
 
-    A flow whose dact has left the domain is loaded as retired, nothing lost. A value that the slot's type no longer
-    accepts has to be asked for again.
+    A flow that the domain no longer has is loaded as retired, with all its data. A value that its slot type no longer
+    accepts is asked for again.
     """
     cls = flow_types.get(body["dact"])
     if cls is None:

@@ -166,7 +166,7 @@ class Shown:
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
-        """What to call the row with this key, which is told where it is words; None when there is none."""
+        """Return the name of the row with this key: the key if it is words, otherwise other columns."""
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None
@@ -305,7 +305,7 @@ class PlanStep:
         self.slots[slot] = binding
 
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
-        """The same step, to be carried out by another flow."""
+        """Return a copy of this step to be run by another flow."""
         return replace(
             self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
         )

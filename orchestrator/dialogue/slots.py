@@ -98,7 +98,7 @@ def check_group(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_entity(value: Json, spec: SlotSpec) -> Verdict:
-    """The name of one thing that the domain knows; NLU grounds it, here its shape is judged."""
+    """Check the name of one thing that the domain knows. NLU grounds it; this checks its form."""
     if isinstance(value, list | dict):
         return reject("not_one_thing", spec, entity=spec.entity)
     verdict = check_line(value, spec)
@@ -108,7 +108,7 @@ def check_entity(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_removal(value: Json, spec: SlotSpec) -> Verdict:
-    """What is to be taken away: one thing, or a list of them."""
+    """Check what to remove: one thing, or a list of them."""
     return check_group(value, spec) if is_list(value) else check_base(value, spec)
 
 
@@ -124,7 +124,6 @@ def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_level(value: Json, spec: SlotSpec) -> Verdict:
-    """A number between the slot's bounds."""
     return check_bounded(value, spec)
 
 
@@ -159,7 +158,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def check_exact(value: Json, spec: SlotSpec) -> Verdict:
-    """A token to be taken literally: one of `values`, or matching `pattern`, else one word."""
+    """Check a literal token: one of `values`, a match of `pattern`, or any single word."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = as_text(value)
     verdict = check_line(value, spec, longest=LONGEST_TOKEN)
@@ -202,7 +201,7 @@ def check_category(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
-    """Some of the declared values, kept in declared order."""
+    """Check a selection of the declared values; keeps the declared order."""
     items = value if is_list(value) else [value]
     if not items:
         return reject("nothing_chosen", spec, choices=list(spec.values))
@@ -234,7 +233,7 @@ UNIVERSAL = (
 
 
 def check_date(value: Json, spec: SlotSpec) -> Verdict:
-    """A day of the calendar, `yyyy-mm-dd`."""
+    """Check a calendar day, `yyyy-mm-dd`."""
     matched = _DATE.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
         return reject("not_date", spec, value=show(value))
@@ -250,7 +249,7 @@ def check_date(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_time(value: Json, spec: SlotSpec) -> Verdict:
-    """A time of day, `HH:MM`, from 00:00 to 23:59."""
+    """Check a time of day, `HH:MM`, from 00:00 to 23:59."""
     matched = _TIME.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
         return reject("not_time", spec, value=show(value))
@@ -312,7 +311,7 @@ class SlotTypes:
     types: Mapping[str, SlotType]
 
     def find(self, name: str) -> SlotType | None:
-        """The type of this name; ``free text`` is the same as ``free_text``."""
+        """Return the type with this name, or None; ``free text`` is the same as ``free_text``."""
         return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:

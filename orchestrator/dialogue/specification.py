@@ -124,7 +124,7 @@ class Binding:
 
     @classmethod
     def read(cls, body: Json) -> Binding:
-        """The inverse of `serialize`, and the form in which domains write bindings."""
+        """Parse what `serialize` returned, which is also the form in which domains write bindings."""
         if isinstance(body, str):
             return _read_name(body)
         return cls(value=body["value"] if isinstance(body, dict) and "value" in body else body)

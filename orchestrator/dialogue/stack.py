@@ -67,11 +67,11 @@ class FlowStack:
         return next((flow for flow in alike if flow.plan_id is None or not outside_plans), None)
 
     def get(self, flow_id: str | None) -> BaseFlow | None:
-        """The flow with this ID, whatever its state."""
+        """Return the flow with this ID in any state, or None."""
         return next((flow for flow in self.flows if flow.flow_id == flow_id), None)
 
     def plan_of(self, flow: BaseFlow) -> PlanFlow | None:
-        """The Plan flow that this flow serves, while it is on the stack."""
+        """Return the Plan flow that this flow serves, or None if it isn't on the stack."""
         root = self.get(flow.plan_id) if flow.plan_id is not None else None
         return root if isinstance(root, PlanFlow) else None
 
@@ -95,14 +95,14 @@ class FlowStack:
         return plans
 
     def root(self, flow: BaseFlow) -> BaseFlow:
-        """The outermost plan that the flow serves, else the flow itself."""
+        """Return the outermost plan that the flow serves, or the flow itself."""
         above = flow
         for plan_id in self._ancestry(flow):
             above = self.get(plan_id) or above
         return above
 
     def tasks(self) -> list[BaseFlow]:
-        """What counts towards the depth: live flows, a plan with its flows as one; bottom first."""
+        """Return what counts toward the depth, bottom first: live flows, a plan with its flows as one."""
         roots = {id(root): root for root in map(self.root, self.live()) if not root.is_finished}
         return list(roots.values())
 
@@ -186,7 +186,7 @@ class FlowStack:
         return target
 
     def _block(self, flow: BaseFlow) -> list[BaseFlow]:
-        """The flow with its plan, in the order in which they are to stand, top last."""
+        """Return the flow with its plan in the order for the stack, top last."""
         root = self.root(flow)
         block = [root, *(member for member in self.members(root.flow_id) if member is not root)]
         own = [member for member in block if member is flow or flow.flow_id in self._ancestry(member)]
@@ -223,7 +223,7 @@ class FlowStack:
     # Ending
 
     def complete(self, flow: BaseFlow, now: float | None = None) -> None:
-        """The flow has done its work; it leaves when the response is prepared."""
+        """Complete a flow, which leaves the stack when the response is prepared."""
         flow.become(COMPLETED)
         flow.completed_at = now
         self.keep_step(flow)
@@ -239,7 +239,7 @@ class FlowStack:
         return [flow, *orphans]
 
     def cancel(self, flow: BaseFlow) -> list[BaseFlow]:
-        """The user, or the depth limit, gives the flow up. Returns every flow that became Invalid."""
+        """Cancel a flow, for the user or for lack of room. Returns every flow that became Invalid."""
         return self.invalidate(flow, CANCELLED)
 
     def find_abandoned(self, older_than: float, now: float) -> list[BaseFlow]:

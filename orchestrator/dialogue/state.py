@@ -49,10 +49,13 @@ SHOWN_BEFORE = 3
 
 @dataclass(slots=True)
 class DialogueState:
-    """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last, and
-    `shown_before` those of other flows, latest last. `later`: requests that were made together with another one, by
-    the flow that comes first. `epoch`: of its own commit. `person`: who answers in place of the assistant.
-    `written`: completed flows, each written once; `copies`: of the other parts.
+    """The state of a session's dialogue.
+
+    `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows displayed last.
+    `shown_before`: rows of other flows, latest last. `later`: further requests from one message, by the flow
+    that runs first. `epoch`: the epoch of the commit. `person`: the operator who answers instead of the
+    assistant. `written`: completed flows in serialized form, which is made once. `copies`: the serialized
+    form of the other parts.
 
     The open questions refer to the state's own stack.
     """
@@ -123,7 +126,7 @@ class DialogueState:
         self.person = person
 
     def end_digression(self) -> None:
-        """The user is back on the task; the last kind stays on record."""
+        """End a digression because the user is back on the task; keep its kind on record."""
         self.digression.depth = 0
 
     def note_origin(self, *, natural: bool) -> None:
@@ -216,7 +219,7 @@ class DialogueState:
         return left
 
     def find_completed(self, dact: str | None = None) -> BaseFlow | None:
-        """The most recently completed flow, of this dact if one is named."""
+        """Return the most recently completed flow, or the most recent one of `dact`."""
         return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)
 
     def void_approvals(self, flow_id: str) -> list[PendingApproval]:
@@ -318,7 +321,7 @@ class DialogueState:
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
-        """The inverse of `serialize`, for documents of this version and of older ones.
+        """Create a state from what `serialize` returned, in this or an older version.
 
         Raises SchemaTooNew.
         """

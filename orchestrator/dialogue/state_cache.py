@@ -22,9 +22,9 @@ class Decoded:
     state: DialogueState
 
     def catch_up(self, patches: Iterable[JsonObject], flow_types: FlowTypes) -> Decoded:
-        """The state after patches that others wrote, for which this one is used up; `raw` stays.
+        """Return the state after patches by other processes, consuming this one; `raw` stays.
 
-        What the patches leave alone is the same object again. Raises SchemaTooNew.
+        Parts that no patch touches are reused as the same objects. Raises SchemaTooNew.
         """
         known, body = self.state, rebuild(self.body, patches)
         flows = dict(_flows_of(self.body, known))
@@ -47,7 +47,7 @@ _AS_FIELDS = ("effects", "shown", "shown_before", "later")
 
 
 def _flows_of(body: JsonObject, state: DialogueState) -> Iterator[tuple[int, BaseFlow]]:
-    """The flows of a state by what was written of them."""
+    """Yield each flow of a state with the identity of its serialized form."""
     flows = (*state.stack.flows, *state.stack.departed, *state.completed)
     written = (id(one) for name in _FLOWS for one in body[name])
     return zip(written, flows, strict=True)

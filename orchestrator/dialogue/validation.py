@@ -66,12 +66,12 @@ class SlotType:
 
 
 def label(spec: SlotSpec) -> str:
-    """The slot's name as a user reads it."""
+    """Return the slot's name for display."""
     return spec.label
 
 
 def show(value: Json) -> str:
-    """The value as quoted in a sentence, shortened; an ellipsis for a list or an object."""
+    """Return the value for quoting in a sentence: shortened, an ellipsis for a list or an object."""
     text = value[:200] if isinstance(value, str) else as_text(value)
     if text is None:
         return "…"
@@ -80,7 +80,7 @@ def show(value: Json) -> str:
 
 
 def as_text(value: Json) -> str | None:
-    """A number in figures; None for what is no number, or too large to be written out."""
+    """Return a number as digits, or None if it isn't a number or is too large to write out."""
     if isinstance(value, float):
         return repr(value)
     return str(value) if isinstance(value, int) and abs(value) <= LARGEST_INTEGER else None
@@ -99,7 +99,7 @@ def strip_controls(text: str) -> str:
 
 
 def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> Verdict:
-    """A text of one line, neither empty nor too long."""
+    """Check a one-line text, which must not be empty or too long."""
     if not isinstance(value, str):
         return reject("not_text", spec, value=show(value))
     if len(value) > 4 * longest:
@@ -117,7 +117,7 @@ def _wants_number(value: Json, spec: SlotSpec) -> Rejected:
 
 
 def check_number(value: Json, spec: SlotSpec) -> Verdict:
-    """A finite number within what JSON carries exactly; numerals in a text are read."""
+    """Check a finite number that JSON represents exactly; numerals in a text are parsed."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _wants_number(value, spec)
     if isinstance(value, str):
@@ -139,7 +139,7 @@ def _show_bound(bound: float | None) -> str | None:
 
 
 def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
-    """A number within the slot's bounds."""
+    """Check a number within the slot's limits."""
     verdict = check_number(value, spec)
     if isinstance(verdict, Rejected):
         return verdict
@@ -153,7 +153,7 @@ def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def choose(text: str, spec: SlotSpec) -> str | None:
-    """The declared value that `text` names: itself, in other case, or by a synonym."""
+    """Return the declared value that `text` names exactly, in other case, or by a synonym; else None."""
     if text in spec.values:
         return text
     folded = text.casefold()
@@ -167,7 +167,7 @@ def choose(text: str, spec: SlotSpec) -> str | None:
 
 
 def is_bounded_json(value: Json) -> bool:
-    """True for JSON without NaN, at most eight levels deep, of at most 512 nodes, with bounded texts."""
+    """Return whether JSON has no NaN, at most eight levels and 512 nodes, and short enough texts."""
     level, count = [value], 0
     for _ in range(DEEPEST_NESTING + 1):
         count += len(level)

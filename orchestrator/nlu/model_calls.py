@@ -179,7 +179,7 @@ def _specs_of(
 
 
 def _describe_question(question: OpenQuestion) -> JsonObject | None:
-    """What was asked, of which slot, what may be answered, and whether a yes is awaited."""
+    """Describe an open question: its text, slot and options, and whether it asks for a confirmation."""
     if not question.is_open:
         return None
     return {

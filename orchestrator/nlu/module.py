@@ -203,8 +203,9 @@ class NLU:
         call: CallContext,
         passages: Sequence[str] = (),
     ) -> dict[str, Mention]:
-        """Look for the values of some slots in the conversation and in passages of documents; nothing when no model
-        answers (PX-4).
+        """Find values of slots in the conversation and in document passages (PX-4).
+
+        Returns nothing if no model answers.
         """
         asker = self._asker
         if asker is None or not asker.available or not slots:

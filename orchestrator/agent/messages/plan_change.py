@@ -66,7 +66,7 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
 
 
 def _lacks(plan: PlanFlow, step: PlanStep) -> PlanStep | None:
-    """A step that must come before this one and has not ended."""
+    """Return an unfinished step that must run before this one, or None."""
     needed = (plan.step_named(name) for name in step.needs)
     return next((other for other in needed if other is not None and not other.is_finished), None)
 

@@ -33,7 +33,7 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """This flow is meant."""
+    """The only likely flow."""
 
     flow: BaseFlow
 
@@ -54,7 +54,7 @@ Resumption: TypeAlias = Resume | Choose | NothingToResume
 
 
 def find_words(text: str) -> frozenset[str]:
-    """The telling words of a text, in lower case."""
+    """Return the distinctive words of a text, in lower case."""
     words = _WORDS.findall(text.replace("_", " ").casefold())
     return frozenset(word for word in words if len(word) > 1 and word not in _COMMON)
 
@@ -66,7 +66,7 @@ def _is_same_word(left: str, right: str) -> bool:
 
 
 def match_words(mentioned: frozenset[str], flow: BaseFlow) -> frozenset[str]:
-    """The mentioned words that occur in the flow's name or description."""
+    """Return the mentioned words that occur in the flow's name or description."""
     known = find_words(f"{flow.dact} {flow.spec.description}")
     return frozenset(word for word in mentioned if any(_is_same_word(word, other) for other in known))
 

@@ -172,7 +172,7 @@ def _limit(turn: RunningTurn) -> DepthLimit | None:
 
 
 def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
-    """A full stack: ask which task to give up, or to finish one first (FS-12)."""
+    """Ask which task to stop when the stack is full, or to finish one first (FS-12)."""
     context, active = turn.context, turn.changes.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}

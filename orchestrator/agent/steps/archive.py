@@ -74,7 +74,7 @@ _ENDS_WITH_FLOW = frozenset({"consent", "progress", "notes"})
 
 
 def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
-    """A flow as the lasting archive keeps it: without what was noted while it was carried out."""
+    """Return a completed flow for the archive, without its working notes."""
     written = state.written.get(flow.flow_id)
     body = flow.serialize() if written is None else written.body
     return ArchivedFlow(

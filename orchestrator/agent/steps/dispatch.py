@@ -149,7 +149,7 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 
 
 def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
-    """A question that belongs to no flow is over once the user does something else."""
+    """Drop questions that belong to no flow once the user does something else."""
     state, kind = turn.changes.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
     gives_it_up = kind is MessageKind.CANCELLATION and not state.stack.live()

@@ -105,7 +105,7 @@ class DocumentFinder:
 
 
 def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
-    """The finder of a turn, or None where the domain wants none or no model can be asked."""
+    """Return the turn's value finder, or None if the domain disables it or no model is configured."""
     wanted = context.world.domain.config.nlu.slot_fill != "off" and nlu.has_model
     return RecentTurns(nlu, context) if wanted else None
 
@@ -113,10 +113,9 @@ def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
 def known_preferences(
     ids: TurnIds, state: DialogueState, store: PreferenceStore, told: frozenset[str]
 ) -> UserPreferences | None:
-    """What is remembered of the user; read when it is first asked for.
+    """Return the user's preferences, loaded on first use.
 
-    A session without a user has a memory only once something was to be remembered in it, by one of the
-    flows `told`.
+    A session without a user has preferences only if one of the flows `told` has stored something in it.
     """
     if ids.user_id is None and not _was_told(state, told):
         return None

@@ -30,7 +30,7 @@ from orchestrator.types import JsonObject
 
 
 def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject) -> JsonObject:
-    """The result of a turn; `epoch` is the one that its commit makes. `flags`: of the state."""
+    """Return the result of a turn. `epoch` is the epoch of its commit; `flags` are those of the state."""
     state, context, lease = turn.changes.state, turn.context, turn.lease
     frame = answer.frames[-1] if answer.frames else None
     return {
@@ -122,7 +122,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
 
 
 def _tell_answer(context: TurnContext, reply: str, frames: list[JsonObject]) -> None:
-    """What is shown stands in the turn object and among the frames; the log says which it is."""
+    """Log the reply and its blocks. Their contents are in the turn object and the frames."""
     for frame in frames:
         names = ("frame_id", "flow_id", "display_type", "display_name")
         context.log.event("block", **{name: frame[name] for name in names})
@@ -170,14 +170,14 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
 
 
 def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
-    """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
+    """Return what to send after the commit: scratchpad entries and background flows that are due."""
     due = find_due(turn.changes.state, size)
     summary = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if due else ()
     return (*turn.changes.outbox, *_notes(turn), *summary)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
-    """What the turn noted; accepted with it, and put into the scratchpad from there (RT-14)."""
+    """Return the turn's scratchpad entries, to be stored after its commit (RT-14)."""
     state = turn.changes.state
     flows = [flow for flow in (*turn.changes.finished, *state.stack.flows) if flow.progress.scratchpad]
     entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now) if flows else []
@@ -185,8 +185,10 @@ def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
 
 
 def find_due(state: DialogueState, size: float = math.inf) -> bool:
-    """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
-    is not started (IF-11). `size`: of the state, in bytes; no message is longer.
+    """Return whether a turn makes a summary due: every N turns, or after a certain amount of text.
+
+    While a summary is running, no other one starts (IF-11). `size`: the state's size in bytes, an upper limit on the
+    length of its messages.
     """
     covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered

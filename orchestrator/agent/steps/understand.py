@@ -94,7 +94,7 @@ def _share_of_answer(turn: RunningTurn, understood: Understanding) -> float:
 
 
 def read_action(body: JsonObject) -> Action:
-    """An action as it was submitted. Raises InvalidInput for one without a name."""
+    """Parse an action as submitted. Raises InvalidInput if it has no name."""
     name, payload = body.get("name"), body.get("payload")
     if not isinstance(name, str) or not name:
         raise InvalidInput("An action needs a name.", field="action.name")

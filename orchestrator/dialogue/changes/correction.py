@@ -29,8 +29,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a correction did. `in_doubt`: dependent slots that kept their values; `cleared`: those that no longer
-    held and are empty now. `problems`: values that do not fit and changed nothing.
+    """The result of a correction.
+
+    `in_doubt`: dependent slots that kept their values. `cleared`: slots emptied because their values no longer apply.
+    `problems`: values that were rejected and changed nothing.
     """
 
     changed: tuple[Change, ...] = ()
@@ -126,9 +128,9 @@ def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | Non
 
 
 def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlow:
-    """A fresh flow with the values of a completed one, to be corrected and carried out again.
+    """Return a new flow with the values of a completed one, to be corrected and run again.
 
-    The completed flow stays as it was; it is history.
+    The completed flow stays unchanged, as history.
     """
     fresh = type(flow)(now) if flow_id is None else type(flow)(now, flow_id=FlowId(flow_id))
     fresh.slots = deepcopy(flow.slots)

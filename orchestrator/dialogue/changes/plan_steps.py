@@ -88,7 +88,7 @@ def stack_steps(
 
 
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
-    """It has become Active, and work on it has not begun."""
+    """Return whether the step's flow is Active and not yet started."""
     flow = stack.get(step.flow_id)
     return flow is not None and flow.status == ACTIVE and not flow.progress.begun
 
@@ -102,7 +102,7 @@ def _find_flow(
     agrees: Agrees,
     wanted: list[BaseFlow],
 ) -> BaseFlow | None:
-    """The flow of a step that is not on the stack: a new one, or one that waits there; None: not yet."""
+    """Return a flow for a step: a new flow, or a matching interrupted one; None if not yet possible."""
     if any(flow.dact == step.dact for flow in wanted):
         return None
     alike = [flow for flow in stack.live() if flow.dact == step.dact]

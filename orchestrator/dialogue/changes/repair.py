@@ -7,10 +7,10 @@ from orchestrator.types import Json, JsonObject, copy_json
 
 
 def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The state as it has to be, and what was wrong, in sentences; without any, it is the same state.
+    """Return the repaired state and a sentence for each problem found; the same state if there is none.
 
-    One flow is Active, the top one or none; approvals belong to flows that are there, and so do the plans of sub-flows.
-    The same state is always mended in the same way: a flow that was Active below the top waits since it was begun.
+    At most one flow is Active, the top one; approvals and plan references belong to flows on the stack. Repair is
+    deterministic: a flow that was Active below the top counts as interrupted since its start.
     """
     mended: JsonObject = copy_json(body)
     stack: list[JsonObject] = mended["stack"]

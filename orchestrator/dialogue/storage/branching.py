@@ -24,7 +24,7 @@ def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
 
 
 def _go_on(flow: JsonObject, waiting: Collection[str], top: str | None) -> JsonObject:
-    """The flow without what was granted; one that waited, and the step that it carries out, may be worked on."""
+    """Return a flow for a fork, without grants; a parked flow and its step can run again."""
     made = {**flow}
     if "consent" in flow:
         made["consent"] = {**flow["consent"], "grant": None}

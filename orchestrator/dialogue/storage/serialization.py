@@ -90,8 +90,9 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What housekeeping looks for in the states of many sessions: flows on the stack, approvals that wait, and how
-    many turns no summary covers.
+    """What maintenance flows look for in the states of many sessions.
+
+    Flows on the stack, pending approvals, and the number of turns that no summary covers.
     """
 
     flows: list[str]
@@ -136,7 +137,7 @@ def _sorted(value: Json) -> bytes:
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:
-    """The patch that makes `after` of `before`; empty when they are equal."""
+    """Return the patch from `before` to `after`; empty if they are equal."""
     replaced: JsonObject = {}
     nested: JsonObject = {}
     for key, value in after.items():
@@ -167,7 +168,7 @@ def _compact(patch: JsonObject) -> JsonObject:
 
 
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
-    """The patch between two containers of one kind; None when replacing is all that can be done."""
+    """Return the patch between two containers of one kind, or None if only replacing is possible."""
     kind = type(before)  # pyright: ignore[reportUnknownVariableType]
     if not before or not after or kind is not type(after):
         return None
@@ -202,7 +203,7 @@ def _count_equal(before: list[Json], after: list[Json]) -> int:
 
 
 def _diff_shifted(before: list[Json], after: list[Json]) -> JsonObject | None:
-    """The patch where elements went from the head and the rest begins `after`, or begins like it; else None."""
+    """Return a patch for lists that lost elements at the head, or None if they don't overlap."""
     first, likely = after[0], 0
     for shift in range(max(1, len(before) - len(after)), len(before)):
         if same(before[shift], first):
@@ -235,7 +236,7 @@ def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObj
 
 
 def apply(before: JsonObject, patch: JsonObject) -> JsonObject:
-    """The document that `diff` was made for. `before` stays as it is."""
+    """Apply a patch made by `diff` and return the new document; `before` is not changed."""
     if not patch:
         return before
     removed = patch.get("-", ())
@@ -263,7 +264,7 @@ def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
 
 
 def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
-    """The state after all the patches, from a snapshot before the first of them."""
+    """Return the state after all patches, starting from a snapshot before the first."""
     state = snapshot
     for patch in patches:
         state = apply(state, patch)

@@ -17,7 +17,7 @@ UPGRADES: Mapping[int, Callable[[JsonObject], JsonObject]] = {}
 
 
 def upgrade(body: JsonObject) -> JsonObject:
-    """The document in the present form. Raises SchemaTooNew for one of a later release."""
+    """Convert a document to the current version. Raises SchemaTooNew for one of a later release."""
     version = body["schema_version"]
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(version, SCHEMA_VERSION)

@@ -187,7 +187,7 @@ def _by_comparison(message: Message) -> Reference | None:
 def _compare(
     message: Message, name: str, direction: int, said: str, places: frozenset[int], nth: int
 ) -> Reference:
-    """The extreme for "cheapest", or the `nth` after it; for "cheaper" the nearest row beyond what is talked about."""
+    """Resolve “cheapest” to the extreme row or the `nth` after it, “cheaper” to the next row beyond."""
     rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
     ordered = rows if direction == LESS else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
@@ -282,13 +282,13 @@ _WAYS: tuple[Callable[[Message], Reference | None], ...] = (_by_place, _by_compa
 
 
 def _nouns(message: Message) -> frozenset[str]:
-    """The words of the flow that displayed the rows: "flights"; people say "the TAP flight"."""
+    """Return nouns for the displayed rows, from their flow's name: users say "the TAP flight"."""
     words = frozenset(message.shown.dact.split("_"))
     return words | {word.removesuffix("s") for word in words}
 
 
 def _telling(message: Message, places: set[int]) -> list[str]:
-    """The words besides a reference that say something else; those of a request for a row say nothing else."""
+    """Return the words outside a reference that mean something besides a request for a row."""
     nouns = _nouns(message) | _NOUNS | _COUNTED | message.requests
     return [
         word

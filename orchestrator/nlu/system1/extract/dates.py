@@ -308,7 +308,7 @@ def _read_first_of(match: re.Match[str], today: date) -> Reading:
 
 
 def _one_of(days: list[date], today: date) -> Reading:
-    """A stretch of days is a choice among those that are not past."""
+    """Return a reading that leaves a choice among the days that are not past."""
     values = tuple(day.isoformat() for day in days if day >= today)
     return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
 

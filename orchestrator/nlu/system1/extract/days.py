@@ -139,7 +139,7 @@ def _number_of(day: str) -> int:
 
 
 def _nearest(number: int, known: date, *, is_earlier: bool) -> date | None:
-    """The day of a month with this number that comes last before a known one, or first after it."""
+    """Return the last day with this number before a known date, or the first one after it."""
     month = known.replace(day=1)
     if is_earlier and number >= known.day:
         month = (month - timedelta(days=1)).replace(day=1)

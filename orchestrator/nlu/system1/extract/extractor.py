@@ -167,9 +167,10 @@ class Extractor:
         patterns: Mapping[str, re.Pattern[str]] | None = None,
         find_more_names: Find | None = None,
     ) -> None:
-        """`common`: words written in small letters in the examples; they do not begin names.
+        """Initialize the extractor.
 
-        `patterns`: the forms of the domain's own slot types, by type. `find_more_names`: besides those with capitals.
+        `common`: words in lower case in the examples, which do not begin names. `patterns`: patterns of the
+        domain's own slot types, by type. `find_more_names`: finds names besides the capitalized ones.
         """
         slots = [slot for flow in flows for slot in flow.slots.values()]
         kinds = {kind for slot in slots for kind in kinds_of(slot)}

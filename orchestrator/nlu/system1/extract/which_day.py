@@ -51,7 +51,7 @@ def _forms(word: str) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _names_of(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The telling words of a slot's name, and of its description."""
+    """Return the distinctive words of a slot's name, and those of its description."""
     parts = (name.casefold().split("_"), tokenize(description.casefold()).words)
     one, two = (frozenset(words) - _GENERIC - STOP_WORDS - _LINKS for words in parts)
     return one, two
