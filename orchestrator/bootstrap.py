@@ -56,8 +56,10 @@ from orchestrator.memory.business_context import BusinessContext, DomainDocument
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.ports.summary_refresh import SummaryRefresh
+from orchestrator.res.languages import load_sayings
 from orchestrator.res.templates import word_for
 from orchestrator.runtime.lane import TurnAgent
+from orchestrator.saying import Saying
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
 from orchestrator.telemetry.metrics import count_signal
@@ -170,8 +172,12 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
         stack.callback(messages.close)
         live = RedisEvents(redis)
         stack.push_async_callback(live.close)
+        domains = DomainRegistry(settings.domain)
         inbox = PostgresInbox(
-            database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
+            database,
+            session_limit=settings.session_inbox_limit,
+            total_limit=settings.total_inbox_limit,
+            word=partial(word_told, domains),
         )
         events = EventFeed(PostgresEventLog(database), live, inbox)
         stack.push_async_callback(events.close)
@@ -195,7 +201,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             events=events,
             waiter=TurnWaiter(inbox, live),
             messages=messages,
-            domains=DomainRegistry(settings.domain),
+            domains=domains,
             sandbox=PythonSandbox(),
             sql_sandbox=SqlSandbox(),
             closing=stack,
@@ -246,6 +252,11 @@ def _open_models(
     return models
 
 
+def word_told(domains: DomainRegistry, domain: str, told: Saying) -> str:
+    """Return a saying without variables in the language of a domain."""
+    return load_sayings(domains.language(domain))[told.code]
+
+
 @asynccontextmanager
 async def open_lane(
     ports: Ports,
@@ -271,6 +282,7 @@ async def open_lane(
             suspected=suspected,
             quarantined=quarantined,
             freed=freed,
+            word=partial(word_told, ports.domains),
         )
 
 

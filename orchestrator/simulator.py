@@ -29,6 +29,7 @@ from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.res.templates import word_for
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
+from orchestrator.saying import Saying
 from orchestrator.telemetry import Signal
 from orchestrator.testing.branching import branch_session
 from orchestrator.testing.inbox import MemoryInbox
@@ -78,6 +79,7 @@ class Simulator:
 
     def __post_init__(self) -> None:
         self.scheduled = MemoryScheduledEvents(self.store)
+        self.store.word = self.word
 
     @classmethod
     def of(
@@ -167,6 +169,10 @@ class Simulator:
 
         return of_tenant
 
+    def word(self, _domain: str, told: Saying) -> str:
+        """Return a saying in the domain's language."""
+        return word_for(self.loaded.domain, told)
+
     async def close(self) -> None:
         """Close connections and processes of HTTP and MCP tools."""
         if self.transports is not None:
@@ -194,7 +200,9 @@ class Conversation:
     def __post_init__(self) -> None:
         store, live = self.simulator.store, self.simulator.live
         self._inbox = MemoryInbox(store)
-        self._runner = LaneRunner(MemoryLane(store), live, MemoryWakeup(), self._find_agent)
+        self._runner = LaneRunner(
+            MemoryLane(store), live, MemoryWakeup(), self._find_agent, word=self.simulator.word
+        )
 
     def branch(self, *, epoch: int | None = None) -> Conversation:
         """Fork this conversation at an epoch (ST-4). Raises NotFound."""

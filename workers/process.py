@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from celery import Celery
@@ -23,7 +24,7 @@ from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
-from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
+from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports, word_told
 from orchestrator.errors import ConfigurationError, InvalidInput, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.ports.tasks import SUBMISSIONS
@@ -208,6 +209,7 @@ class WorkerProcess:
             observer=self._flower,
             outbox_filled=outbox.nudge,
             tasks_ended=ended.nudge if ended else lambda: None,
+            word=partial(word_told, ports.domains),
         )
         pool = SessionPool(
             lanes,

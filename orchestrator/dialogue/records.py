@@ -60,8 +60,8 @@ class PendingApproval:
     policy_version: str = ""
     turn_id: TurnId | None = None
     question: str = ""
-    cause: str = ""
-    """Why it is asked, in words for the user; empty when the tool's manifest says so."""
+    cause: Told | None = None
+    """Why it is asked, for the user; None if the tool's manifest says so."""
     found: tuple[str, ...] = ()
     """The arguments that came from a tool's answer or a document."""
     asked_turn: int = 0
@@ -98,8 +98,8 @@ class EffectNote:
     slots: JsonObject
     """Slot name → value at the time of the call."""
     arguments: JsonObject
-    summary: str = ""
-    """What was done, in words for the user."""
+    summary: Told = ""
+    """What was done, for the user."""
     status: EffectStatus = EffectStatus.FINISHED
     compensation: ToolId | None = None
     turn_id: TurnId | None = None

@@ -15,6 +15,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Execution, Failed
 from orchestrator.pex.frames import FrameWriter, make_frame
 from orchestrator.pex.skill_outcome import SkillOutcome
+from orchestrator.saying import Told, say
 from orchestrator.tools.guardrails.verdict import Entities
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
@@ -172,14 +173,17 @@ class Choices:
         del run
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 
-    def effect_summary(self, run: Execution, data: JsonObject) -> str:
+    def effect_summary(self, run: Execution, data: JsonObject) -> Told:
         """Return what was done, as a continuation of "I have already": ``booked your flight (PX7K2M)``.
 
-        The verb is the YAML's option `done`, by default the task's name.
+        The YAML's option `done` is the verb, by default the task's name.
         """
-        done = self.spec.options.get("done") or f"done this: {run.flow.title}"
+        done = self.spec.options.get("done")
         references = [str(data[name]) for name in self.spec.outputs if isinstance(data.get(name), str)]
-        return f"{done} ({references[0]})" if references else str(done)
+        reference = references[0] if references else ""
+        if done is None:
+            return say("done_this", what=run.flow.title, reference=reference)
+        return f"{done} ({reference})" if reference else str(done)
 
 
 def is_short(value: Json) -> bool:

@@ -1,11 +1,14 @@
 """RES: generate answers from the turn's events, whichever policy ran (RS-1 … RS-7)."""
 
+from collections.abc import Sequence
+
 from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.res.response import Response, Writer
 from orchestrator.res.steps import STEPS
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates
+from orchestrator.saying import Told
 from orchestrator.telemetry import SignalType
 
 CUT = " …"
@@ -42,7 +45,7 @@ class RES:
         context.log.signal("res", SignalType.TEMPLATE, templates=response.answer.templates)
         return response.answer
 
-    def apologise(self, context: TurnContext, done: list[str]) -> Answer:
+    def apologise(self, context: TurnContext, done: Sequence[Told]) -> Answer:
         """Return the safe message for an unexpected error (AG-4); `done`: committed side effects of tools."""
         text = self._templates.render("breakdown", done=done)
         context.log.signal("res", SignalType.TEMPLATE, templates=["breakdown"])

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from orchestrator.errors import DeadlineExceeded, GaveUp, TurnCancelled
+from orchestrator.saying import WordFor
 from orchestrator.turns.event import ENDINGS, Event
 from orchestrator.turns.lease import AGENT, Lease, TurnCommit, Utterance
 from orchestrator.turns.turn import SAFE_REPLIES, TurnStatus
@@ -55,17 +56,18 @@ def status_of(cause: StopCause) -> TurnStatus:
             return TurnStatus.QUARANTINED
 
 
-def commit_without_effects(lease: Lease, cause: StopCause) -> TurnCommit:
+def commit_without_effects(lease: Lease, cause: StopCause, word: WordFor) -> TurnCommit:
     """End a turn that changed nothing: a safe message and the unchanged state."""
     work, status = lease.work, status_of(cause)
+    reply = word(lease.domain, SAFE_REPLIES[status])
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()
     commit = TurnCommit(
         status=status,
         state=lease.present_state or FRESH_STATE,
         diff=NO_CHANGE,
         snapshot=False,
-        result={"reply": SAFE_REPLIES[status]},
-        utterances=(*said, Utterance(AGENT, "text", SAFE_REPLIES[status])),
+        result={"reply": reply},
+        utterances=(*said, Utterance(AGENT, "text", reply)),
     )
     return as_stopped(lease, commit, cause)
 

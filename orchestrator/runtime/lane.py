@@ -38,6 +38,7 @@ from orchestrator.runtime.endings import (
 )
 from orchestrator.runtime.interjections import listen
 from orchestrator.runtime.journal import Journal, TurnHints
+from orchestrator.saying import WordFor, unworded
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
 from orchestrator.telemetry.traces import Phases, note_failure, turn_span
@@ -104,6 +105,7 @@ class LaneRunner:
         observer: receives each attempt at a turn.
         outbox_filled: called after a commit with something to send.
         tasks_ended: called after the commit of a turn that broker tasks wait for.
+        word: for replies without an Agent.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class LaneRunner:
         observer: TurnObserver | None = None,
         outbox_filled: Callable[[], None] = lambda: None,
         tasks_ended: Callable[[], None] = lambda: None,
+        word: WordFor = unworded,
     ) -> None:
         self._lane = lane
         self._live = live
@@ -124,6 +127,7 @@ class LaneRunner:
         self._observer: TurnObserver = observer or _NoObserver()
         self._listen = partial(listen, lane)
         self._outbox_filled, self._tasks_ended = outbox_filled, tasks_ended
+        self._word = word
         self._thinking: dict[TurnId, tuple[asyncio.Task[None], Journal]] = {}
         self._cancelled: dict[TurnId, TurnCancelled] = {}
         self._owed: dict[SessionId, tuple[Lease, str | None]] = {}
@@ -222,7 +226,7 @@ class LaneRunner:
                 commit = await agent.run_turn(lease, work, journal)
             if journal.effects or overtaken:
                 return as_stopped(lease, commit, cause)
-        return commit_without_effects(lease, cause)
+        return commit_without_effects(lease, cause, self._word)
 
     async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
         """Commit or release; return the lease of the next turn."""

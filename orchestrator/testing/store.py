@@ -6,11 +6,13 @@ Holds data and the rules on it, as the tables and their statements do; one event
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
+from orchestrator.saying import WordFor, unworded
 from orchestrator.turns.approval import APPROVAL_TRANSITIONS, ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
@@ -204,9 +206,13 @@ class MemorySession:
 
 @dataclass
 class MemoryStore:
-    """One database. `clock` gives the time that leases and deadlines are measured by."""
+    """One database. `clock` gives the time that leases and deadlines are measured by.
+
+    `word`: for replies without an Agent.
+    """
 
     clock: Callable[[], datetime] = field(default_factory=ManualClock)
+    word: WordFor = unworded
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
     outbox: list[OutboxMessage] = field(default_factory=list[OutboxMessage])
     outbox_sent: dict[int, datetime | None] = field(default_factory=dict[int, datetime | None])
@@ -315,7 +321,14 @@ class MemoryStore:
         """End a turn without an answer."""
         require_transition(turn.status, status)
         result = unanswered(
-            turn.session_id, turn.turn_id, turn.seq, session.epoch, status, turn.input.text, acted=acted
+            turn.session_id,
+            turn.turn_id,
+            turn.seq,
+            session.epoch,
+            status,
+            turn.input.text,
+            partial(self.word, session.domain),
+            acted=acted,
         )
         turn.status, turn.error, turn.result, turn.finished_at = status, error, result, self.clock()
         payload: JsonObject = {"seq": turn.seq, "status": status.value, "reply": result["reply"]}

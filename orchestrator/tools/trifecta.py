@@ -14,6 +14,7 @@ from orchestrator.dialogue.records import Label, LabelSource, add_source, labels
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
+from orchestrator.saying import Saying, say
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import FlowId, JsonObject
 
@@ -22,12 +23,12 @@ TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a call needs an approval. `words`: for the user, or empty if the manifest alone requires it.
+    """Why a call needs an approval. `told`: what the user is told, or None if the manifest alone requires it.
 
     `of_gate`: because of the trifecta.
     """
 
-    words: str = ""
+    told: Saying | None = None
     of_gate: bool = False
 
 
@@ -44,25 +45,27 @@ def find_cause(
     """
     if spec.communicates_externally:
         specs = [spec, *(tool.spec for tool in tools)]
-        words = _name_cause(
-            [*carried, *(source for one in specs for source in _labels_of_tool(one, 0, None))]
-        )
-        if words:
-            return Cause(words, of_gate=True)
+        told = _name_cause([*carried, *(source for one in specs for source in _labels_of_tool(one, 0, None))])
+        if told is not None:
+            return Cause(told, of_gate=True)
     if spec.requires_approval:
         return Cause()
     exceeded = _find_bound_exceeded(spec, known)
     return None if exceeded is None else Cause(exceeded)
 
 
-def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | None:
+def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> Saying | None:
     """Return a value above its limit; a missing or non-numeric value counts as above."""
     for name, bound in spec.approval_above.items():
         value, called = known.get(name), name.replace("_", " ")
         if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
-            return f"the {called} is not known, and above {bound:g} an approval is needed"
+            return say("value_unknown", name=called, limit=f"{bound:g}").with_detail(
+                f"the {called} is not known, and above {bound:g} an approval is needed"
+            )
         if value > bound:
-            return f"the {called} is {value:g}, and above {bound:g} an approval is needed"
+            return say("value_above", name=called, value=f"{value:g}", limit=f"{bound:g}").with_detail(
+                f"the {called} is {value:g}, and above {bound:g} an approval is needed"
+            )
     return None
 
 
@@ -117,16 +120,16 @@ def _labels_of_tool(spec: ToolSpec, turn: int, flow_id: FlowId | None) -> list[L
     return [LabelSource(label, spec.name, turn, flow_id) for has, label in tagged if has]
 
 
-def _name_cause(sources: Iterable[LabelSource]) -> str:
-    """Return where both kinds of data came from, or an empty string unless both are present."""
+def _name_cause(sources: Iterable[LabelSource]) -> Saying | None:
+    """Return where both kinds of data came from, or None unless both are present."""
     found: dict[Label, list[str]] = {Label.PRIVATE: [], Label.UNTRUSTED: []}
     for source in sources:
         if source.source not in found[source.label]:
             found[source.label].append(source.source)
     if not all(found.values()):
-        return ""
+        return None
     private, untrusted = (", ".join(names) for names in found.values())
-    return (
+    return say("sends_outside", private=private, untrusted=untrusted).with_detail(
         f"it sends something outside, after private data were read ({private}) "
         f"and text from outside came in ({untrusted})"
     )

@@ -5,11 +5,13 @@ The turn object is the public representation, the same on the command line, over
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from orchestrator.errors import IllegalTransition, InboxFull, Refused, SessionBusy, SessionClosed
+from orchestrator.saying import Saying, say
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
 
 
@@ -246,18 +248,15 @@ def require_branch(found: SessionRecord, parent: SessionId, epoch: Epoch | None)
         raise session_in_use(found.session_id)
 
 
-SAFE_REPLIES: dict[TurnStatus, str] = {
-    TurnStatus.QUARANTINED: "Sorry, something went wrong with that request. You can carry on or try it again.",
-    TurnStatus.CANCELLED: "That request was cancelled.",
-    TurnStatus.FAILED: "Sorry, that request could not be handled. Please send it again.",
-    TurnStatus.REJECTED: "That request was not accepted.",
+SAFE_REPLIES: Mapping[TurnStatus, Saying] = {
+    TurnStatus.QUARANTINED: say("turn_quarantined"),
+    TurnStatus.CANCELLED: say("turn_canceled"),
+    TurnStatus.FAILED: say("turn_failed"),
+    TurnStatus.REJECTED: say("turn_rejected"),
 }
-"""Text for users in place of the error."""
+"""What users are told in place of the error."""
 
-ACTED_REPLY = (
-    "Sorry, something went wrong with that request, and a part of it may have been done. "
-    "Please check that before you ask for it again."
-)
+ACTED_REPLY = say("turn_acted")
 """The same if tools with side effects were called."""
 
 
@@ -268,12 +267,13 @@ def unanswered(
     epoch: Epoch,
     status: TurnStatus,
     text: str | None,
+    word: Callable[[Saying], str],
     *,
     acted: bool = False,
 ) -> JsonObject:
     """Return a complete turn object with a safe reply for a canceled, gapped or quarantined turn.
 
-    `acted`: tools with side effects were called.
+    `acted`: tools with side effects were called. `word`: puts the reply into the user's language.
     """
     return {
         "session_id": session_id,
@@ -282,7 +282,7 @@ def unanswered(
         "epoch": epoch,
         "status": status.value,
         "text": text,
-        "reply": ACTED_REPLY if acted else SAFE_REPLIES[status],
+        "reply": word(ACTED_REPLY if acted else SAFE_REPLIES[status]),
         **_nothing_yet(),
         "duration_ms": 0,
     }

@@ -15,7 +15,7 @@ from orchestrator.adapters.sandbox.process import PYTHON_WORKER
 from orchestrator.ports.sandbox import Returned, SandboxLimits, StopCategory, Stopped
 from orchestrator.tools.guardrails import python_code, python_names
 from orchestrator.tools.guardrails.python_code import check_python
-from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.guardrails.verdict import RejectedCode
 from tests.unit.tools.guardrail_samples import RULES
 
 FUNCTIONS, FUNCTIONS_LONG = 500, 20_000
@@ -194,7 +194,7 @@ async def fuzz(count: int, seed: int, *, until_forbidden: bool = False) -> Count
     random, sandbox, counts = Random(seed), PythonSandbox(), Counter[str]()
     for _ in range(count):
         verdict = check_python(make_code(random), None, RULES)
-        if isinstance(verdict, Rejected):
+        if isinstance(verdict, RejectedCode):
             counts["rejected"] += 1
             continue
         ending = await sandbox.run_python(verdict.code, {"x": [1, 2]}, LIMITS, imports=verdict.imports)
@@ -234,7 +234,7 @@ async def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.Monk
     "code", ["def f():\n    return 0x" + "f" * 5_000, "def f():\n    return " + "9" * 5_000]
 )
 def test_a_number_of_thousands_of_digits_is_rejected(code: str) -> None:
-    assert isinstance(check_python(code, None, RULES), Rejected)
+    assert isinstance(check_python(code, None, RULES), RejectedCode)
 
 
 async def test_arguments_that_are_no_json_are_refused() -> None:

@@ -17,7 +17,7 @@ from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, S
 from orchestrator.tools.guardrails.apply import run_guarded
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.guardrails.python_names import SAFE_BUILTINS
-from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.guardrails.verdict import RejectedCode
 from tests.unit.tools.guardrail_samples import RULES, Sample, in_short, read_benign, read_hostile
 
 HOSTILE = read_hostile("python")
@@ -117,7 +117,7 @@ async def test_rejected_code_never_reaches_the_sandbox() -> None:
         "import os\ndef f():\n    return os.getpid()", {}, PythonSandbox(), rules=RULES, limits=QUICK
     )
 
-    assert isinstance(result, Rejected)
+    assert isinstance(result, RejectedCode)
 
 
 @pytest.mark.parametrize(

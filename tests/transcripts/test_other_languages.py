@@ -21,6 +21,8 @@ from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.languages import load_base_templates
 from orchestrator.simulator import Conversation, Simulator
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import JsonObject
 
 FEWEST_WORDS: Final = 3
@@ -191,6 +193,39 @@ async def test_a_task_that_is_not_wanted_is_not_started(language: str, words: st
     turn = await begin(language).say(words)
 
     assert (turn["flows"], turn["tools"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("language", "reason"),
+    [
+        ("de", "nachdem private Daten gelesen wurden (List salaries) und Text von außen hereinkam"),
+        ("es", "después de haber leído datos privados (List salaries) y de haber recibido texto de fuera"),
+    ],
+)
+async def test_the_reason_of_an_approval_is_told_in_the_language(language: str, reason: str) -> None:
+    """PX-3"""
+    talk = begin(language, "tests/domains/mailroom")
+
+    await hold(
+        talk, [("read the web page", "Eve"), ("list the salaries", "ann"), ("send a mail to Eve", reason)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [("de", "Diese Anfrage wurde abgebrochen."), ("es", "Esa petición se ha cancelado.")],
+)
+async def test_a_turn_that_no_agent_answers_is_told_in_the_language(language: str, told: str) -> None:
+    """RT-6"""
+    talk = begin(language)
+    await talk.say("hola")
+    inbox = MemoryInbox(talk.simulator.store)
+
+    receipt = await inbox.submit(Submission(talk.session_id, TurnInput(text="hallo"), talk.tenant_id))
+    ended = await inbox.cancel(talk.tenant_id, receipt.turn_id)
+
+    assert ended.result is not None
+    assert ended.result["reply"] == told
 
 
 def test_fragments_of_english_are_found() -> None:

@@ -23,6 +23,7 @@ from orchestrator.domain.compile import DomainSources, compile_domain, read_conf
 from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
 from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig
+from orchestrator.domain.locales import ENGLISH
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.domain.schema import FlowEntry, OntologyFile
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
@@ -272,6 +273,13 @@ class DomainRegistry:
                 raise ConfigurationError(problems.found)
             self._configs[name] = known
         return known
+
+    def language(self, name: str) -> str:
+        """Return the language of a domain's users, or English if the domain is unknown or invalid."""
+        try:
+            return self.config(name).language.default
+        except (ConfigurationError, InvalidInput):
+            return ENGLISH
 
     def events(self, name: str) -> frozenset[str]:
         """Names of the outside events that start a flow of the domain; empty for an ontology with mistakes."""

@@ -3,12 +3,14 @@
 Frequent changes are merged statements in `sql/`. Lock order everywhere: the lane, then its turns.
 """
 
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Row, Select, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.tables import NOW, events, lanes, turns
+from orchestrator.saying import WordFor
 from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 
@@ -94,6 +96,7 @@ async def end_turn(
     turn: Row[Any],
     status: TurnStatus,
     error: str | None,
+    word: WordFor,
     *,
     acted: bool = False,
 ) -> None:
@@ -101,7 +104,10 @@ async def end_turn(
     require_transition(TurnStatus(turn.status), status)
     unfinished_yet = turn.finished_at is None
     session_id, turn_id = SessionId(turn.session_id), TurnId(turn.turn_id)
-    result = unanswered(session_id, turn_id, turn.seq, Epoch(lane.epoch), status, turn.text, acted=acted)
+    in_language = partial(word, lane.domain)
+    result = unanswered(
+        session_id, turn_id, turn.seq, Epoch(lane.epoch), status, turn.text, in_language, acted=acted
+    )
     ended = {"status": status.value, "error": error, "result": result, "finished_at": NOW}
     quarantined_at = NOW if status is TurnStatus.QUARANTINED else None
     await connection.execute(

@@ -118,7 +118,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         policy_version=version_policy(run, tool),
         turn_id=context.ids.turn_id,
         question=tool.spec.description or tool.spec.name,
-        cause=cause.words,
+        cause=cause.told,
         found=find_taken(run, arguments),
         asked_turn=state.turn,
         operator_only=needs_operator(context, tool.spec),
@@ -126,13 +126,16 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
     if _use_grant(run, approval):
         return None
     if cause.of_gate:
-        context.log.failed_check("pex", TRIFECTA_GATE, cause.words, run.flow.flow_id)
+        context.log.failed_check("pex", TRIFECTA_GATE, str(cause.told), run.flow.flow_id)
     state.ask_approval(approval)
     state.stack.park(run.flow, context.now)
     context.changes.approvals.asked.append(record_of(context, approval))
     put_to_user(context, approval)
     context.log.event(
-        "approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id, cause=cause.words
+        "approval_requested",
+        approval_id=approval.approval_id,
+        tool_id=tool.spec.tool_id,
+        cause=str(approval.cause or ""),
     )
     return Parked(approval.approval_id)
 
@@ -214,7 +217,7 @@ def record_of(context: TurnContext, approval: PendingApproval) -> ApprovalRecord
         arguments=approval.arguments,
         expires_at=from_unix(approval.expires_at),
         question=approval.question,
-        cause=approval.cause,
+        cause=str(approval.cause or ""),
         plan_revision=approval.plan_revision,
         policy_version=approval.policy_version,
         operator_only=approval.operator_only,

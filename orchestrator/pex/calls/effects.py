@@ -8,6 +8,7 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import ask, make_candidate
 from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
+from orchestrator.saying import Told, say
 from orchestrator.tools.effects import make_effect
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, write_envelope
 from orchestrator.turns.step import NotBegun, UnknownOutcome
@@ -69,10 +70,12 @@ def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
     return {name: known[name] for name in tool.inputs if name in known}
 
 
-def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> str:
+def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> Told:
     """Summarize one call; of several calls with side effects each is named by its tool."""
     changing = [other for other in run.own_tools if other.has_effect]
-    return f"done this: {tool.spec.name}" if len(changing) > 1 else policy.effect_summary(run, data)
+    if len(changing) > 1:
+        return say("done_this", what=tool.spec.name, reference="")
+    return policy.effect_summary(run, data)
 
 
 def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:

@@ -25,13 +25,13 @@ from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, U
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
 from orchestrator.saying import say
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Rejected, SqlRules
+from orchestrator.tools.guardrails.verdict import ApprovedSql, RejectedCode, SqlRules
 from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolAnswer, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
-GuardedAnswer: TypeAlias = ToolData | ToolError | Rejected | NeedsInput | Parked
+GuardedAnswer: TypeAlias = ToolData | ToolError | RejectedCode | NeedsInput | Parked
 
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
@@ -77,8 +77,8 @@ def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None
             retryable = error.retryable and tool.spec.idempotent
             alternative = error.alternative if is_agreed else {}
             return Failed(error.category, error.message, retryable=retryable, alternative=alternative)
-        case Rejected(_, message):
-            return Failed(FailureCategory.VALIDATION_ERROR, message)
+        case RejectedCode() as rejected:
+            return Failed(FailureCategory.VALIDATION_ERROR, rejected.tell())
         case NeedsInput() | Parked() as waiting:
             return waiting
 
@@ -125,7 +125,7 @@ async def call_guarded(
     """
     if confirmed is None:
         guarded = _guard_arguments(run, policy, tool, arguments) if tool.guarded else arguments
-        if isinstance(guarded, Rejected):
+        if isinstance(guarded, RejectedCode):
             return guarded
         arguments = guarded
         if _asks_first(run, tool):
@@ -190,7 +190,7 @@ def _is_step_of_doubted(run: Execution) -> bool:
 
 def _guard_arguments(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject
-) -> JsonObject | Rejected:
+) -> JsonObject | RejectedCode:
     """Replace code by its approved form, or return the first rejection.
 
     Code with a query can use the columns of its result.
@@ -207,7 +207,7 @@ def _guard_arguments(
             python=run.tools.python_rules,
             sql=SqlRules(statements=one.statements),
         )
-        if isinstance(verdict, Rejected):
+        if isinstance(verdict, RejectedCode):
             why = f"{verdict.category.value}: {verdict.message}"
             run.context.log.failed_check("pex", "guardrail", why, run.flow.flow_id)
             return verdict

@@ -22,7 +22,7 @@ from orchestrator.pex.skill_outcome import Interrupted
 from orchestrator.pex.skills.components import COMPONENTS, use_component
 from orchestrator.pex.skills.time_limit import Clock
 from orchestrator.ports.language_model import ToolDefinition
-from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.types import Json, JsonObject, ToolId, is_list, is_object
 
@@ -126,7 +126,7 @@ class Calls:
             case ToolError(category, message):
                 self.failed = category
                 result = _fail(category.value, str(message))
-            case Rejected(category, message, suggestion):  # helps the model to fix the code
+            case RejectedCode(category, message, suggestion):  # helps the model to fix the code
                 self.failed = FailureCategory.VALIDATION_ERROR
                 return _fail(
                     category.value, message, **({} if suggestion is None else {"suggestion": suggestion})

@@ -51,7 +51,7 @@ from orchestrator.ports.language_model import (
 from orchestrator.saying import say
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.remembered import recall_for_prompt
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
@@ -250,7 +250,7 @@ class _Loop:
         changes = any(tool.has_effect for tool in self.calls.tools.values())
         return changes and not self.calls.changed
 
-    def _judge_code(self, data: JsonObject) -> Rejected | None:
+    def _judge_code(self, data: JsonObject) -> RejectedCode | None:
         """Check and regenerate code in the result, although it is displayed and never run."""
         code = data.get("code")
         if self.skill.language is None or not isinstance(code, str):
@@ -261,7 +261,7 @@ class _Loop:
             self.policy.entities(self.run),
             python=self.run.tools.python_rules,
         )
-        if isinstance(verdict, Rejected):
+        if isinstance(verdict, RejectedCode):
             return verdict
         self.run.code = data["code"] = verdict.code
         return None

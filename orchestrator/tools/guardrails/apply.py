@@ -16,9 +16,10 @@ from orchestrator.ports.sandbox import (
     StopCategory,
     Stopped,
 )
+from orchestrator.saying import say
 from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.python_code import PythonRules, check_python
-from orchestrator.tools.guardrails.verdict import Entities, GuardrailVerdict, Rejected, SqlRules
+from orchestrator.tools.guardrails.verdict import Entities, GuardrailVerdict, RejectedCode, SqlRules
 from orchestrator.types import Json, JsonObject
 
 DEFAULT_PYTHON = PythonRules()
@@ -49,7 +50,7 @@ def apply_guardrails(
             the model.
     """
     code = extract_code(raw_code, language)
-    if isinstance(code, Rejected):
+    if isinstance(code, RejectedCode):
         return code
     if language is Language.PYTHON:
         return check_python(code, valid_entities, python)
@@ -66,15 +67,15 @@ async def run_guarded(
     *,
     rules: PythonRules = DEFAULT_PYTHON,
     limits: SandboxLimits = DEFAULT_LIMITS,
-) -> SandboxResult | Rejected:
+) -> SandboxResult | RejectedCode:
     """Extract the function from a model's answer, check it, and call it with keyword arguments in the
     sandbox.
     """
     code = extract_code(raw_code, Language.PYTHON)
-    if isinstance(code, Rejected):
+    if isinstance(code, RejectedCode):
         return code
     approved = check_python(code, None, rules)
-    if isinstance(approved, Rejected):
+    if isinstance(approved, RejectedCode):
         return approved
     return await sandbox.run_python(approved.code, arguments, limits, imports=approved.imports)
 
@@ -86,12 +87,12 @@ FAILURES = {
 }
 
 
-def _failure(why: Rejected | Stopped) -> ToolFailure:
+def _failure(why: RejectedCode | Stopped) -> ToolFailure:
     """Return why code did not finish, with a tool failure category."""
-    category = FailureCategory.VALIDATION_ERROR
-    if isinstance(why, Stopped):
-        category = FAILURES.get(why.category, category)
-    return ToolFailure(category, f"{why.category.value}: {why.message}")
+    if isinstance(why, RejectedCode):
+        return ToolFailure(FailureCategory.VALIDATION_ERROR, why.tell())
+    told = say("code_stopped", why=why.category.value).with_detail(f"{why.category.value}: {why.message}")
+    return ToolFailure(FAILURES.get(why.category, FailureCategory.VALIDATION_ERROR), told)
 
 
 class GuardedPython:
@@ -121,7 +122,7 @@ class GuardedSql:
         """See `SqlRunner`."""
         entities = {name: [column for column, _ in table.columns] for name, table in tables.items()}
         approved = apply_guardrails(code, Language.SQL, entities)
-        if isinstance(approved, Rejected):
+        if isinstance(approved, RejectedCode):
             raise _failure(approved)
         result = await self._sandbox.run_sql(approved.code, tables, self._limits)
         if isinstance(result, Stopped):

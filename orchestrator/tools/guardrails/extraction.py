@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from orchestrator.domain.guarding import Language
-from orchestrator.tools.guardrails.verdict import Category, Rejected
+from orchestrator.tools.guardrails.verdict import Category, RejectedCode
 
 MAX_TEXT_CHARACTERS = 100_000  # of a complete answer; its code has separate limits
 
@@ -36,19 +36,19 @@ _LABELS = {
 }
 
 
-def extract_code(raw: str, language: Language) -> str | Rejected:
+def extract_code(raw: str, language: Language) -> str | RejectedCode:
     """Return the first fenced block of the language, or else the part that is not prose."""
     if len(raw) > MAX_TEXT_CHARACTERS:
-        return Rejected(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")
+        return RejectedCode(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     code = _first_fence(text, language)
     if code is None:
         code = _strip_prose(text, language)
     if not code.strip():
-        return Rejected(Category.EMPTY, f"There is no {language} code. Put it into one fenced block.")
+        return RejectedCode(Category.EMPTY, f"There is no {language} code. Put it into one fenced block.")
     hidden = _HIDDEN.search(code)
     if hidden:
-        return Rejected(
+        return RejectedCode(
             Category.HIDDEN_CHARACTERS,
             f"The code holds the invisible character U+{ord(hidden[0]):04X}. Write it with visible characters only.",
         )

@@ -13,7 +13,7 @@ from orchestrator.domain.configuration import Guardrails
 from orchestrator.domain.guarding import is_importable
 from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.python_names import find_name_faults, find_unknown_keys, read_scope
-from orchestrator.tools.guardrails.verdict import ApprovedPython, Category, Entities, Rejected
+from orchestrator.tools.guardrails.verdict import ApprovedPython, Category, Entities, RejectedCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ _SYNTAX_REPAIRS: dict[type[ast.AST], str] = {
 }
 
 
-def check_python(code: str, entities: Entities | None, rules: PythonRules) -> ApprovedPython | Rejected:
+def check_python(code: str, entities: Entities | None, rules: PythonRules) -> ApprovedPython | RejectedCode:
     """Check one function and regenerate it, without comments and annotations."""
     tree = _parse(code, rules)
-    if isinstance(tree, Rejected):
+    if isinstance(tree, RejectedCode):
         return tree
     function = _find_function(tree)
-    if isinstance(function, Rejected):
+    if isinstance(function, RejectedCode):
         return function
     ast.fix_missing_locations(_DropAnnotations().visit(tree))
     rejected = next(_faults(tree, function, entities, rules), None)
@@ -78,7 +78,7 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
     try:
         written = ast.unparse(tree)
     except ValueError:  # too many digits
-        return Rejected(
+        return RejectedCode(
             Category.TOO_LARGE, "The code holds a number with too many digits. Compute it instead."
         )
     arguments = function.args
@@ -90,9 +90,9 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
     )
 
 
-def _parse(code: str, rules: PythonRules) -> ast.Module | Rejected:
+def _parse(code: str, rules: PythonRules) -> ast.Module | RejectedCode:
     if len(code) > rules.max_characters:
-        return Rejected(
+        return RejectedCode(
             Category.TOO_LARGE, f"The code has more than {rules.max_characters} characters. Shorten it."
         )
     try:
@@ -100,16 +100,16 @@ def _parse(code: str, rules: PythonRules) -> ast.Module | Rejected:
     except SyntaxError as error:
         if error.msg.startswith(("too many nested", "too many statically")):
             return _too_deep()
-        return Rejected(Category.SYNTAX, f"Line {error.lineno} is not valid Python: {error.msg}.")
+        return RejectedCode(Category.SYNTAX, f"Line {error.lineno} is not valid Python: {error.msg}.")
     except (RecursionError, MemoryError):
         return _too_deep()
     except ValueError as error:
-        return Rejected(Category.SYNTAX, f"This is not valid Python: {error}.")
+        return RejectedCode(Category.SYNTAX, f"This is not valid Python: {error}.")
     return _too_deep() if _depth(tree) > rules.max_depth else tree
 
 
-def _too_deep() -> Rejected:
-    return Rejected(Category.TOO_DEEP, "The code is nested too deeply. Use intermediate variables.")
+def _too_deep() -> RejectedCode:
+    return RejectedCode(Category.TOO_DEEP, "The code is nested too deeply. Use intermediate variables.")
 
 
 def _depth(tree: ast.AST) -> int:
@@ -122,7 +122,7 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
-def _find_function(tree: ast.Module) -> ast.FunctionDef | Rejected:
+def _find_function(tree: ast.Module) -> ast.FunctionDef | RejectedCode:
     """Return the only function; only imports and a docstring may surround it."""
     definitions = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -137,12 +137,12 @@ def _find_function(tree: ast.Module) -> ast.FunctionDef | Rejected:
         if type(node) in _SYNTAX_REPAIRS:
             return _forbidden_syntax(node)
     if len(definitions) != 1 or len(functions) != 1:
-        return Rejected(
+        return RejectedCode(
             Category.NOT_ONE_FUNCTION,
             f"Define exactly one function; there are {len(definitions)}. Write helpers as lambdas or inline.",
         )
     if others:
-        return Rejected(
+        return RejectedCode(
             Category.NOT_ONE_FUNCTION,
             f"Line {others[0].lineno} stands outside the function. Only imports may; move it inside or leave it out.",
         )
@@ -159,10 +159,10 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def _faults(
     tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, rules: PythonRules
-) -> Iterator[Rejected]:
+) -> Iterator[RejectedCode]:
     """Yield every violation, the worst kinds first for each node."""
     if function.decorator_list:
-        yield Rejected(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; leave them out.")
+        yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; leave them out.")
     scope = read_scope(tree, rules.allowed_imports)
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED_NODES) or getattr(node, "is_async", 0):
@@ -172,10 +172,10 @@ def _faults(
         yield from find_unknown_keys(tree, entities)
 
 
-def _forbidden_syntax(node: ast.AST) -> Rejected:
+def _forbidden_syntax(node: ast.AST) -> RejectedCode:
     line = getattr(node, "lineno", 1)
     repair = _SYNTAX_REPAIRS.get(type(node), "Write it with plain statements.")
-    return Rejected(
+    return RejectedCode(
         Category.FORBIDDEN_SYNTAX, f"{type(node).__name__} in line {line} is not allowed. {repair}"
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from orchestrator.tools.guardrails.verdict import Category, Entities, Rejected, find_nearest
+from orchestrator.tools.guardrails.verdict import Category, Entities, RejectedCode, find_nearest
 
 _SAFE_BUILTINS = """
 abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float format frozenset hash hex
@@ -66,7 +66,7 @@ def read_scope(tree: ast.Module, allowed: tuple[str, ...]) -> Scope:
     return Scope(_module_names(tree), _bound_names(tree), dotted, allowed)
 
 
-def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[Rejected]:
+def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[RejectedCode]:
     """Yield the forbidden names of one node."""
     yield from _identifier_faults(node)
     match node:
@@ -75,95 +75,97 @@ def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[Rejected]:
         case ast.Attribute():
             yield from _attribute_faults(node, scope.modules)
         case ast.Name(ctx=ast.Load(), id=name) if name in scope.modules and node not in scope.dotted:
-            yield Rejected(Category.FORBIDDEN_NAME, f"Use {name} only with a dot, such as {name}.name.")
+            yield RejectedCode(Category.FORBIDDEN_NAME, f"Use {name} only with a dot, such as {name}.name.")
         case ast.Name():
             yield from _name_faults(node, scope.bound)
         case _:
             pass
 
 
-def _identifier_faults(node: ast.AST) -> Iterator[Rejected]:
+def _identifier_faults(node: ast.AST) -> Iterator[RejectedCode]:
     """Reject names with two leading underscores, which can occur in many fields of many nodes."""
     if isinstance(node, ast.Constant):
         return
     category = Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
     for _, name in ast.iter_fields(node):
         if isinstance(name, str) and name.startswith("__"):
-            yield Rejected(category, f"{name} is not allowed: no name may start with two underscores.")
+            yield RejectedCode(category, f"{name} is not allowed: no name may start with two underscores.")
 
 
-def _import_faults(node: ast.Import | ast.ImportFrom, allowed: tuple[str, ...]) -> Iterator[Rejected]:
+def _import_faults(node: ast.Import | ast.ImportFrom, allowed: tuple[str, ...]) -> Iterator[RejectedCode]:
     wanted = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
     for name in wanted:
         if name not in allowed or (isinstance(node, ast.ImportFrom) and node.level):
-            yield Rejected(
+            yield RejectedCode(
                 Category.FORBIDDEN_IMPORT,
                 f"{name} cannot be imported. Allowed are: {', '.join(allowed) or 'none'}.",
             )
             return
         if isinstance(node, ast.Import) and "." in name:
-            yield Rejected(
+            yield RejectedCode(
                 Category.FORBIDDEN_IMPORT, f"Write `from {name} import …` with the names you need."
             )
     if isinstance(node, ast.ImportFrom) and node.module in allowed:
         for alias in node.names:
             if alias.name not in public_names(node.module):
-                yield Rejected(
+                yield RejectedCode(
                     Category.FORBIDDEN_IMPORT,
                     f"{alias.name} cannot be imported from {node.module}. Import public names one by one.",
                 )
 
 
-def _attribute_faults(node: ast.Attribute, modules: dict[str, str]) -> Iterator[Rejected]:
+def _attribute_faults(node: ast.Attribute, modules: dict[str, str]) -> Iterator[RejectedCode]:
     name = node.attr
     if name in FORBIDDEN_ATTRIBUTES or (name.startswith("_") and name not in NAMED_TUPLE_API):
-        yield Rejected(Category.FORBIDDEN_ATTRIBUTE, f"The attribute {name} is not allowed.")
+        yield RejectedCode(Category.FORBIDDEN_ATTRIBUTE, f"The attribute {name} is not allowed.")
     elif isinstance(node.value, ast.Name) and node.value.id in modules:
         module = modules[node.value.id]
         if name not in public_names(module):
             nearest = find_nearest(name, public_names(module))
-            yield Rejected(Category.FORBIDDEN_ATTRIBUTE, f"{module} has no public {name}.", nearest)
+            yield RejectedCode(Category.FORBIDDEN_ATTRIBUTE, f"{module} has no public {name}.", nearest)
     elif name == "format":
         yield from _format_faults(node.value)
 
 
-def _format_faults(receiver: ast.expr) -> Iterator[Rejected]:
+def _format_faults(receiver: ast.expr) -> Iterator[RejectedCode]:
     match receiver:
         case ast.Constant(value=str(template)):
             yield from _template_faults(template)
         case _:
-            yield Rejected(
+            yield RejectedCode(
                 Category.FORBIDDEN_ATTRIBUTE, "format() is allowed on a literal text only; use an f-string."
             )
 
 
-def _template_faults(template: str) -> Iterator[Rejected]:
+def _template_faults(template: str) -> Iterator[RejectedCode]:
     """Reject attribute access in templates: `"{0.__class__}".format(x)` needs no dot in code."""
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
-        yield Rejected(Category.SYNTAX, f"A format text is malformed: {error}.")
+        yield RejectedCode(Category.SYNTAX, f"A format text is malformed: {error}.")
         return
     for _, field, specification, _ in pieces:
         if field and ("." in field or "[" in field):
-            yield Rejected(
+            yield RejectedCode(
                 Category.FORBIDDEN_ATTRIBUTE, f"The format field {{{field}}} is not allowed; use an f-string."
             )
         if specification and "{" in specification:
             yield from _template_faults(specification)
 
 
-def _name_faults(node: ast.Name, bound: frozenset[str]) -> Iterator[Rejected]:
+def _name_faults(node: ast.Name, bound: frozenset[str]) -> Iterator[RejectedCode]:
     name = node.id
     if name in bound or name in SAFE_BUILTINS or name.startswith("__"):
         return
     if hasattr(builtins, name) or keyword.issoftkeyword(name):
         repair = REPAIRS.get(name, "Do without it.")
-        yield Rejected(Category.FORBIDDEN_NAME, f"{name} is not allowed. {repair}")
+        yield RejectedCode(Category.FORBIDDEN_NAME, f"{name} is not allowed. {repair}")
         return
     nearest = find_nearest(name, bound | SAFE_BUILTINS)
     hint = f" Did you mean {nearest}?" if nearest else " Make it a parameter, or import it."
-    yield Rejected(Category.FORBIDDEN_NAME, f"{name} in line {node.lineno} is not defined.{hint}", nearest)
+    yield RejectedCode(
+        Category.FORBIDDEN_NAME, f"{name} in line {node.lineno} is not defined.{hint}", nearest
+    )
 
 
 def _module_names(tree: ast.AST) -> dict[str, str]:
@@ -205,7 +207,7 @@ def public_names(module: str) -> frozenset[str]:
     return frozenset(name for name in offered if not isinstance(getattr(loaded, name), types.ModuleType))
 
 
-def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[Rejected]:
+def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[RejectedCode]:
     """Reject keys that are read but neither known nor written by the code."""
     known = {*entities, *(column for columns in entities.values() for column in columns)}
     written = set(_written_keys(tree))
@@ -213,7 +215,9 @@ def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[Rejected
         if key not in known and key not in written:
             nearest = find_nearest(key, known)
             hint = f" Did you mean {nearest!r}?" if nearest else ""
-            yield Rejected(Category.UNKNOWN_ENTITY, f"There is no table or column {key!r}.{hint}", nearest)
+            yield RejectedCode(
+                Category.UNKNOWN_ENTITY, f"There is no table or column {key!r}.{hint}", nearest
+            )
 
 
 def _read_keys(tree: ast.AST) -> Iterator[str]:

@@ -18,7 +18,7 @@ from orchestrator.domain.guarding import Statement
 from orchestrator.tools.guardrails import sql_names as functions
 from orchestrator.tools.guardrails.sql_names import check_names
 from orchestrator.tools.guardrails.sql_parser import TooMuchWork, parse
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, SqlRules
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, RejectedCode, SqlRules
 
 MAX_BRACKETS = 60  # nested; the parser recurses for each
 REWRITES = 4  # after which a statement that still changes is rejected
@@ -68,40 +68,40 @@ _CHANGING = (
 )
 
 
-def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
+def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | RejectedCode:
     """Check one statement; only approve a text that is unchanged by another parse and generation."""
     for _ in range(REWRITES):
         judged = _judge(code, entities, rules)
-        if isinstance(judged, Rejected):
+        if isinstance(judged, RejectedCode):
             return judged
         if judged.code == code and all(map(_is_plain, _tokenize(code, rules))):
             return judged
         code = judged.code
-    return Rejected(
+    return RejectedCode(
         Category.SYNTAX,
         "The statement does not say the same when it is written anew. Use plain names of letters and digits, "
         "ordinary types, and texts in single quotes.",
     )
 
 
-def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
+def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | RejectedCode:
     """Check a text, and regenerate it without comments."""
     tokens = _read_tokens(code, rules)
-    if isinstance(tokens, Rejected):
+    if isinstance(tokens, RejectedCode):
         return tokens
     tree = _parse(tokens, code, rules)
-    if isinstance(tree, Rejected):
+    if isinstance(tree, RejectedCode):
         return tree
     rejected = next(_faults(tree, rules), None)
     if rejected:
         return rejected
     tables = check_names(tree, entities)
-    if isinstance(tables, Rejected):
+    if isinstance(tables, RejectedCode):
         return tables
     try:
         text = tree.sql(dialect=rules.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
     except (SqlglotError, RecursionError) as error:
-        return Rejected(Category.SYNTAX, f"The statement cannot be written for {rules.dialect}: {error}.")
+        return RejectedCode(Category.SYNTAX, f"The statement cannot be written for {rules.dialect}: {error}.")
     columns = tuple(tree.named_selects) if isinstance(tree, exp.Query) else ()
     return ApprovedSql(text, _ROOTS[type(tree)], tables, columns)
 
@@ -118,28 +118,30 @@ def _is_plain(token: Token) -> bool:
     return token.token_type not in _ODD and (not named or _PLAIN_NAME.fullmatch(token.text) is not None)
 
 
-def _read_tokens(code: str, rules: SqlRules) -> list[Token] | Rejected:
+def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
     """Return the tokens without the final semicolon, checked before parsing."""
     if len(code) > rules.max_characters:
-        return Rejected(Category.TOO_LARGE, f"The statement has more than {rules.max_characters} characters.")
+        return RejectedCode(
+            Category.TOO_LARGE, f"The statement has more than {rules.max_characters} characters."
+        )
     try:
         tokens = _tokenize(code, rules)
     except TokenError as error:
-        return Rejected(Category.SYNTAX, f"The statement cannot be read: {_first_line(error)}.")
+        return RejectedCode(Category.SYNTAX, f"The statement cannot be read: {_first_line(error)}.")
     if len(tokens) > rules.max_tokens:
-        return Rejected(Category.TOO_LARGE, f"The statement has more than {rules.max_tokens} words.")
+        return RejectedCode(Category.TOO_LARGE, f"The statement has more than {rules.max_tokens} words.")
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
-        return Rejected(Category.EMPTY, "There is no statement, only comments or nothing.")
+        return RejectedCode(Category.EMPTY, "There is no statement, only comments or nothing.")
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
-        return Rejected(
+        return RejectedCode(
             Category.NOT_ONE_STATEMENT, "Write exactly one statement, without a semicolon inside."
         )
     if _bracket_depth(tokens) > MAX_BRACKETS:
         return _too_deep()
     if run_together := next(_find_run_together(tokens), None):
-        return Rejected(
+        return RejectedCode(
             Category.SYNTAX,
             f"In {run_together[:40]!r} a name follows a number without a space: write numbers in decimal, and names "
             "after a space.",
@@ -158,11 +160,11 @@ def _find_run_together(tokens: list[Token]) -> Iterator[str]:
             yield number.text + name.text
 
 
-def _check_first_word(tokens: list[Token], rules: SqlRules) -> list[Token] | Rejected:
+def _check_first_word(tokens: list[Token], rules: SqlRules) -> list[Token] | RejectedCode:
     word = tokens[0].text.upper()
     statement = _FIRST_WORDS.get(word)
     if statement is None and word not in _CHANGING_WORDS:
-        return Rejected(
+        return RejectedCode(
             Category.FORBIDDEN_STATEMENT, f"A statement cannot start with {word[:40]}. {_taken(rules)}"
         )
     if statement not in rules.statements:
@@ -170,8 +172,8 @@ def _check_first_word(tokens: list[Token], rules: SqlRules) -> list[Token] | Rej
     return tokens
 
 
-def _not_taken(what: str, rules: SqlRules) -> Rejected:
-    return Rejected(Category.NOT_READ_ONLY, f"{what} is not allowed here. {_taken(rules)}")
+def _not_taken(what: str, rules: SqlRules) -> RejectedCode:
+    return RejectedCode(Category.NOT_READ_ONLY, f"{what} is not allowed here. {_taken(rules)}")
 
 
 def _taken(rules: SqlRules) -> str:
@@ -190,19 +192,19 @@ def _bracket_depth(tokens: list[Token]) -> int:
     return deepest
 
 
-def _too_deep() -> Rejected:
-    return Rejected(Category.TOO_DEEP, "The statement is nested too deeply. Use WITH to name its parts.")
+def _too_deep() -> RejectedCode:
+    return RejectedCode(Category.TOO_DEEP, "The statement is nested too deeply. Use WITH to name its parts.")
 
 
-def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | Rejected:
+def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | RejectedCode:
     try:
         trees = parse(tokens, code, rules.dialect)
     except (RecursionError, TooMuchWork):
         return _too_deep()
     except (ParseError, TokenError) as error:
-        return Rejected(Category.SYNTAX, f"This is not valid SQL: {_first_line(error)}.")
+        return RejectedCode(Category.SYNTAX, f"This is not valid SQL: {_first_line(error)}.")
     if len(trees) != 1:
-        return Rejected(Category.NOT_ONE_STATEMENT, "Write exactly one statement.")
+        return RejectedCode(Category.NOT_ONE_STATEMENT, "Write exactly one statement.")
     return _too_deep() if _depth(trees[0]) > rules.max_depth else trees[0]
 
 
@@ -219,20 +221,20 @@ def _depth(tree: exp.Expr) -> int:
     return depth
 
 
-def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[Rejected]:
+def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[RejectedCode]:
     statement = _ROOTS.get(type(tree))
     if statement is None:
-        yield Rejected(Category.FORBIDDEN_STATEMENT, f"This statement can't be run. {_taken(rules)}")
+        yield RejectedCode(Category.FORBIDDEN_STATEMENT, f"This statement can't be run. {_taken(rules)}")
     elif statement not in rules.statements:
         yield _not_taken(statement.value.replace("_", " ").upper(), rules)
     if (
         isinstance(tree, exp.Create | exp.Drop | exp.Alter)
         and str(tree.args.get("kind", "")).upper() != "TABLE"
     ):
-        yield Rejected(Category.FORBIDDEN_STATEMENT, "Only tables can be created, changed or dropped.")
+        yield RejectedCode(Category.FORBIDDEN_STATEMENT, "Only tables can be created, changed or dropped.")
     for node in tree.walk():
         if isinstance(node, _NEVER):
-            yield Rejected(
+            yield RejectedCode(
                 Category.FORBIDDEN_STATEMENT, f"{node.key.upper()} is not allowed. {_taken(rules)}"
             )
         elif isinstance(node, _CHANGING) and node is not tree:
@@ -247,31 +249,31 @@ def _reads_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.Summarize | exp.Describe | exp.Pivot) and isinstance(node.this, exp.Literal)
 
 
-def _source_faults(source: exp.Expr) -> Iterator[Rejected]:
+def _source_faults(source: exp.Expr) -> Iterator[RejectedCode]:
     """Yield functions and strings in place of a table: few are harmless."""
     if isinstance(source, exp.Identifier | exp.Alias):
         return
     name = _function_name(source) if isinstance(source, exp.Func) else source.key
     if name not in functions.TABLE_FUNCTIONS:
-        yield Rejected(
+        yield RejectedCode(
             Category.FORBIDDEN_SOURCE,
             f"{name} is not allowed as a source. Read from the tables, or from "
             f"{', '.join(sorted(functions.TABLE_FUNCTIONS))}.",
         )
 
 
-def _function_faults(function: exp.Func, rules: SqlRules) -> Iterator[Rejected]:
+def _function_faults(function: exp.Func, rules: SqlRules) -> Iterator[RejectedCode]:
     name = _function_name(function)
     known = not isinstance(function, exp.Anonymous | exp.AnonymousAggFunc)
     allowed = functions.ALLOWED | functions.TABLE_FUNCTIONS | rules.functions
     if name in allowed or (known and name not in functions.REFUSED):
         return
     if any(word in name for word in functions.FILE_FUNCTION_WORDS):
-        yield Rejected(
+        yield RejectedCode(
             Category.FORBIDDEN_SOURCE, f"{name} is not allowed: only the known tables can be read."
         )
         return
-    yield Rejected(
+    yield RejectedCode(
         Category.FORBIDDEN_FUNCTION,
         f"The function {name} is not allowed. Use common functions and operators.",
     )

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from orchestrator.tools.guardrails.verdict import Category, Entities, Rejected, find_nearest
+from orchestrator.tools.guardrails.verdict import Category, Entities, RejectedCode, find_nearest
 
 
-def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | Rejected:
+def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | RejectedCode:
     """Return the base tables of a statement, spelled as registered, or reject the first unknown one.
 
     Without a registry (None), every unqualified name that is not a file is accepted.
@@ -22,7 +22,7 @@ def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | R
     for table in _base_tables(tree):
         name = _spell(table)
         registered = _find_table(name, table, entities, is_new=table is created)
-        if isinstance(registered, Rejected):
+        if isinstance(registered, RejectedCode):
             return registered
         found.add(registered)
         for called in (name, table.alias_or_name):
@@ -92,12 +92,14 @@ def _contains(outer: exp.Expr, inner: exp.Expr) -> bool:
     return node is outer
 
 
-def _find_table(name: str, table: exp.Table, entities: Entities | None, *, is_new: bool) -> str | Rejected:
+def _find_table(
+    name: str, table: exp.Table, entities: Entities | None, *, is_new: bool
+) -> str | RejectedCode:
     known = {} if entities is None else {key.lower(): key for key in entities}
     if name.lower() in known:
         return known[name.lower()]
     if table.db or not _is_plain_name(table.name):
-        return Rejected(
+        return RejectedCode(
             Category.FORBIDDEN_SOURCE,
             f"{name!r} is not an available table. Name known tables, without a schema or a file.",
             find_nearest(table.name, known.values()),
@@ -106,7 +108,7 @@ def _find_table(name: str, table: exp.Table, entities: Entities | None, *, is_ne
         return name
     nearest = find_nearest(name, known.values())
     hint = f"Did you mean {nearest}?" if nearest else f"There are: {_list_some(known.values())}."
-    return Rejected(Category.UNKNOWN_ENTITY, f"There is no table {name!r}. {hint}", nearest)
+    return RejectedCode(Category.UNKNOWN_ENTITY, f"There is no table {name!r}. {hint}", nearest)
 
 
 def _is_plain_name(name: str) -> bool:
@@ -120,7 +122,7 @@ _MAKE_COLUMNS = (exp.Pivot, exp.Describe, exp.Summarize, exp.Unnest, exp.Lateral
 
 def _find_unknown_column(
     tree: exp.Expr, tables: Mapping[str, set[str]], entities: Entities
-) -> Rejected | None:
+) -> RejectedCode | None:
     """Return the first column neither in a table of the statement nor created by the statement."""
     columns_of = {called: _columns_of(keys, entities) for called, keys in tables.items()}
     reachable = {key: column for columns in columns_of.values() for key, column in columns.items()}
@@ -138,7 +140,7 @@ def _find_unknown_column(
             continue
         nearest = find_nearest(column.name, columns.values())
         hint = f"Did you mean {nearest}?" if nearest else f"There are: {_list_some(columns.values())}."
-        return Rejected(Category.UNKNOWN_ENTITY, f"There is no column {column.sql()!r}. {hint}", nearest)
+        return RejectedCode(Category.UNKNOWN_ENTITY, f"There is no column {column.sql()!r}. {hint}", nearest)
     return None
 
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from rapidfuzz import fuzz, process, utils
 
 from orchestrator.domain.guarding import Statement
+from orchestrator.saying import Saying, say
 
 # Tables and columns that code can use. A table in a schema is ``schema.table``.
 Entities: TypeAlias = Mapping[str, Collection[str]]
@@ -55,7 +56,7 @@ class SqlRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedCode:
     """A rejection. `message`: one or two sentences with which a model can fix the code.
 
     `suggestion`: the nearest known name, if any.
@@ -64,6 +65,12 @@ class Rejected:
     category: Category
     message: str
     suggestion: str | None = None
+
+    def tell(self) -> Saying:
+        """Return what a user is told, with the message as its detail."""
+        return say("code_rejected", why=self.category.value).with_detail(
+            f"{self.category.value}: {self.message}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ class ApprovedSql:
     columns: tuple[str, ...] = ()
 
 
-GuardrailVerdict: TypeAlias = ApprovedPython | ApprovedSql | Rejected
+GuardrailVerdict: TypeAlias = ApprovedPython | ApprovedSql | RejectedCode
 
 
 NEAR_ENOUGH = 70.0

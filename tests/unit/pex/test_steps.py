@@ -141,4 +141,4 @@ def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
 
     cause = find_cause(outward, [tool], state.intake.labels, {})
     assert cause is not None
-    assert "what you told me in May" in cause.words
+    assert "what you told me in May" in str(cause.told)

@@ -2,23 +2,28 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
 
 import pytest
 from jinja2 import Environment, nodes
 from jinja2.meta import find_undeclared_variables
 
-from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.adapters.domains.folder import DomainRegistry, load_domain
+from orchestrator.bootstrap import word_told
 from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.domain.locales import forms_for, forms_in_use
 from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.plain_yes import PlainAnswers
+from orchestrator.ports.sandbox import StopCategory
 from orchestrator.res.languages import languages_worded, load_base_templates, load_sayings
 from orchestrator.res.steps.clarify import write_action
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import show_date, show_money
 from orchestrator.saying import say
+from orchestrator.tools.guardrails.verdict import Category
 from tests.unit.pex.setting import make_setting
 
 ENGLISH = "en"
@@ -136,3 +141,34 @@ def test_a_flow_is_named_by_its_description_in_other_languages() -> None:
     german = type("German", (booking,), {"spec": spec})
 
     assert german.title == "Einen Flug buchen"
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize(
+    ("code", "reasons"), [("code_rejected", [*Category]), ("code_stopped", [*StopCategory])]
+)
+def test_reasons_of_guardrails_are_told_in_every_language(
+    language: str, code: str, reasons: list[str]
+) -> None:
+    """PX-10: for each reason with its own words in English, and none with the words of another language."""
+
+    def word(language: str) -> list[str]:
+        templates = Templates(load_domain("travel").domain, Registry({}), load_base_templates(language))
+        return [templates.label(say(code, why=str(reason))) for reason in reasons]
+
+    english, other = word(ENGLISH), word(language)
+
+    assert not {*english} & {*other}
+    assert [english.index(one) for one in english] == [other.index(one) for one in other]
+
+
+def test_a_worker_words_replies_in_the_language_of_the_domain(tmp_path: Path) -> None:
+    place = tmp_path / "treasury"
+    copytree("examples/treasury", place)
+    with (place / "domain.yaml").open("a") as config:
+        config.write("language: {default: de, supported: [de]}\n")
+    domains = DomainRegistry(str(place))
+
+    assert word_told(domains, "treasury", say("turn_canceled")) == "Diese Anfrage wurde abgebrochen."
+    assert word_told(domains, "travel", say("turn_canceled")) == "That request was cancelled."
+    assert word_told(domains, "gone", say("turn_canceled")) == "That request was cancelled."

@@ -14,7 +14,13 @@ from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.python_code import PythonRules
-from orchestrator.tools.guardrails.verdict import ApprovedPython, ApprovedSql, Category, Rejected, SqlRules
+from orchestrator.tools.guardrails.verdict import (
+    ApprovedPython,
+    ApprovedSql,
+    Category,
+    RejectedCode,
+    SqlRules,
+)
 from tests.unit.tools.guardrail_samples import (
     ENTITIES,
     RULES,
@@ -34,7 +40,7 @@ BENIGN_SQL = read_benign("sql")
 def test_hostile_python_is_rejected_with_its_category(sample: Sample) -> None:
     verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
 
-    assert isinstance(verdict, Rejected), verdict
+    assert isinstance(verdict, RejectedCode), verdict
     assert verdict.category == sample.guard, verdict
     assert verdict.message.endswith((".", "?"))
 
@@ -43,7 +49,7 @@ def test_hostile_python_is_rejected_with_its_category(sample: Sample) -> None:
 def test_hostile_sql_is_rejected_with_its_category(sample: Sample) -> None:
     verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
 
-    assert isinstance(verdict, Rejected), verdict
+    assert isinstance(verdict, RejectedCode), verdict
     assert verdict.category == sample.guard, verdict
     assert verdict.message.endswith((".", "?"))
 
@@ -127,7 +133,7 @@ def test_approved_sql_names_the_base_tables_as_registered() -> None:
 def test_an_unknown_name_comes_with_the_nearest_known_one(code: str, suggestion: str) -> None:
     verdict = apply_guardrails(code, Language.SQL, ENTITIES)
 
-    assert isinstance(verdict, Rejected)
+    assert isinstance(verdict, RejectedCode)
     assert verdict.category is Category.UNKNOWN_ENTITY
     assert verdict.suggestion == suggestion
     assert suggestion in verdict.message
@@ -141,15 +147,15 @@ def test_python_may_read_known_keys_and_its_own() -> None:
 
     assert isinstance(apply_guardrails(code, Language.PYTHON, ENTITIES), ApprovedPython)
     rejected = apply_guardrails(code.replace("amount", "ammount"), Language.PYTHON, ENTITIES)
-    assert isinstance(rejected, Rejected)
+    assert isinstance(rejected, RejectedCode)
     assert (rejected.category, rejected.suggestion) == (Category.UNKNOWN_ENTITY, "amount")
 
 
 def test_an_empty_registry_allows_no_table_and_none_checks_none() -> None:
-    assert isinstance(apply_guardrails("select * from t", Language.SQL, {}), Rejected)
+    assert isinstance(apply_guardrails("select * from t", Language.SQL, {}), RejectedCode)
     assert isinstance(apply_guardrails("select a from t", Language.SQL, None), ApprovedSql)
     file = apply_guardrails("select * from 't.csv'", Language.SQL, None)
-    assert isinstance(file, Rejected)
+    assert isinstance(file, RejectedCode)
     assert file.category is Category.FORBIDDEN_SOURCE
 
 
@@ -173,7 +179,7 @@ def test_a_tool_takes_exactly_the_changes_it_names(kind: Statement, code: str, t
     assert allowed.statement is kind
     with duckdb.connect(str(make_database(tmp_path / "t.duckdb"))) as connection:
         connection.execute(allowed.code)
-    assert isinstance(refused, Rejected)
+    assert isinstance(refused, RejectedCode)
     assert refused.category is Category.NOT_READ_ONLY
 
 
@@ -196,14 +202,14 @@ def test_a_tool_takes_exactly_the_changes_it_names(kind: Statement, code: str, t
 def test_a_tool_that_changes_data_still_takes_only_tables_and_known_names(code: str) -> None:
     rules = SqlRules(statements=frozenset(Statement))
 
-    assert isinstance(apply_guardrails(code, Language.SQL, ENTITIES, sql=rules), Rejected)
+    assert isinstance(apply_guardrails(code, Language.SQL, ENTITIES, sql=rules), RejectedCode)
 
 
 def test_a_domain_names_the_modules() -> None:
     code = "import random\ndef f():\n    return random.random()"
 
-    assert isinstance(apply_guardrails(code, Language.PYTHON, None), Rejected)
-    assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=RULES), Rejected)
+    assert isinstance(apply_guardrails(code, Language.PYTHON, None), RejectedCode)
+    assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=RULES), RejectedCode)
     rules = PythonRules(allowed_imports=("random",))
     assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=rules), ApprovedPython)
 
@@ -238,10 +244,10 @@ def test_the_block_of_the_right_language_is_taken() -> None:
 def test_an_answer_without_code_is_empty_or_no_code(language: Language) -> None:
     for answer, categories in (("", {Category.EMPTY}), ("```\n```", {Category.EMPTY})):
         verdict = apply_guardrails(answer, language, None)
-        assert isinstance(verdict, Rejected)
+        assert isinstance(verdict, RejectedCode)
         assert verdict.category in categories
     refusal = apply_guardrails("I am sorry, I cannot help with that.", language, None)
-    assert isinstance(refusal, Rejected)
+    assert isinstance(refusal, RejectedCode)
 
 
 DEEP = [
@@ -257,7 +263,7 @@ DEEP = [
 def test_deep_python_is_rejected_rather_than_exhausting_the_parser(expression: str) -> None:
     verdict = apply_guardrails(expression, Language.PYTHON, None)
 
-    assert isinstance(verdict, Rejected)
+    assert isinstance(verdict, RejectedCode)
     assert verdict.category is Category.TOO_DEEP
 
 
@@ -277,7 +283,7 @@ def test_a_fence_that_never_ends_is_read_once(answer: str, language: Language) -
     """Read in every way that is possible, each of these takes minutes."""
     verdict = apply_guardrails(answer, language, None)
 
-    assert isinstance(verdict, Rejected)
+    assert isinstance(verdict, RejectedCode)
     assert verdict.category in {Category.TOO_LARGE, Category.SYNTAX, Category.EMPTY}
 
 
@@ -286,5 +292,5 @@ def test_size_is_bounded_before_anything_is_parsed() -> None:
 
     verdict = apply_guardrails(long, Language.PYTHON, None)
 
-    assert isinstance(verdict, Rejected)
+    assert isinstance(verdict, RejectedCode)
     assert verdict.category is Category.TOO_LARGE

@@ -14,6 +14,7 @@ from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfini
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import NOW, effects, events, lanes, seconds, turns
+from orchestrator.saying import WordFor
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
@@ -36,6 +37,7 @@ async def take_turn(
     gap_timeout_s: float,
     suspected: Suspected,
     quarantined: Quarantined,
+    word: WordFor,
 ) -> Sequence[Any] | None:
     """Take the lane's next turn, or release the lane. Returns None if there is none or the lease is lost.
 
@@ -44,7 +46,9 @@ async def take_turn(
     """
     given_up: list[TurnId] = []
     async with database.transaction() as connection:
-        taken = await _take_turn(connection, session_id, token, limits, gap_timeout_s, suspected, given_up)
+        taken = await _take_turn(
+            connection, session_id, token, limits, gap_timeout_s, suspected, given_up, word
+        )
     for turn_id in given_up:
         quarantined(session_id, turn_id)
     return taken
@@ -58,6 +62,7 @@ async def _take_turn(
     gap_timeout_s: float,
     suspected: Suspected,
     given_up: list[TurnId],
+    word: WordFor,
 ) -> Sequence[Any] | None:
     lane = await lock_lane(connection, session_id)
     if lane is None or lane.lease_token != token:
@@ -84,11 +89,11 @@ async def _take_turn(
             suspected(session_id, crashes)
             return None
         error = turn.error or f"its worker ended {crashes} times while it was at work"
-        await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, acted=acted)
+        await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, word, acted=acted)
         given_up.append(turn_id)
 
 
-async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) -> None:
+async def fail_gap(database: Database, session_id: str, gap_timeout_s: float, word: WordFor) -> None:
     """Fail the turn that waited too long for its predecessor, naming the gap; later turns continue (RT-5)."""
     async with database.transaction() as connection:
         lane = await lock_lane(connection, SessionId(session_id))
@@ -108,7 +113,7 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) ->
                 f"sequence {turn.client_sequence - 1} did not arrive within {gap_timeout_s:g} s; "
                 f"{turn.client_sequence} was not run"
             )
-            await end_turn(connection, lane, turn, TurnStatus.FAILED, error)
+            await end_turn(connection, lane, turn, TurnStatus.FAILED, error, word)
         await connection.execute(
             update(lanes).where(lanes.c.session_id == session_id).values(gap_at=None, check_at=NOW)
         )

@@ -24,6 +24,7 @@ from orchestrator.adapters.postgres.turns.effects import (
 )
 from orchestrator.adapters.postgres.turns.interjections import said_meanwhile
 from orchestrator.errors import LaneLost
+from orchestrator.saying import WordFor, unworded
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
@@ -60,12 +61,13 @@ class PostgresLane:
         suspected: claim_repair.Suspected = lambda _session, _crashes: None,
         quarantined: claim_repair.Quarantined = lambda _session, _turn: None,
         freed: Freed = lambda _sessions: None,
+        word: WordFor = unworded,
     ) -> None:
         """Create the lane of a worker.
 
         `crashes_below`: turns with this many crashes are passed to `suspected` instead of being run; None
         for a process that only runs suspects (RT-26). `quarantined`: receives turns without attempts left.
-        `freed`: receives the sessions of dead workers.
+        `freed`: receives the sessions of dead workers. `word`: for replies without an Agent.
         """
         self.worker = worker
         """The worker that holds the leases."""
@@ -85,6 +87,7 @@ class PostgresLane:
         self._suspected = suspected
         self._quarantined = quarantined
         self._freed = freed
+        self._word = word
         self._gap_timeout_s = sequence_gap_timeout_s
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -164,6 +167,7 @@ class PostgresLane:
                 gap_timeout_s=self._gap_timeout_s,
                 suspected=self._suspected,
                 quarantined=self._quarantined,
+                word=self._word,
             )
             if found is None:
                 return None
@@ -294,7 +298,7 @@ class PostgresLane:
             )
             for session_id, pending, gap_over in rows:
                 if gap_over:
-                    await claim_repair.fail_gap(self._database, session_id, self._gap_timeout_s)
+                    await claim_repair.fail_gap(self._database, session_id, self._gap_timeout_s, self._word)
                 if pending > 0:
                     named.append(SessionId(session_id))
             left -= sum(row[1] > 0 for row in rows)

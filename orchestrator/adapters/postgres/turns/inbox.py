@@ -27,6 +27,7 @@ from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, required, turns
 from orchestrator.adapters.postgres.turns.inbox_bound import InboxBound
 from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.saying import WordFor, unworded
 from orchestrator.telemetry.traces import note_accepted
 from orchestrator.turns.repair import REPAIRED, require_looked_at
 from orchestrator.turns.turn import (
@@ -53,10 +54,16 @@ _TURNS = select(*(column for column in turns.c if column is not turns.c.signals)
 
 
 class PostgresInbox:
-    def __init__(self, database: Database, *, session_limit: int = 100, total_limit: int = 200_000) -> None:
-        """Both limits count unfinished turns; the total is an estimate of this process."""
-        self._database = database
-        self._session_limit = session_limit
+    def __init__(
+        self,
+        database: Database,
+        *,
+        session_limit: int = 100,
+        total_limit: int = 200_000,
+        word: WordFor = unworded,
+    ) -> None:
+        """Both limits count unfinished turns; the total is an estimate. `word`: for replies without an Agent."""
+        self._database, self._session_limit, self.word = database, session_limit, word
         self._total = InboxBound(database, total_limit)
         self._sessions = PostgresSessions(database)
         self._lines = WeakValueDictionary[SessionId, asyncio.Lock]()
@@ -225,7 +232,9 @@ class PostgresInbox:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
             if turn.status == TurnStatus.QUEUED:
-                await end_turn(connection, lane, turn, TurnStatus.CANCELLED, "cancelled before it ran")
+                await end_turn(
+                    connection, lane, turn, TurnStatus.CANCELLED, "cancelled before it ran", self.word
+                )
             elif turn.status == TurnStatus.RUNNING:
                 await _ask_to_stop(connection, turn_id, forget=False)
         return await self.turn(tenant_id, turn_id)
@@ -245,9 +254,8 @@ class PostgresInbox:
             require_looked_at(moved=lane.epoch != signed["epoch"])
             require_droppable(_turn_record(turn))
             await append_event(connection, lane.session_id, None, REPAIRED, signed)
-            await end_turn(
-                connection, lane, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator"
-            )
+            why = turn.error or "dropped by an operator"
+            await end_turn(connection, lane, turn, TurnStatus.CANCELLED, why, self.word)
         return await self.turn(tenant_id, turn_id)
 
 

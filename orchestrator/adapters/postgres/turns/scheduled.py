@@ -70,7 +70,14 @@ class PostgresScheduledEvents:
                 waiting = turn.one_or_none()
                 if waiting is None or waiting.status != TurnStatus.QUEUED.value:
                     return found
-                await end_turn(connection, lane, waiting, TurnStatus.CANCELLED, "its event was canceled")
+                await end_turn(
+                    connection,
+                    lane,
+                    waiting,
+                    TurnStatus.CANCELLED,
+                    "its event was canceled",
+                    self._inbox.word,
+                )
             elif found.status is not EventStatus.SCHEDULED:
                 return found
             return await _change(connection, found, status=EventStatus.CANCELLED.value)
