@@ -39,12 +39,6 @@ class Family(StrEnum):
     SCHEDULE = "Schedule"
 
 
-LONGEST_LABEL = 4
-"""Words; a longer description explains a slot rather than naming it."""
-_ARTICLES = frozenset({"der", "die", "das", "el", "la", "los", "las"})
-"""Words with which a German or Spanish description names its slot. An English slot is called by its own name."""
-
-
 @dataclass(frozen=True, slots=True)
 class SlotSpec:
     """One slot of a flow type.
@@ -85,13 +79,13 @@ class SlotSpec:
     """What other flows call this value: ``slot``, or ``flow.slot`` of one flow alone (FS-7)."""
     not_before: str | None = None
     """Of a date: another one that it may not be before, and along with which it is moved (IR-4)."""
+    own_label: str = ""
+    """The name that the domain's author gave it for users, or an empty string."""
 
     @property
     def label(self) -> str:
-        """The slot's name as a user reads it: in other languages than English, a short description of it."""
-        article, _, noun = self.description.partition(" ")
-        is_name = article in _ARTICLES and noun.count(" ") < LONGEST_LABEL
-        return noun if is_name else self.name.replace("_", " ")
+        """The slot's name as a user reads it."""
+        return self.own_label or self.name.replace("_", " ")
 
     def takes_what(self, other: SlotSpec) -> bool:
         """Say whether values of another slot are of the kind that this one takes."""

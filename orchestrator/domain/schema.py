@@ -59,7 +59,8 @@ class SlotEntry(Entry):
     `samples`: what fills the slot's place in examples, where no list of values says it. `counts`: people are
     counted when they are named. `part_of_day`: what hours are meant by a time without "am" or "pm".
     `same_as`: what other flows call this value, as ``slot`` or ``flow.slot``. `grounded`: a model may only name
-    what somebody has said or displayed. `not_before`: another day, before which this one may not be.
+    what somebody has said or displayed. `not_before`: another day, before which this one may not be. `label`: its
+    name as users read it.
     """
 
     type: str | None = None
@@ -75,6 +76,7 @@ class SlotEntry(Entry):
     maximum: float | None = None
     prompt: str = ""
     description: str = ""
+    label: str = ""
     default: Json = None
     synonyms: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     depends_on: tuple[str, ...] = ()

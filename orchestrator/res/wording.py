@@ -8,12 +8,14 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.specification import LONGEST_LABEL, SlotSpec
+from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.domain.locales import ENGLISH, forms_in_use
 from orchestrator.domain.registry import Registry
 from orchestrator.res.languages import load_sayings, word
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
+LONGEST_LABEL = 4
+"""Words; a longer description explains a slot rather than naming it."""
 CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 
 
@@ -141,12 +143,13 @@ def name_slot(name: str) -> str:
 
 
 def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return a slot's display name: a short description that starts with an article, or else its name."""
+    """Return a slot's display name: its label, or a short English description that starts with “the”, or its name."""
     slot = flow.spec.slots.get(name)
     if slot is None:
         return name_slot(name)
     article, _, noun = slot.description.partition(" ")
-    return noun if article == "the" and noun.count(" ") < LONGEST_LABEL else slot.label
+    is_name = not slot.own_label and article == "the" and noun.count(" ") < LONGEST_LABEL
+    return noun if is_name else slot.label
 
 
 def label_slot(flow: BaseFlow | type[BaseFlow], name: str) -> str:

@@ -228,5 +228,30 @@ async def test_a_turn_that_no_agent_answers_is_told_in_the_language(language: st
     assert ended.result["reply"] == told
 
 
+@pytest.mark.parametrize(
+    ("language", "label", "lines"),
+    [
+        (
+            "de",
+            "Reisende",
+            ["Ich möchte einen Flug von Oslo nach Madrid buchen", "morgen", "für 40 Personen"],
+        ),
+        ("es", "viajeros", ["Quiero reservar un vuelo de Oslo a Madrid", "mañana", "para 40 personas"]),
+    ],
+)
+async def test_a_slot_has_the_name_that_its_author_gave_it(
+    language: str, label: str, lines: list[str], tmp_path: Path
+) -> None:
+    place = tmp_path / "travel"
+    shutil.copytree("domains/travel", place)
+    ontology = place / "ontology.yaml"
+    ontology.write_text(ontology.read_text().replace("counts: people,", f"counts: people, label: {label},"))
+
+    *_, turn = [await talk.say(line) for talk in [begin(language, str(place))] for line in lines]
+
+    assert label in turn["reply"]
+    assert "passengers" not in turn["reply"]
+
+
 def test_fragments_of_english_are_found() -> None:
     assert {"I'll tell you here as soon as I know the result", "This can't be undone"} <= english_fragments()

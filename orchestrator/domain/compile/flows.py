@@ -321,4 +321,5 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         same_as=slot.same_as,
         grounded=slot.grounded,
         not_before=slot.not_before,
+        own_label=slot.label,
     )

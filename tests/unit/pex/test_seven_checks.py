@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ class Case:
     has_policy: bool = True
 
 
-def flow(spec: FlowSpec = SPEC, **options: object) -> Case:
+def flow(spec: FlowSpec = SPEC, **options: Any) -> Case:
     setting = make_setting(spec, **options)
     setting.policy = Hasty(spec)
     return Case(setting)
