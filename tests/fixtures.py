@@ -32,23 +32,22 @@ settings.load_profile("counts alone")
 make_clusters_once(Path(os.environ["PARLEY_TRAINED_FOLDER"]))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _trained_once() -> Iterator[None]:
-    """Let System 1 of a domain take what another test has trained from just the same."""
-    with pytest.MonkeyPatch.context() as patch:
-        once, folder = reader.train_once, Path(os.environ["PARLEY_TRAINED_FOLDER"])
+def _train_once(folder: Path) -> None:
+    """Store what System 1 learns in a folder, so that all test processes train each model once."""
+    once = reader.train_once
 
-        def train_alone(
-            kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]
-        ) -> LinearModel:
-            if kept is not None:
-                return once(kept, key, train)
-            with (folder / f"{key}.lock").open("w") as lock:  # who comes second takes over
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                return once(TrainedFiles(folder), key, train)
+    def train_alone(kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]) -> LinearModel:
+        if kept is not None:
+            return once(kept, key, train)
+        with (folder / f"{key}.lock").open("w") as lock:  # the second process loads what the first trained
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return once(TrainedFiles(folder), key, train)
 
-        patch.setattr(reader, "train_once", train_alone)
-        yield
+    reader.train_once = train_alone
+
+
+# At import, not in a fixture: some modules train a domain while tests are collected.
+_train_once(Path(os.environ["PARLEY_TRAINED_FOLDER"]))
 
 
 @pytest.fixture(scope="session")

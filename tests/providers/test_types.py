@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
-from anthropic.types import Message
-from google.genai.types import GenerateContentResponse
-from mistralai.client.models import ChatCompletionResponse
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai.types.responses import Response
 
 from orchestrator.testing.scripted_model import Answer, Request, ToolUse
 from orchestrator.testing.scripted_model.wire import chunks, completion
@@ -25,24 +21,30 @@ SAID = (
     Answer(text="cut", finish_reason="length"),
     ToolUse(calls=(("look", {"day": "x"}),)),
 )
-TYPES: dict[str, Any] = {
-    "openai-chat": ChatCompletion,
-    "openai-chat-thinking": ChatCompletion,
-    "azure": ChatCompletion,
-    "groq": ChatCompletion,
-    "mistral": ChatCompletionResponse,
-    "openai-responses": Response,
-    "anthropic": Message,
-    "gemini": GenerateContentResponse,
+TYPES = {
+    "openai-chat": ("openai.types.chat", "ChatCompletion"),
+    "openai-chat-thinking": ("openai.types.chat", "ChatCompletion"),
+    "azure": ("openai.types.chat", "ChatCompletion"),
+    "groq": ("openai.types.chat", "ChatCompletion"),
+    "mistral": ("mistralai.client.models", "ChatCompletionResponse"),
+    "openai-responses": ("openai.types.responses", "Response"),
+    "anthropic": ("anthropic.types", "Message"),
+    "gemini": ("google.genai.types", "GenerateContentResponse"),
 }
+"""By name: importing all clients takes seconds, and every test process collects this module."""
 REPLIES = (Reply("Hello there"), Reply(calls=(("look", {"day": "x"}),)))
+
+
+def type_named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
 
 
 @pytest.mark.parametrize("said", SAID)
 def test_the_scripted_model_speaks_the_clients_types(said: Answer | ToolUse) -> None:
     """Model protocol."""
-    whole = ChatCompletion.model_validate(completion(ASKED, said), strict=True)
-    pieces = [ChatCompletionChunk.model_validate(one, strict=True) for one in chunks(ASKED, said)]
+    chunk_type = type_named("openai.types.chat", "ChatCompletionChunk")
+    whole = type_named(*TYPES["openai-chat"]).model_validate(completion(ASKED, said), strict=True)
+    pieces = [chunk_type.model_validate(one, strict=True) for one in chunks(ASKED, said)]
 
     assert whole.usage is not None
     assert pieces[-1].usage is not None
@@ -53,6 +55,6 @@ def test_the_scripted_model_speaks_the_clients_types(said: Answer | ToolUse) -> 
 @pytest.mark.parametrize("reply", REPLIES)
 def test_a_strict_provider_speaks_its_clients_types(name: str, reply: Reply) -> None:
     """CO-2."""
-    read = TYPES[name].model_validate(DIALECTS[name]().answer(GOOD[name], reply))
+    read = type_named(*TYPES[name]).model_validate(DIALECTS[name]().answer(GOOD[name], reply))
     told = read.model_dump_json()
     assert ("look" if reply.calls else "Hello there") in told
