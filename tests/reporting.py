@@ -43,10 +43,13 @@ class Reporting:
         self._files_cpu_s = Times()
         self._shared: list[tuple[str, float]] = []
         self._slow = set[str]()
+        self._began_at: float | None = None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._began_at, self._shared = cpu_s(), []
+        self._shared = []
+        if self._began_at is None:
+            self._began_at = cpu_s()
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
@@ -62,7 +65,9 @@ class Reporting:
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
         report = yield
         if call.when == "teardown":
-            whole = cpu_s() - self._began_at
+            # Looking at all processes takes milliseconds: the end of a test is the beginning of the next.
+            now, began_at = cpu_s(), self._began_at or 0.0
+            self._began_at, whole = now, now - began_at
             own = whole - sum(taken for _, taken in self._shared)
             report.user_properties += [
                 (_CPU, own),
