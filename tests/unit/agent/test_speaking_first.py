@@ -9,6 +9,7 @@ import pytest
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.scheduled import EventStatus, NewEvent
 from orchestrator.turns.turn import TurnInput
+from tests.trained import trained
 
 DAY_S = 86400.0
 
@@ -16,7 +17,8 @@ DAY_S = 86400.0
 @pytest.fixture
 async def talk() -> Conversation:
     """A conversation of a Friday in which a flight on the next Friday at 10:00 is booked."""
-    conversation = Simulator.of("travel").converse()
+    loaded, system1 = trained("travel")
+    conversation = Simulator.of(loaded, system1=system1).converse()
     await conversation.say("Book a flight from Oslo to Madrid on Friday 27 November")
     booked = await conversation.say("yes")
     assert booked["completed"] == ["book_flight"], booked["reply"]

@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.nlu.plain_yes import NO_OFFER, Offer, PlainAnswers
 from orchestrator.nlu.text import Lexicon
+from tests.trained import trained
 
 QUESTION = "SK1465 from Oslo (OSL) to Madrid (MAD), Tuesday, 15:30, economy, €158. Shall I book it?"
 OFFER = Offer.of(QUESTION, "book_flight", ["OSL", "Madrid"])
@@ -16,7 +16,7 @@ OFFER = Offer.of(QUESTION, "book_flight", ["OSL", "Madrid"])
 
 @cache
 def answers(code: str) -> PlainAnswers:
-    lexicons = load_domain("travel").domain.lexicons
+    lexicons = trained("travel")[0].domain.lexicons
     return PlainAnswers(lexicons[code], lexicons["en"])
 
 
@@ -73,7 +73,7 @@ def test_asking_for_the_task_again_is_not_a_yes_to_doing_it_twice() -> None:
      ("es", "si tú lo dices", False)],
 )  # fmt: skip
 def test_each_language_has_its_list(code: str, text: str, agrees: bool) -> None:
-    english = Lexicon(load_domain("travel").domain.lexicons[code]).to_english(text)
+    english = Lexicon(trained("travel")[0].domain.lexicons[code]).to_english(text)
     assert answers(code).agrees(text, OFFER, english) is agrees
 
 
