@@ -57,7 +57,7 @@ def replace_database(database_url: str) -> None:
     migrate(database_url)
 
 
-@pytest.mark.parametrize("redis_is_lost", [True, False])
+@pytest.mark.parametrize("redis_is_lost", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_conversations_go_on_from_a_backup(
     redis_is_lost: bool, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:

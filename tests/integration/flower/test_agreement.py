@@ -31,7 +31,7 @@ from tests.redis_numbers import numbered
 STAND_IN = "tests.integration.flower.stand_in"
 AUTH = ("flower", "open-sesame")
 WITHIN_S = 60
-SHORT = ("diamond", "items_first", "nested_branch_fails", "crossed", "rerun", "redone_by_hand")
+SHORT = ("items_first", "nested_branch_fails", "redone_by_hand")
 STATES = {"done": "SUCCESS", "skipped": "SUCCESS", "failed": "FAILURE", "blocked": "FAILURE"}
 _RUNS = """
 SELECT run_id, flow, task_id, status, graph_id, started_at IS NOT NULL AS began, coalesce(error, reason) AS why,

@@ -77,6 +77,7 @@ async def _decide_by_celery(http: httpx.AsyncClient, redis_url: str) -> None:
     assert [(line["arguments"], line["status"]) for line in ledger] == [({"supplier": "Acme"}, "done")]
 
 
+@pytest.mark.slow
 async def test_calls_are_made_once_in_reverse_order_although_workers_are_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:

@@ -109,6 +109,7 @@ async def _check_doors(http: httpx.AsyncClient, redis_url: str, hook: Any) -> No
     assert acted.json()["tools"] == [], "an event is not for users to send"
 
 
+@pytest.mark.slow
 async def test_each_event_is_told_once_although_workers_are_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:

@@ -49,8 +49,8 @@ def make_depot(tmp_path: Path, freshness: str) -> Path:
     [
         ("flag", "summary", ALL, 2, True),
         ("wait", "summary", ALL, 30, False),
-        ("wait", "memory", ALL, 30, False),
-        ("wait", "summary", TURNS, 0.3, True),
+        pytest.param("wait", "memory", ALL, 30, False, marks=pytest.mark.slow),
+        pytest.param("wait", "summary", TURNS, 0.3, True, marks=pytest.mark.slow),
         ("inline", "summary", TURNS, 30, False),
     ],
 )

@@ -102,7 +102,7 @@ async def outcome_of(
 
 
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("times", [12, pytest.param(300, marks=pytest.mark.slow)], ids=["few", "many"])
+@pytest.mark.parametrize("times", [6, pytest.param(300, marks=pytest.mark.slow)], ids=["few", "many"])
 async def test_interruptions_of_each_kind_come_to_what_the_table_says(
     times: int, database_url: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
