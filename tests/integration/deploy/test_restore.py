@@ -52,8 +52,8 @@ def replace_database(database_url: str) -> None:
     """A new server in the place of the lost one."""
     base, _, name = database_url.rpartition("/")
     with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+        connection.execute(f"CREATE DATABASE {name}".encode())
     migrate(database_url)
 
 

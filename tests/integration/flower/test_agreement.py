@@ -58,8 +58,8 @@ class Stack:
 
     def runs(self, run_id: str) -> list[dict[str, Any]]:
         """The runs of the graph of a run, as PostgreSQL has them."""
-        with psycopg.connect(self.crew.database_url, row_factory=dict_row) as connection:
-            return connection.execute(_RUNS, [run_id]).fetchall()
+        with psycopg.connect(self.crew.database_url) as connection:
+            return connection.cursor(row_factory=dict_row).execute(_RUNS, [run_id]).fetchall()
 
     def ended(self, run_id: str) -> bool:
         """Whether every run of a graph has ended. A worker that a run ended is replaced meanwhile."""

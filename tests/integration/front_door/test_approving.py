@@ -32,7 +32,9 @@ KILLING_S = 5.0
 
 
 def _settings(database_url: str, redis_url: str) -> Settings:
-    return Settings(database_url=database_url, redis_url=redis_url, domain=str(TREASURY))
+    return Settings.model_validate(
+        {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "domain": str(TREASURY)}
+    )
 
 
 async def test_the_example_runs_as_it_stands_and_celery_decides_too(

@@ -67,7 +67,7 @@ async def test_what_is_too_old_is_made_anew_or_flagged(
     freshness = f"{{of: {of}, turns: 3, otherwise: {otherwise}, wait_s: {wait_s}}}"
     folder = make_depot(tmp_path, freshness)
     migrate(database_url)
-    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(folder)}) as crew:
         crew.start(1, application="workers.app", queues=queues, threads=16)
         async with open_ports(settings) as ports:
