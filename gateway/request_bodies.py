@@ -237,8 +237,9 @@ class DocumentBody(RequestBody):
 
 
 class PreferenceBody(RequestBody):
-    """A preference. `key`: ``*.slot`` or ``flow.slot`` for a rule with its value; anything else for a note
-    in words.
+    """A preference.
+
+    `key`: ``*.slot`` or ``flow.slot`` for a rule with its value; anything else for a note in words.
 
     Other members of a response (source, origin, labels, time) can be sent back; those about provenance are
     kept.

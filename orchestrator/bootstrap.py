@@ -266,8 +266,9 @@ async def open_lane(
     quarantined: Quarantined = lambda _session, _turn: None,
     freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Become a worker, with a lock that proves liveness; other arguments as for `PostgresLane`. Raises
-    Unavailable.
+    """Become a worker, with a lock that proves liveness; other arguments as for `PostgresLane`.
+
+    Raises Unavailable.
     """
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:

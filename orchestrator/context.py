@@ -141,9 +141,11 @@ class ApprovalChanges:
 
 @dataclass(slots=True)
 class PlanChanges:
-    """Changes of plans. `log`: for the durable record (PL-6). For the replanning check: `seen`, how many of
-    the turn's finished flows their plans have processed; `edited`, whether the user changed a plan;
-    `in_doubt`, whether a corrected value was used by a plan, which may be more than rules can handle.
+    """Changes of plans.
+
+    `log`: for the durable record (PL-6). For the replanning check: `seen`, how many of the turn's finished
+    flows their plans have processed; `edited`, whether the user changed a plan; `in_doubt`, whether a
+    corrected value was used by a plan, which may be more than rules can handle.
     """
 
     log: list[PlanRevision] = field(default_factory=list[PlanRevision])

@@ -1,5 +1,4 @@
-"""Hide secrets wherever they would be written: known ones in every encoding, and anything that looks like
-one.
+"""Hide secrets wherever they would be written: known ones in every encoding, and anything that looks like one.
 
 Every log line and every printed error passes through `hide_secrets`. It does not recognize users' text:
 contents are never written in the first place (`telemetry.logs`).

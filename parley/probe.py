@@ -23,8 +23,9 @@ _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healt
 
 
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
-    """Return the condition of the role in this container; `live`: only whether it is responsive. Raises
-    Unavailable, InvalidInput.
+    """Return the condition of the role in this container; `live`: only whether it is responsive.
+
+    Raises Unavailable, InvalidInput.
     """
     if role in _PATHS:
         given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])

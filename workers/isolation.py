@@ -98,8 +98,9 @@ class Isolation:
         await self._wakeup.offer(session_id)
 
     def _stop_worker(self) -> None:
-        """Have the worker replaced, because its fork server has exited. Signals once: a second signal would
-        kill it.
+        """Have the worker replaced, because its fork server has exited.
+
+        Signals once: a second signal would kill it.
         """
         if not self._stopped:
             self._stopped = True
@@ -158,8 +159,9 @@ class _SuspectProcess:
     async def begin(
         cls, server: ForkServer, size: int, crashes_below: int | None, observer: TurnObserver | None
     ) -> Self:
-        """Start a process for `size` concurrent suspects with fewer than `crashes_below` crashes. Raises
-        OSError.
+        """Start a process for `size` concurrent suspects with fewer than `crashes_below` crashes.
+
+        Raises OSError.
         """
         process = cls(size, observer, *await asyncio.open_connection(sock=server.fork()))
         process._writer.write(_line(crashes_below))

@@ -80,8 +80,9 @@ class InternalWork:
 
 
 class WorkerProcess:
-    """A worker process. Starts on construction; `close` it before exiting. Processes that run turns need
-    `forks` for suspects.
+    """A worker process.
+
+    Starts on construction; `close` it before exiting. Processes that run turns need `forks` for suspects.
     """
 
     def __init__(

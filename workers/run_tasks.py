@@ -67,8 +67,9 @@ def register_run_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 
 
 def _conclude(task: Any, outcome: Outcome, flow: str, process: WorkerProcess) -> JsonObject:
-    """Return the result of a run's task, or raise the exception with which Celery fails, replaces, retries
-    or ignores it.
+    """Return the result of a run's task, or raise an exception for Celery.
+
+    The exception tells Celery to fail, replace, retry or ignore the task.
     """
     match outcome:
         case Ended(run_id, status, error):

@@ -1,8 +1,6 @@
-"""Celery's API: from a message's arguments to an accepted, returned, canceled or decided turn, or one clear
-error.
+"""Celery's API: from a message's arguments to an accepted, returned, canceled or decided turn, or one clear error.
 
-A task that waits for its turn stores its data with the turn and occupies nothing here; see
-`workers.answers`.
+A task that waits for its turn stores its data with the turn and occupies nothing here; see `workers.answers`.
 """
 
 import asyncio

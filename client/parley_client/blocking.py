@@ -41,11 +41,10 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         self._http.close()
 
     def stream(self, session_id: str, after: int | None = 0) -> Generator[SessionEvent]:
-        """Stream a session's events after number `after` (None: from now on), until the client or the
-        generator is closed.
+        """Stream a session's events after number `after`, or new ones only if it is None.
 
-        Reconnects and resumes automatically: each durable event arrives once and in order. Raises
-        `NotFound`; `Unavailable` if the first attempt fails.
+        Ends when the client or the generator is closed. Reconnects and resumes automatically: each durable
+        event arrives once and in order. Raises `NotFound`; `Unavailable` if the first attempt fails.
         """
         cursor = EventCursor(session_id, after)
         while not self._http.is_closed:

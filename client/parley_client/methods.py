@@ -9,8 +9,9 @@ from parley_client.types import JsonObject, new_id
 
 
 class Methods(OperatorMethods[One, Many]):
-    """The API's calls. Every method raises the errors of `parley_client.errors`; `Unavailable` if no gateway
-    responds.
+    """The API's calls.
+
+    Every method raises the errors of `parley_client.errors`; `Unavailable` if no gateway responds.
 
     Turns have the form of `turn_object`.
     """
@@ -77,9 +78,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("turns", turn_id, wait=wait_s)
 
     def turns(self, status: str | None = None, *, session_id: str | None = None, limit: int = 100) -> Many:
-        """Return turns, newest first; of one status (`queued`, `running`, `done`, …), of one session or of
-        all.
-        """
+        """Return turns, newest first; of one status (`queued`, `running`, `done`, …), of one session or of all."""
         return self._get("turns", status=status, session_id=session_id, limit=limit)
 
     def cancel_turn(self, turn_id: str) -> One:
@@ -96,6 +95,7 @@ class Methods(OperatorMethods[One, Many]):
 
     def session(self, session_id: str, *, at: int | None = None) -> One:
         """Return a session with its working state, or as it was after epoch `at`, with plan and history.
+
         Raises NotFound.
         """
         return self._get("sessions", session_id, at=at)
@@ -217,8 +217,9 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("DELETE", path_of("sessions", session_id, "events", event_id)))
 
     def rollback(self, session_id: str, epoch: int) -> One:
-        """Roll back to the state of an epoch, as a new epoch (ST-2). Raises SessionBusy while turns are
-        unfinished.
+        """Roll back to the state of an epoch, as a new epoch (ST-2).
+
+        Raises SessionBusy while turns are unfinished.
         """
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
@@ -231,8 +232,9 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
 
     def compare(self, session_id: str, other: str) -> One:
-        """Compare two sessions from where they diverge: ``{left, right, common, turns, effects}``. Raises
-        NotFound.
+        """Compare two sessions from where they diverge: ``{left, right, common, turns, effects}``.
+
+        Raises NotFound.
         """
         return self._get("sessions", session_id, "compare", **{"with": other})
 

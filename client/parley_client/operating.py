@@ -38,8 +38,9 @@ class OperatorMethods(ABC, Generic[One, Many]):
         before: str | None = None,
         limit: int = 50,
     ) -> One:
-        """Search turns of all sessions by words and quality, newest first: ``{turns, next}``. `before`: the
-        `next` of the page before.
+        """Search turns of all sessions by words and quality, newest first: ``{turns, next}``.
+
+        `before`: the `next` of the page before.
         """
         marks = {"failed": failed, "not_understood": not_understood}
         marks |= {"rated_down": rated_down, "over_budget": over_budget}

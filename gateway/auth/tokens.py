@@ -1,5 +1,6 @@
-"""JSON Web Tokens: from a signed token to a caller. The settings determine the algorithm, never the token
-(RT-22).
+"""JSON Web Tokens: from a signed token to a caller.
+
+The settings determine the algorithm, never the token (RT-22).
 """
 
 import math

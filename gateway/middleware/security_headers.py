@@ -23,9 +23,7 @@ class SecurityHeaders:
     """Adds security headers to every response; a route's own take precedence."""
 
     def __init__(self, app: ASGIApp, *, shared: bool = False) -> None:
-        """Args:
-        shared: paths that pages of other origins can read.
-        """
+        """Initialize the middleware. `shared`: paths that pages of other origins can read."""
         self.app = app
         self._always = {**ALWAYS, **({"Cross-Origin-Resource-Policy": "cross-origin"} if shared else {})}
 

@@ -162,9 +162,7 @@ async def read_scratchpad(
     tenant: TheTenant,
     kind: Annotated[list[EntryKind] | None, Query()] = None,
 ) -> list[JsonObject]:
-    """List the session's scratchpad entries, least recently used first; reading them here does not count as
-    use.
-    """
+    """List the session's scratchpad entries, least recently used first; reading them here does not count as use."""
     await sessions.store.get(tenant, session_id)
     entries = await sessions.scratchpad.read(tenant, session_id, kinds=frozenset(kind or ()), touch=False)
     return [entry.to_json() for entry in entries]

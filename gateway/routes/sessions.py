@@ -59,9 +59,7 @@ async def list_sessions(sessions: TheSessions, caller: TheCaller, limit: Limit =
 async def show_session(
     session_id: SessionId, sessions: TheSessions, caller: TheCaller, at: AtEpoch = None
 ) -> SessionRecord | Session:
-    """Return a session with its working state: flow stack, known values, open question; now, or after epoch
-    `at`.
-    """
+    """Return a session with its working state: flow stack, known values, open question; now, or after epoch `at`."""
     tenant = caller.tenant_id
     record = await sessions.store.get(tenant, session_id)
     if at is None:

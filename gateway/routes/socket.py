@@ -1,5 +1,4 @@
-"""Conversations over WebSocket: messages in, answers out; any number of turns, across all of a session's
-pages.
+"""Conversations over WebSocket: messages in, answers out; any number of turns, across all of a session's pages.
 
 Output follows the event log, so a client that reconnects with `after` misses no answer.
 """

@@ -1,6 +1,4 @@
-"""Context gathering through background runs: one run per question, started and awaited over the store
-(PX-16).
-"""
+"""Context gathering through background runs: one run per question, started and awaited over the store (PX-16)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -13,8 +11,9 @@ from orchestrator.types import JsonObject, TenantId, is_object
 
 
 class RunsContextGathering:
-    """Implements `ports.memory.context.ContextGathering`. `wake` has a worker claim the run, and never
-    raises.
+    """Implements `ports.memory.context.ContextGathering`.
+
+    `wake` has a worker claim the run, and never raises.
     """
 
     def __init__(self, runs: PostgresRuns, wake: Callable[[Started], Awaitable[None]]) -> None:

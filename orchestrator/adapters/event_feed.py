@@ -206,8 +206,9 @@ class TurnWaiter:
     async def finished(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
     ) -> TurnRecord:
-        """Return the turn once it has finished, or its current record after `timeout_s` seconds. Raises
-        NotFound.
+        """Return the turn once it has finished, or its current record after `timeout_s` seconds.
+
+        Raises NotFound.
         """
         now = asyncio.get_running_loop().time
         ends_at = now() + timeout_s

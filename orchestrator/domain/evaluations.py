@@ -53,8 +53,10 @@ class ExpectEntry(Entry):
 
 
 class FaultKind(StrEnum):
-    """Faults to inject into a turn. PLACE: a tool, ``collection.create`` of the records, ``journal`` or
-    ``commit``, with a number unless it is the turn's first (``journal 2``).
+    """Faults to inject into a turn.
+
+    PLACE: a tool, ``collection.create`` of the records, ``journal`` or ``commit``, with a number unless it is
+    the turn's first (``journal 2``).
     """
 
     WORKER_DEATH = "worker_death"

@@ -37,8 +37,9 @@ class ExportLink:
 
 
 def read_link(token: str) -> tuple[ExportLink, bytes] | None:
-    """Parse the part after a path's prefix into link and unverified signature. Returns None if it is
-    malformed.
+    """Parse the part after a path's prefix into link and unverified signature.
+
+    Returns None if it is malformed.
     """
     body, _, signature = token.partition(".")
     try:

@@ -231,7 +231,5 @@ class Domain:
 
     @property
     def lexicon(self) -> tuple[LexiconFile, ...]:
-        """Return the lexicon of the domain's language; empty for English, and for a language without
-        lexicon.
-        """
+        """Return the lexicon of the domain's language; empty for English, and for a language without lexicon."""
         return self.lexicons.get(self.config.language.default, ())

@@ -119,8 +119,10 @@ class FreshnessEntry(Entry):
 
 
 class FlowEntry(Entry):
-    """A flow. `policy`: a class in the domain's policies, unless found by its `dact`. `options`: options of
-    the flow's policy. `plan`: the steps of a Plan flow. `events`: external events and reminders that start it.
+    """A flow.
+
+    `policy`: a class in the domain's policies, unless found by its `dact`. `options`: options of the flow's
+    policy. `plan`: the steps of a Plan flow. `events`: external events and reminders that start it.
     `changes`: the flow whose result this one changes, started when the user corrects what that flow has done.
     """
 

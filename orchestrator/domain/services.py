@@ -26,8 +26,9 @@ class Records(Protocol):
     async def update(
         self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
     ) -> JsonObject | None:
-        """Merge top-level `changes` if the document exists and its fields equal `where`; return the stored
-        document, or None if nothing matched.
+        """Merge top-level `changes` if the document exists and its fields equal `where`.
+
+        Returns the stored document, or None if nothing matched.
         """
         ...
 
@@ -152,9 +153,7 @@ class UserMemory(Protocol):
         ...
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget what the words are about, everything, or by default the last statement; return the
-        forgotten texts.
-        """
+        """Forget what the words are about, everything, or by default the last statement; return the forgotten texts."""
         ...
 
 

@@ -12,8 +12,9 @@ TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_exter
 
 @dataclass(frozen=True, slots=True)
 class FlowSummary:
-    """A flow's capabilities. `changes`: the tools that are not idempotent. `tags`: joined over all tools
-    (PX-3).
+    """A flow's capabilities.
+
+    `changes`: the tools that are not idempotent. `tags`: joined over all tools (PX-3).
 
     `approval`: when a call needs an approval; empty: never.
     """

@@ -124,8 +124,7 @@ class BusinessContext:
         return rank(terms, candidates, now=self._clock(), limit=limit)
 
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
-        """Split and embed a document; return its number of chunks, or None if it changed or was deleted
-        meanwhile.
+        """Split and embed a document; return its number of chunks, or None if it changed or was deleted meanwhile.
 
         Raises NotFound, Unavailable, ModelUnavailable.
         """

@@ -37,8 +37,9 @@ class ContextCoordinator:
         return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
-        """Return the last turns as text, one line per message; `keep_system`: with system messages, the
-        summary first.
+        """Return the last turns as text, one line per message.
+
+        `keep_system`: include system messages, the summary first.
         """
         kept = [m for m in self.history.messages if keep_system or m.role != SYSTEM]
         last_turns = sorted({m.turn for m in kept})[-turns:] if turns > 0 else []

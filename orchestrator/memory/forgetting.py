@@ -68,9 +68,7 @@ class Unwanted:
         return value
 
     def _is_prose(self, text: str) -> bool:
-        """Return whether a text is a sentence rather than a name or bare value, such as `book_hotel` or "New
-        York".
-        """
+        """Return whether a text is a sentence rather than a name or bare value, such as `book_hotel` or "New York"."""
         if len(text.split()) < 2:
             return False
         terms = frozenset(find_terms(text))

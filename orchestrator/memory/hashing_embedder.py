@@ -34,8 +34,9 @@ class HashingEmbedder:
         return Embedded(self.space, tuple(self.vector(text) for text in texts))
 
     def vector(self, text: str) -> tuple[float, ...]:
-        """Return a vector of length 1; for a text without words the first axis, because a zero vector has no
-        direction.
+        """Return a vector of length 1.
+
+        A text without words gets the first axis, because a zero vector has no direction.
         """
         places = [0.0] * self._dimensions
         counts: dict[str, float] = {}

@@ -190,8 +190,10 @@ def day_said(one: Preference) -> date:
 
 
 def assumable(flow: FlowSpec) -> list[SlotSpec]:
-    """Return the slots with a fixed set of values: dates, references and amounts are never assumed, nor the
-    choice among several changes. Refinements of another slot in the group can be.
+    """Return the slots whose values can be assumed: those with a fixed set of values.
+
+    Dates, references and amounts are never assumed, nor the choice among several changes. Refinements of
+    another slot in the group can be.
     """
     closer = {(slot.group, name) for slot in flow.slots.values() for name in slot.depends_on}
     return [

@@ -38,8 +38,9 @@ class CallJournal:
     asked: Counter[str] = field(default_factory=Counter[str])
 
     async def once(self, prompt_id: str, question: Json, run: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the recorded answer to a question, or ask and record. Raises what `run` and the journal
-        raise.
+        """Return the recorded answer to a question, or ask and record.
+
+        Raises what `run` and the journal raise.
         """
         digest = blake2b(encode_data(question).encode(errors="surrogatepass"), digest_size=12).hexdigest()
         name = f"{KIND}:{prompt_id}:{digest}"

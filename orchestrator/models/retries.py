@@ -1,6 +1,4 @@
-"""Retries of a model after transient failures: full jitter by tenacity, the endpoint's delay and the time
-left.
-"""
+"""Retries of a model after transient failures: full jitter by tenacity, the endpoint's delay and the time left."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -163,6 +163,7 @@ def _decode_members(arguments: JsonObject) -> JsonObject:
 
 def read_json(text: str) -> Json:
     """Parse JSON, or the only object in a text, tolerating trailing commas and JSON within a JSON string.
+
     Returns None if there is none.
     """
     value = _parse(text)

@@ -104,8 +104,9 @@ class Skills(Protocol):
 
 
 class Choices:
-    """A policy's choices. `skills` runs the flow's skill, and `writer` chooses other forms for frames, if
-    models are available.
+    """A policy's choices.
+
+    `skills` runs the flow's skill, and `writer` chooses other forms for frames, if models are available.
     """
 
     most_choices = 5

@@ -18,9 +18,10 @@ CALLS_PER_NODE = 2  # one that expands it, one that judges what came of it
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[State]):
-    """`score`: of this candidate itself, 0 … 1, None until it was evaluated. `total`: the sum of all scores
-    at and below it, `visits` how many they are. `faults`: what is wrong with it, the worst first.
-    `closed`: nothing below it is left to be looked at.
+    """A candidate plan in the search tree.
+
+    `score`: its own score from 0 to 1, or None if not evaluated yet. `total`, `visits`: sum and number of the scores at
+    and below it. `faults`: its faults, the worst first. `closed`: the subtree is fully explored.
     """
 
     number: int

@@ -48,8 +48,9 @@ class ApiKeys(Protocol):
 
 
 class Tickets(Protocol):
-    """Short-lived credentials for clients that cannot send headers; valid for a minute, and longer for
-    streams they opened.
+    """Short-lived credentials for clients that cannot send headers.
+
+    A ticket is valid for a minute, and longer for streams it opened.
     """
 
     async def issue(self, caller: Caller, *, lives_s: int) -> str:

@@ -32,8 +32,9 @@ class Lane(Protocol):
         ...
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
-        """Release the lane without a commit and queue the turn again. The attempt only counts with an
-        `error`.
+        """Release the lane without a commit and queue the turn again.
+
+        The attempt only counts with an `error`.
         """
         ...
 
@@ -53,8 +54,10 @@ class Lane(Protocol):
         ...
 
     async def said_meanwhile(self, lease: Lease) -> Said:
-        """Return messages for the running turn (RT-5): later turns sent with `understand`, in order, up to
-        the first with another rule or a missing predecessor.
+        """Return messages for the running turn (RT-5).
+
+        These are later turns sent with `understand`, in order, up to the first with another rule or a missing
+        predecessor.
         """
         ...
 
@@ -81,14 +84,13 @@ class Lane(Protocol):
         ...
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
-        """Renew all leases of this worker in one statement; return their turns with a cancellation or a new
-        message.
-        """
+        """Renew all leases of this worker in one statement; return their turns with a cancellation or a new message."""
         ...
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
-        """Free leases of dead workers, fail overdue gaps, and return sessions with unclaimed work older than
-        `grace_s` (the reconciler).
+        """Return sessions with unclaimed work older than `grace_s`, as the reconciler does.
+
+        Also frees leases of dead workers and fails overdue gaps.
         """
         ...
 

@@ -24,8 +24,7 @@ class Outbox(Protocol):
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
-        """Return messages of these kinds that were never sent, or whose acknowledgment is overdue, oldest
-        first.
+        """Return messages of these kinds that were never sent, or whose acknowledgment is overdue, oldest first.
 
         Marks them as sent. Two callers never get the same message within `again_after_s` seconds.
         """

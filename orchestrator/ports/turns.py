@@ -35,9 +35,7 @@ class Inbox(Protocol):
     async def submitted_as(
         self, tenant_id: TenantId, idempotency_key: str, session_id: SessionId | None = None
     ) -> list[TurnRecord]:
-        """Return up to two turns with this key: a session has at most one, but other sessions may have it
-        too.
-        """
+        """Return up to two turns with this key: a session has at most one, but other sessions may have it too."""
         ...
 
     async def turns(
@@ -57,8 +55,7 @@ class Inbox(Protocol):
         ...
 
     async def retry(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
-        """Requeue a quarantined turn at the end of its session's queue (new seq); `signed` is stored as an
-        event.
+        """Requeue a quarantined turn at the end of its session's queue (new seq); `signed` is stored as an event.
 
         Raises Refused if it is not quarantined, or the session is not at the order's epoch.
         """

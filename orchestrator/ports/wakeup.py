@@ -36,7 +36,8 @@ class Wakeup(Protocol):
         ...
 
     async def retire(self, *, force: bool = False) -> bool:
-        """Stop counting as awake. Returns False if a session was offered meanwhile, so take again (never
-        with `force`).
+        """Stop counting as awake.
+
+        Returns False if a session was offered meanwhile, so take again (never with `force`).
         """
         ...

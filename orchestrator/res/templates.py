@@ -193,8 +193,9 @@ def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None
 
 @pass_context
 def _name(context: Context, value: Json, entity: str) -> str:
-    """Implement the filter ``value | name("airport")``; it needs the context, so shared code never evaluates
-    it early.
+    """Implement the filter ``value | name("airport")``.
+
+    It needs the context, so shared code never evaluates it early.
     """
     assert isinstance(context.environment, _Environment)
     return context.environment.registry.name(entity, value)

@@ -1,5 +1,4 @@
-"""Steps of a turn that must run at most once: answered from the journal, or else run and recorded (RT-8 …
-RT-10).
+"""Steps of a turn that must run at most once: answered from the journal, or else run and recorded (RT-8 … RT-10).
 
 Depends only on `ports.lane.Lane`. The ledger is consulted only for calls that are not idempotent. After a
 short delay, listeners are told what is running (RT-15). These events are hints only: the turn's commit
@@ -189,8 +188,9 @@ class Journal:
             self._tell(event, {"tool_id": request.get("tool_id")})
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
-        """Look up the side effect in the ledger. Returns None if it should happen now, with the step's
-        idempotency key.
+        """Look up the side effect in the ledger.
+
+        Returns None if it should happen now, with the step's idempotency key.
         """
         earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is None or earlier.status not in MAY_BE_HAD:

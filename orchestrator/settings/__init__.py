@@ -71,9 +71,7 @@ class _SecretFiles(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """Settings from variables in capitals: ``DATABASE_URL``, ``REDIS_URL``; Parley's own start with
-    ``PARLEY_``.
-    """
+    """Settings from variables in capitals: ``DATABASE_URL``, ``REDIS_URL``; Parley's own start with ``PARLEY_``."""
 
     model_config = SettingsConfigDict(
         alias_generator=variable_of,
@@ -242,8 +240,9 @@ def known_secrets(settings: Settings) -> frozenset[str]:
 
 @cache
 def load_settings() -> Settings:
-    """Return the settings of this process. Raises ConfigurationError listing every missing or invalid
-    variable.
+    """Return the settings of this process.
+
+    Raises ConfigurationError listing every missing or invalid variable.
     """
     return read_settings()
 

@@ -41,8 +41,7 @@ def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Log errors without their messages, which can contain a user's or tool's text, or a URL with its
-    password.
+    """Log errors without their messages, which can contain a user's or tool's text, or a URL with its password.
 
     Parley's own errors never do, and are logged in full.
     """

@@ -46,8 +46,9 @@ Handler: TypeAlias = Callable[[ToolRequest], Coroutine[Any, Any, ToolAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """Ports of tool calls. `transport`: None if the process can only call services. `later`: None if it takes no later
-    results.
+    """Ports of tool calls.
+
+    `transport`: None if the process can only call services. `later`: None if it takes no later results.
     """
 
     transport: ToolTransport | None = None

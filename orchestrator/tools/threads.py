@@ -92,9 +92,7 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
 
 
 def _fit_for_future(error: BaseException) -> Exception:
-    """Wrap errors that futures don't support: an exit would end the loop, and StopIteration is not
-    permitted.
-    """
+    """Wrap errors that futures don't support: an exit would end the loop, and StopIteration is not permitted."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     return RuntimeError(f"The tool raised {type(error).__name__}.")

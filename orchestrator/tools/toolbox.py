@@ -149,8 +149,9 @@ class ToolData:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """A tool error. `undecided`: the tool was stopped or failed unexpectedly, so it may have had its side
-    effect.
+    """A tool error.
+
+    `undecided`: the tool was stopped or failed unexpectedly, so it may have had its side effect.
 
     `retry_after_s`: delay before a retry, if known. `alternative`: inputs with which it would succeed.
     """

@@ -1,8 +1,7 @@
-"""Prevent the lethal trifecta: private data, untrusted text and external communication never meet without an
-approval (PX-3).
+"""The lethal trifecta: private data, untrusted text and external communication.
 
-The three are joined over the flow's tools and the session's labels, from any turn or tool, right before each
-call (PX-19). `pex/calls/consent.py` requests the approval.
+The three never meet without an approval (PX-3). They are joined over the flow's tools and the session's labels, from
+any turn or tool, right before each call (PX-19). `pex/calls/consent.py` requests the approval.
 """
 
 import math

@@ -85,8 +85,9 @@ OPERATOR = "operator"
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A line of the conversation, with the role user, agent, system or operator. A turn has an input and an
-    answer.
+    """A line of the conversation, with the role user, agent, system or operator.
+
+    A turn has an input and an answer.
     """
 
     role: str

@@ -45,8 +45,9 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class RecordedSession:
-    """A session's replayable turns, in order. `left_out`: counts of the others by reason. `root`: see
-    `Lease`.
+    """A session's replayable turns, in order.
+
+    `left_out`: counts of the others by reason. `root`: see `Lease`.
     """
 
     session_id: SessionId

@@ -28,8 +28,9 @@ LONGEST_RETRY_S: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A destination of events. `session_id` None: all sessions of the tenant. `events` None: all durable
-    events.
+    """A destination of events.
+
+    `session_id` None: all sessions of the tenant. `events` None: all durable events.
     """
 
     webhook_id: str

@@ -79,8 +79,10 @@ def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> Iterator[str]:
-    """Run a stack of our own: in `data_dir`, where a user or session is to be known the next time, else in a
-    temporary folder, of which only what was trained remains.
+    """Start a private stack in `data_dir` if `lasting`, or in a temporary folder.
+
+    A user or a session that should be known next time needs `lasting`. Of a temporary folder only trained
+    models remain.
     """
     from parley.domain_documents import add_documents  # noqa: PLC0415  # a client alone need not have what follows
     from parley.embedded.ports import free_port  # noqa: PLC0415

@@ -56,8 +56,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """The system under evaluation. `sections`: configuration merged over the domain's own. `reset`: begins anew with
-    real services.
+    """The system under evaluation.
+
+    `sections`: configuration merged over the domain's own. `reset`: begins anew with real services.
 
     `judge`: grades criteria that no rule can; without it, those are not graded.
     """
@@ -173,9 +174,7 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Return the payload that the last answer offered under this name, merged with the given one, or the
-    given one.
-    """
+    """Return the payload that the last answer offered under this name, merged with the given one, or the given one."""
     written: JsonObject = action.get("payload") or {}
     fitting = (one["payload"] for one in offered if one["name"] == action["name"])
     return next((one for one in fitting if written.items() <= one.items()), written)

@@ -40,8 +40,10 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """A domain's evaluation. `runs`: one per variant, of which the last is reported. `page`: the HTML page.
-    `findings`: results below their limits.
+    """A domain's evaluation.
+
+    `runs`: one per variant, of which the last is reported. `page`: the HTML page. `findings`: results below
+    their limits.
     """
 
     runs: list[JsonObject]

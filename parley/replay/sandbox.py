@@ -223,8 +223,10 @@ class GatheredThen:
 
 @dataclass(slots=True)
 class Replayed:
-    """A turn's decision now. `missed`: calls without a recording, by key, with what was asked; `unused`:
-    recorded ones that were not asked for.
+    """A turn's decision now.
+
+    `missed`: calls without a recording, by key, with what was asked; `unused`: recorded ones that were not
+    asked for.
     """
 
     commit: TurnCommit
@@ -234,8 +236,10 @@ class Replayed:
 
 
 class Sandbox:
-    """One domain in one process; one turn at a time. `models`: who is asked, else who would have been, for sessions
-    that had one. `asks`: the models are really asked.
+    """One domain in one process; one turn at a time.
+
+    `models`: who is asked, else who would have been, for sessions that had one. `asks`: the models are really
+    asked.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
-"""Collects an answer's words as they arrive (RT-15), and answers that nobody waits for, such as of a task that
-went on by itself.
+"""Collected words of an answer as they arrive (RT-15).
+
+Also collects answers that no request waits for, such as those of a task that resumed automatically.
 """
 
 import contextlib

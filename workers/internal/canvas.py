@@ -57,9 +57,7 @@ class RunCanvas:
             raise Unavailable(f"The result backend does not respond: {error}") from error
 
     def shares(self, request: Any, run_id: str, flow: str, urgency: Urgency, count: int) -> Any:
-        """Return the chord that replaces the task of a run with items: shares, then the same task for
-        `after_all`.
-        """
+        """Return the chord that replaces the task of a run with items: shares, then the same task for `after_all`."""
         header = [
             self._items(run_id, flow, urgency, f"{request.id}.items.{number}") for number in range(count)
         ]

@@ -31,9 +31,7 @@ _log = get_logger(__name__)
 
 
 def make_catalogue(ports: Ports) -> Catalogue:
-    """Return this process's flows with their declared tools; invalid ones are disabled by name, all others
-    run.
-    """
+    """Return this process's flows with their declared tools; invalid ones are disabled by name, all others run."""
     folders = served_folders(ports.settings.domain)
     own: list[type[InternalFlow]] = []
     unread: dict[str, list[Problem]] = {}
@@ -52,8 +50,9 @@ def make_catalogue(ports: Ports) -> Catalogue:
 
 
 def check_internal_flows(folder: Path) -> list[Problem]:
-    """Return every problem of a domain folder's background flows and schedule; affected ones are disabled,
-    the rest runs.
+    """Return every problem of a domain folder's background flows and schedule.
+
+    Affected flows are disabled; the others run.
     """
     try:
         own = own_flows(folder)
@@ -80,8 +79,9 @@ def own_flows(folder: Path) -> list[type[InternalFlow]]:
 
 
 class FlowSettings:
-    """Settings in domain folders' `internal_flows.yaml`: ``flows: {name: {…}}``, ``schedule: {job: {…}}``;
-    later folders take precedence.
+    """Settings in domain folders' `internal_flows.yaml`; later folders take precedence.
+
+    Their form is ``flows: {name: {…}}``, ``schedule: {job: {…}}``.
     """
 
     def __init__(self, folders: Iterable[Path]) -> None:

@@ -122,8 +122,9 @@ class RunExecutor:
                 return outcome
 
     async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
-        """Execute a run's items, share after share. Outside a chord, the run's task is sent after the last
-        one.
+        """Execute a run's items, share after share.
+
+        Outside a chord, the run's task is sent after the last one.
         """
         done = await self._items(run_id, task_id)
         if isinstance(done, Later):
@@ -260,8 +261,9 @@ class RunExecutor:
         return reached
 
     async def _do_phase(self, claim: RunClaim) -> RunEnd | InShares | Later | None:
-        """Execute `before_all` or `after_all`. Returns the run's end, its shares, or None if there is more
-        to execute here.
+        """Execute `before_all` or `after_all`.
+
+        Returns the run's end, its shares, or None if there is more to execute here.
         """
         facts = claim.facts
         if claim.attempts > self._max_attempts:

@@ -66,8 +66,9 @@ class SystemTurns:
     async def submit(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> str:
-        """Submit an action, once per `key`; return its turn. Raises SessionClosed, InboxFull, NotFound,
-        Unavailable.
+        """Submit an action, once per `key`; return its turn.
+
+        Raises SessionClosed, InboxFull, NotFound, Unavailable.
         """
         given = TurnInput(action={"name": name, "payload": payload}, form="action", kind=TurnKind.SYSTEM)
         receipt = await self._inbox.submit(

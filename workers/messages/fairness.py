@@ -1,9 +1,9 @@
-"""Prevent one tenant's burst from delaying others: their submissions are moved ahead in a long queue
-(RT-30).
+"""Prevent one tenant's burst from delaying others: their submissions are moved ahead in a long queue (RT-30).
 
 A Redis queue is first in, first out. While it is long, one worker at a time reads its new messages, and moves
-those of tenants that have none waiting to the front. At intervals it reads the whole queue, and also moves the
-oldest messages of all tenants but the largest. Order within a tenant is kept. RabbitMQ queues stay unchanged.
+those of tenants that have none waiting to the front. At intervals it reads the whole queue, and also moves
+the oldest messages of all tenants but the largest. Order within a tenant is kept. RabbitMQ queues stay
+unchanged.
 """
 
 import base64

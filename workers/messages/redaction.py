@@ -79,9 +79,7 @@ class RedactingConsumer(Consumer):
         ]
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Any:
-        """Return a handler that survives malformed messages, which would otherwise kill one worker after
-        another.
-        """
+        """Return a handler that survives malformed messages, which would otherwise kill one worker after another."""
         receive = super().create_task_handler(*arguments, **options)
 
         def on_task_received(message: Any) -> None:

@@ -19,8 +19,10 @@ class ToEmbed(BaseModel):
 
 
 class EmbedDocuments(InternalFlow):
-    """Splits and embeds documents: given ones after an upload, or on schedule all that are not in the
-    current embedding space. A full batch requests a rerun.
+    """Splits and embeds documents.
+
+    After an upload, it embeds the given documents. On schedule, it embeds all that are not in the current embedding
+    space. A full batch requests a rerun.
     """
 
     name: ClassVar[str] = "embed_documents"

@@ -99,8 +99,9 @@ class EraseForgotten(InternalFlow):
     async def _erase(
         self, run: RunContext, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted
     ) -> bool:
-        """Remove it from a session and its scratchpad. Returns False, without changes, while a turn is
-        running.
+        """Remove it from a session and its scratchpad.
+
+        Returns False, without changes, while a turn is running.
         """
         if not await run.tools["forgetting"].take_out(tenant_id, session_id, unwanted):
             return False

@@ -26,11 +26,11 @@ UNTRUSTED = "untrusted"
 
 
 class DistilPreferences(InternalFlow):
-    """Turns a slot value that the user usually gives into a rule, a repeated task into a playbook, and a
-    valuable note about the user into a preference.
+    """Infers preferences from how the user works.
 
-    Notes from untrusted text are never promoted. Configuration: `seen_at_least` (3), `share_at_least` (0.6),
-    `frequent` (3), `salient` (0.6), `surprising` (0.4).
+    A slot value that the user usually gives becomes a rule, a repeated task a playbook, and a valuable note
+    about the user a preference. Notes from untrusted text are never promoted. Configuration: `seen_at_least`
+    (3), `share_at_least` (0.6), `frequent` (3), `salient` (0.6), `surprising` (0.4).
     """
 
     name: ClassVar[str] = "distil_preferences"
@@ -108,9 +108,7 @@ def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject
 
 
 def find_playbooks(uses: list[SlotUse], seen: int, origin: JsonObject) -> list[Preference]:
-    """Return how the user's completed tasks usually proceed: the slots always given, and their most frequent
-    values.
-    """
+    """Return how the user's completed tasks usually proceed: the slots always given, and their most frequent values."""
     playbooks: list[Preference] = []
     for dact, group in groupby(uses, key=lambda use: use.dact):
         slots: dict[str, list[SlotUse]] = {}

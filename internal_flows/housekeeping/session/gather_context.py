@@ -42,8 +42,10 @@ _UNASKED = {"user_id": None, **dict.fromkeys(("turn_id", "flow_id", "domain", "d
 
 
 class GatherContext(InternalFlow):
-    """Gathers context. Configuration: `collections`, the searchable collections of the domain's services by
-    name, each with the capability labels of its content, e.g. ``{printers: []}``. Default: none.
+    """Gathers context.
+
+    Configuration: `collections`, the searchable collections of the domain's services by name, each with the
+    capability labels of its content, e.g. ``{printers: []}``. Default: none.
     """
 
     name: ClassVar[str] = GATHER_CONTEXT

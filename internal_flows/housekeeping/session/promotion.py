@@ -1,5 +1,6 @@
-"""Which scratchpad entries are worth keeping beyond a session, and why (CO-4). Pure rules; the flows apply
-them.
+"""Which scratchpad entries are worth keeping beyond a session, and why (CO-4).
+
+Pure rules; the flows apply them.
 """
 
 from __future__ import annotations

@@ -59,8 +59,10 @@ def summary_schema(longest: int) -> JsonObject:
 
 
 class SummarizeSession(InternalFlow):
-    """Summarizes sessions. Configuration: `sentences` without a model (12), `length` in characters (2000),
-    `max_words` for a model (250), `use_model` (true).
+    """Summarizes sessions.
+
+    Configuration: `sentences` without a model (12), `length` in characters (2000), `max_words` for a model
+    (250), `use_model` (true).
     """
 
     name: ClassVar[str] = "summarize_session"
@@ -171,10 +173,10 @@ _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 
 
 def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
-    """Return the earlier summary and the most relevant new sentences, in order; the oldest are dropped
-    first, but users' statements about themselves last.
+    """Return the earlier summary and the most relevant new sentences, in order.
 
-    A sentence scores the mean frequency of its words in the conversation; the user's sentences count double.
+    The oldest sentences are dropped first, but users' statements about themselves last. A sentence scores the
+    mean frequency of its words in the conversation; the user's sentences count double.
     """
     sentences = _split(lines)
     counts = Counter(word for _, sentence in sentences for word in _words(sentence))

@@ -9,9 +9,7 @@ from orchestrator.types import Json
 
 
 class TidyScratchpad(InternalFlow):
-    """Merges duplicate entries, and drops promoted ones and proposals, which the lane has by now; at most 64
-    stay.
-    """
+    """Merges duplicate entries, and drops promoted ones and proposals, which the lane has by now; at most 64 stay."""
 
     name: ClassVar[str] = "tidy_scratchpad"
     trigger: ClassVar[str] = "summary_due"

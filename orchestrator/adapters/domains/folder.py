@@ -213,8 +213,9 @@ def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
 
 
 def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
-    """Split a skill into front matter, between two lines of dashes, and body. Line numbers count from the
-    top.
+    """Split a skill into front matter, between two lines of dashes, and body.
+
+    Line numbers count from the top.
     """
     parts = _FENCE.split(text, maxsplit=2)
     if len(parts) < 3 or parts[0].strip():
@@ -298,8 +299,9 @@ class DomainRegistry:
         return known
 
     def if_busy(self, name: str) -> IfBusy:
-        """Return the default `if_busy` of a domain's sessions. If the domain is invalid, each turn reports
-        why.
+        """Return the default `if_busy` of a domain's sessions.
+
+        If the domain is invalid, each turn reports why.
         """
         try:
             return IfBusy(self.config(name).session.if_busy)

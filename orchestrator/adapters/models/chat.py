@@ -130,9 +130,7 @@ class LibraryChat:
         return ChatDelta(finish_reason=reply.finish_reason, usage=reply.usage, opaque=reply.opaque)
 
     def _streams_nothing(self) -> ModelRejected:
-        """Return the error for a response without a single event: some servers always answer with plain
-        JSON.
-        """
+        """Return the error for a response without a single event: some servers always answer with plain JSON."""
         return ModelRejected(
             f"The model endpoint {self._endpoint} did not stream its answer.",
             said=EndpointError(self._endpoint, 200, field=RequestField.STREAM),

@@ -41,8 +41,7 @@ _FINISH_REASONS = {
 def write_messages(
     messages: Sequence[ChatMessage], endpoint: str, *, system_role: bool = True
 ) -> list[ModelMessage]:
-    """Convert a conversation to the library's messages. Opaque parts go only to the endpoint that wrote
-    them.
+    """Convert a conversation to the library's messages. Opaque parts go only to the endpoint that wrote them.
 
     `system_role`: whether the endpoint accepts system messages; their text opens the user's otherwise.
     """

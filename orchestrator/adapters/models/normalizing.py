@@ -99,8 +99,9 @@ def _calls(listed: list[JsonObject]) -> list[JsonObject]:
 
 
 class ChunkNormalizer:
-    """Normalizes the chunks of one streamed answer. Calls get consecutive indexes, whatever index they
-    arrived with.
+    """Normalizes the chunks of one streamed answer.
+
+    Calls get consecutive indexes, whatever index they arrived with.
     """
 
     def __init__(self) -> None:

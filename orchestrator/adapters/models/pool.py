@@ -1,5 +1,4 @@
-"""The models of one process: its endpoints, one set of circuit breakers, one Prompt Engineer per
-configuration.
+"""The models of one process: its endpoints, one set of circuit breakers, one Prompt Engineer per configuration.
 
 The domain's configuration says how models are used; the environment says where they are. The library is only
 loaded if an endpoint is configured, because importing it takes two seconds.
@@ -196,8 +195,7 @@ class ModelPool:
         return True
 
     async def warm_up(self) -> None:
-        """Send local servers a one-word request with a long timeout, so that models are loaded before users
-        wait.
+        """Send local servers a one-word request with a long timeout, so that models are loaded before users wait.
 
         A server may abort loading when its caller gives up, and so never finish. This request waits.
         """

@@ -52,8 +52,7 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | None, str]:
-    """Split ``provider:name`` into provider or endpoint and model name; the first is None if there is no
-    provider.
+    """Split ``provider:name`` into provider or endpoint and model name; the first is None if there is no provider.
 
     Local model names also contain colons (``mistral:7b``): with a URL for the default endpoint, a prefix
     counts as a provider only if its key is set.

@@ -173,8 +173,7 @@ class HeldClaims(Generic[_Name]):
 
 
 async def reap_dead(database: Database) -> list[SessionId]:
-    """Delete dead workers and free their session lanes; return those sessions, for the caller to offer
-    immediately.
+    """Delete dead workers and free their session lanes; return those sessions, for the caller to offer immediately.
 
     Callers must offer them: no other worker gets these sessions before the next sweep's grace period ends.
     """

@@ -24,8 +24,9 @@ _KINDS = {
 
 
 class Translated:
-    """Translates driver errors raised in a block. Not a generator, because every statement passes through
-    it.
+    """Translates driver errors raised in a block.
+
+    Not a generator, because every statement passes through it.
     """
 
     def __enter__(self) -> None:

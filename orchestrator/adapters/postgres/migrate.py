@@ -84,8 +84,9 @@ def read_first_schema() -> list[str]:
 
 
 def _make_first_schema(connection: psycopg.Connection[Any]) -> str:
-    """Create the schema of an empty database and return its revision. Avoids Alembic, whose import takes
-    longer.
+    """Create the schema of an empty database and return its revision.
+
+    Avoids Alembic, whose import takes longer.
 
     The result equals Alembic's; a test compares them.
     """

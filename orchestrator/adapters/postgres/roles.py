@@ -111,9 +111,7 @@ def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
 
 
 def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
-    """Create the session-flow role and let this user assume it, if permitted; otherwise `parley doctor`
-    reports it.
-    """
+    """Create the session-flow role and let this user assume it, if permitted; otherwise `parley doctor` reports it."""
     role = sql.Identifier(SESSION_FLOWS)
     try:
         for _ in range(_ATTEMPTS):

@@ -71,8 +71,7 @@ def for_celery(url: str) -> str:
 
 
 def tls_options(url: str) -> JsonObject:
-    """Return the options with which Celery verifies a ``rediss://`` server, or an empty dict if the URL sets
-    them.
+    """Return the options with which Celery verifies a ``rediss://`` server, or an empty dict if the URL sets them.
 
     Without them, Celery's broker verifies nothing and its result backend rejects the URL.
     """

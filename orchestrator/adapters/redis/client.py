@@ -31,8 +31,7 @@ _Reply = TypeVar("_Reply")
 
 
 class _Sending(AbstractConnection):
-    """A connection that can be canceled while sending and raises the driver's errors when the server is
-    gone.
+    """A connection that can be canceled while sending and raises the driver's errors when the server is gone.
 
     The driver sends within `asyncio.wait_for`, which before Python 3.12 can lose a cancellation. On a closed
     connection it raises whatever the event loop or a missing stream raises.
@@ -75,8 +74,9 @@ class KeptConnection:
         self._kept_until = 0.0
 
     async def run(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands as one pipeline; return the raw replies. Raises the driver's errors and
-        TimeoutError.
+        """Send commands as one pipeline; return the raw replies.
+
+        Raises the driver's errors and TimeoutError.
         """
         connection = await self._take()
         try:

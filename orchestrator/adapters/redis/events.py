@@ -100,9 +100,7 @@ class RedisEvents:
         return await self._line.run([("PUBLISH", *message) for message in messages])
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
-        """Return the streamed text of the session's running turn, or None if there is none or Redis is
-        unavailable.
-        """
+        """Return the streamed text of the session's running turn, or None if there is none or Redis is unavailable."""
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:

@@ -82,9 +82,7 @@ class RedisWakeup:
         return True
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Report this runner as awake (once per second), then wait for one session and take more in one
-        round trip.
-        """
+        """Report this runner as awake (once per second), then wait for one session and take more in one round trip."""
         try:
             return await self._take(limit, timeout_s)
         except (TimeoutError, RedisError, OSError) as error:

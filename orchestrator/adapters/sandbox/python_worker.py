@@ -65,8 +65,9 @@ class NotAllowed(Exception):
 
 
 def load_late(names: list[str]) -> dict[str, types.SimpleNamespace]:
-    """Load modules that would be imported later. The interpreter finds them in its own table; code gets
-    nothing.
+    """Load modules that would be imported later.
+
+    The interpreter finds them in its own table; code gets nothing.
     """
     late = [module for name in names for module in LOADED_LATE.get(name, ())]
     for module in late:

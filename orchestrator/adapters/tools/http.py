@@ -111,9 +111,7 @@ class HttpTools:
     async def _exchange(
         self, request: httpx2.Request, redirects: list[str]
     ) -> tuple[int, httpx2.Headers, bytes]:
-        """Send, following same-host redirects, which are added to `redirects`; other redirects are
-        responses.
-        """
+        """Send, following same-host redirects, which are added to `redirects`; other redirects are responses."""
         for _ in range(MOST_REDIRECTS):
             response = await self._client.send(request, stream=True)
             try:

@@ -47,8 +47,9 @@ class Transports:
 
 
 def _open_mcp(domain: Domain, environment: Mapping[str, str] | None) -> McpTools | None:
-    """Open the MCP transport. Its library takes a quarter of a process's start time, so only for domains
-    that use it.
+    """Open the MCP transport.
+
+    Its library takes a quarter of a process's start time, so only for domains that use it.
     """
     if all(tool.implementation is not Implementation.MCP for tool in domain.tools.values()):
         return None

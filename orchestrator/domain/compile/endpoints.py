@@ -30,8 +30,9 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequence[str]) -> Iterator[Mistake]:
-    """Yield the problems of an endpoint. `inputs`: names of the tool's inputs; `required`: those always
-    given.
+    """Yield the problems of an endpoint.
+
+    `inputs`: names of the tool's inputs; `required`: those always given.
     """
     yield from _url_mistakes(entry.url)
     yield from _header_mistakes(entry.headers)

@@ -270,8 +270,10 @@ class _FlowCheck:
         )
 
     def _uses(self) -> tuple[ToolUse, ...]:
-        """Complete the mappings: an omitted input takes the slot or flow input with its name, unless an
-        earlier tool of the flow provides it.
+        """Complete the mappings of tool inputs.
+
+        An omitted input takes the slot or flow input with its name, unless an earlier tool of the flow
+        provides it.
         """
         uses: list[ToolUse] = []
         results: set[str] = set()

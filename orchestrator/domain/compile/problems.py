@@ -94,9 +94,7 @@ class Problems:
     def read(
         self, model: type[Model], file: SourceFile, path: Path, body: Json, *, fallback: Json = None
     ) -> Model:
-        """Validate `body` at `path` of `file`; report problems and replace them with `fallback`'s values, if
-        any.
-        """
+        """Validate `body` at `path` of `file`; report problems and replace them with `fallback`'s values, if any."""
         empty: JsonObject = {}
         body = copy.deepcopy(empty if body is None else body)
         for _ in range(_ROUNDS):

@@ -1,5 +1,6 @@
-"""Call the tools of a flow in order, each at most once (PX-7), subject to guardrails, confirmation and
-approval (PX-10, PX-17).
+"""Calls of a flow's tools, in order and each at most once (PX-7).
+
+They are subject to guardrails, confirmation and approval (PX-10, PX-17).
 """
 
 from typing import TypeAlias

@@ -54,8 +54,9 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
 
 
 def _take_alternative(run: Execution, failure: Failed) -> bool:
-    """Fill in an alternative that would succeed, and present it as the next pending call. Returns False if
-    it changes nothing.
+    """Fill in an alternative that would succeed, and present it as the next pending call.
+
+    Returns False if it changes nothing.
     """
     before = run.flow.values()
     slots = {
@@ -70,8 +71,9 @@ def _take_alternative(run: Execution, failure: Failed) -> bool:
 
 
 def _next_rung(run: Execution) -> Proposal:
-    """Return the step after the retry: each once per turn; gathering only where possible, and once with the
-    same values.
+    """Return the recovery step after the retry. Each runs once per turn.
+
+    Context is gathered only where possible, and once for the same values.
     """
     known = run.flow.progress.gathered_for
     if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):

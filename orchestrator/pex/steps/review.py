@@ -41,8 +41,10 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
 
 
 def _drop_too_early(run: Execution) -> str | None:
-    """Empty one of two days that are out of order, explain it, and return its name: the later one, unless
-    the user gave only that one; a user who repeats a day is asked for the other one (IR-4, AM-4).
+    """Empty one of two days that are out of order, explain it, and return its name.
+
+    This is the later day, unless the user gave only that one. A user who repeats a day is asked for the other
+    one (IR-4, AM-4).
     """
     flow = run.flow
     if not [slot for slot in flow.spec.slots.values() if slot.not_before]:

@@ -65,8 +65,9 @@ def name_document(document: NewDocument) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """A document without its text. `space`: its chunks' embedding space; None: not embedded yet. Times in
-    Unix seconds.
+    """A document without its text.
+
+    `space`: its chunks' embedding space; None: not embedded yet. Times in Unix seconds.
     """
 
     document_id: str

@@ -124,9 +124,7 @@ def _table(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
-    """Return an action for the client itself, which reads
-    ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``.
-    """
+    """Return an action for the client itself, which reads ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
     payload = {"frame_id": frame.frame_id, "table_id": frame.table_id, "page": page}
     return {"label": label, "name": "show_page", "payload": payload}
 

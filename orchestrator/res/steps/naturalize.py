@@ -1,5 +1,4 @@
-"""Check that a rephrasing matches its draft: numbers, codes, links, names, their roles, and yes or no
-(RS-3).
+"""Check that a rephrasing matches its draft: numbers, codes, links, names, their roles, and yes or no (RS-3).
 
 Only compares texts; `naturalize` handles faults.
 """

@@ -68,9 +68,7 @@ async def run_guarded(
     rules: PythonRules = DEFAULT_PYTHON,
     limits: SandboxLimits = DEFAULT_LIMITS,
 ) -> SandboxResult | RejectedCode:
-    """Extract the function from a model's answer, check it, and call it with keyword arguments in the
-    sandbox.
-    """
+    """Extract the function from a model's answer, check it, and call it with keyword arguments in the sandbox."""
     code = extract_code(raw_code, Language.PYTHON)
     if isinstance(code, RejectedCode):
         return code

@@ -49,8 +49,9 @@ REPAIRS = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names in a function. `modules`: local names of imported modules. `bound`: every name that the code
-    binds.
+    """Names in a function.
+
+    `modules`: local names of imported modules. `bound`: every name that the code binds.
 
     `dotted`: names before a dot. `allowed`: importable modules.
     """

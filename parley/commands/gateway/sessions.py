@@ -1,5 +1,6 @@
-"""`parley submit`, `sessions`, `show`, `history`, `rollback`, `branch`, `compare`: single turns, and forks
-of sessions.
+"""Commands for single turns and forks of sessions.
+
+They are `parley submit`, `sessions`, `show`, `history`, `rollback`, `branch` and `compare`.
 """
 
 from contextlib import suppress

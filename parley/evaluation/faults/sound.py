@@ -67,8 +67,9 @@ class Sound:
         }
 
     def is_as_planned(self, course: Course, faults: Sequence[Fault]) -> bool:
-        """Return whether a user who reads continues: not after an unexpected offer, nor a stopped turn, nor
-        when something else was done than they said.
+        """Return whether an attentive user would continue.
+
+        They stop after an unexpected offer, a stopped turn, or an action other than the one they requested.
         """
         offers = _offers_of(course.heard[-1])
         if not course.script:

@@ -155,9 +155,7 @@ class PostgresLane:
     async def _take(
         self, session_id: SessionId, token: int, turn: Sequence[Any], pending: int
     ) -> Work | None:
-        """Return the turn claimed by a statement, or by a second look under the lock, and remember the
-        claim.
-        """
+        """Return the turn claimed by a statement, or by a second look under the lock, and remember the claim."""
         if not turn or turn[0] is None:
             found = await claim_repair.take_turn(
                 self._database,
@@ -205,8 +203,9 @@ class PostgresLane:
         )
 
     async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
-        """Leave a lane to a process for suspects. One kill can free many lanes, so this avoids a
-        transaction.
+        """Leave a lane to a process for suspects.
+
+        One kill can free many lanes, so this avoids a transaction.
         """
         arguments = {"session_id": session_id, "token": token, "left_for_s": claim_repair.LEFT_FOR_S}
         if await self._database.fetch_one(statement("leave_lane"), arguments) is not None:

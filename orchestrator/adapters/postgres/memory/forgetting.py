@@ -119,8 +119,9 @@ class PostgresForgetting:
     async def finish(
         self, tenant_id: TenantId, owner: UserId, forgotten: list[Preference], until: float
     ) -> None:
-        """Erase the preferences themselves and inferences with the same content. Slots and habits keep their
-        keys.
+        """Erase the preferences themselves and inferences with the same content.
+
+        Slots and habits keep their keys.
         """
         mine = (*_of(_GONE, tenant_id, owner), _still_there(until))
         inferred = (*_of(_COLUMNS, tenant_id, owner), _COLUMNS.source.in_((Source.HABIT, Source.INFERRED)))

@@ -23,8 +23,9 @@ DIFFS = literal_column(parse(source("parts/diffs")).text, ARRAY(JSON)).label("di
 
 
 async def fold(connection: AsyncConnection, session_id: SessionId) -> JsonObject | None:
-    """Store a session's state as a snapshot, in a transaction that holds its lane, and return it, or None if
-    it has none.
+    """Store a session's state as a snapshot and return it, or None if it has none.
+
+    Runs in a transaction that holds the session's lane.
     """
     here = states.c.session_id == session_id
     row = (await connection.execute(select(states.c.body, DIFFS).where(here))).one_or_none()

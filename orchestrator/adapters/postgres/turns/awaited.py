@@ -1,5 +1,4 @@
-"""Broker tasks that end with a turn, on PostgreSQL: stored with the turn, put in the outbox at its end
-(RT-30).
+"""Broker tasks that end with a turn, on PostgreSQL: stored with the turn, put in the outbox at its end (RT-30).
 
 Independent of Celery: a task's request is JSON here, and the outbox's sender ends it.
 """
@@ -41,8 +40,9 @@ class AwaitedTask:
 
 @dataclass(frozen=True, slots=True)
 class EndingTask:
-    """A task that ends now. `stopped`: ``revoked``, ``expired`` or None. `waited_s`: seconds since it was
-    stored.
+    """A task that ends now.
+
+    `stopped`: ``revoked``, ``expired`` or None. `waited_s`: seconds since it was stored.
     """
 
     request: JsonObject
@@ -57,8 +57,9 @@ class PostgresAwaitedTasks:
         self._database = database
 
     async def add(self, task: AwaitedTask) -> None:
-        """Store a task once, however often its message is delivered. If its turn has ended, the task ends
-        immediately.
+        """Store a task once, however often its message is delivered.
+
+        If its turn has ended, the task ends immediately.
         """
         expires_at = None if task.expires_at is None else task.expires_at.timestamp()
         arguments = {

@@ -1,6 +1,4 @@
-"""The limit of the whole inbox: unfinished turns of all tenants, counted now and then and incremented in
-between.
-"""
+"""The limit of the whole inbox: unfinished turns of all tenants, counted now and then and incremented in between."""
 
 import time
 from dataclasses import dataclass

@@ -63,8 +63,9 @@ class PostgresRecordings:
     async def find(
         self, named: Sequence[SessionId], *, domain: str | None, tenant: str | None, last: int
     ) -> dict[SessionId, str]:
-        """Return the named sessions, or the most recently active ones without queued turns, newest first,
-        with their domains.
+        """Return the named sessions, or the most recently active ones, newest first, with their domains.
+
+        Sessions with queued turns are left out.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id

@@ -1,5 +1,6 @@
-"""The first schema, as `migrate` creates it in an empty database. A change after a release gets its own
-revision.
+"""The first schema, as `migrate` creates it in an empty database.
+
+A change after a release gets its own revision.
 """
 
 from __future__ import annotations
