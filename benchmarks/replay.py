@@ -1,4 +1,4 @@
-"""Turns per second of `parley replay`: the shipped conversations are held on the real path, and then decided anew.
+"""Turns per second of `parley replay`: the shipped conversations are held on the real path, and then decided again.
 
 They are held again and again, each in a session of its own, until there are as many as are wanted.
 """

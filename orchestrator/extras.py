@@ -27,7 +27,7 @@ def extra_of(module: str) -> str | None:
 
 
 def is_missing(extra: str) -> bool:
-    """Tell whether a package of an extra is not installed."""
+    """Return whether a package of an extra is not installed."""
     return any(not _is_installed(package) for package, named in _declared() if named == extra)
 
 

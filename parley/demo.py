@@ -1,7 +1,7 @@
 """`make demo`: a worker is killed in the middle of a booking, and the flight is booked once.
 
 The booking is held up by a lock on the table that the airline of the travel domain writes to, as a slow booking
-system would, so that the worker is killed while the call is at work and nobody can tell whether it succeeded.
+system would, so that the worker is killed while the call is running and nobody can tell whether it succeeded.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _held_up(database_url: str) -> Generator[None]:
 
 
 def _await_call(watching: psycopg.Connection) -> int:
-    """Wait until the booking call is at work. Returns the process ID of its worker."""
+    """Wait until the booking call is running. Returns the process ID of its worker."""
     ends_at = time.monotonic() + WAIT_S
     while time.monotonic() < ends_at:
         if (row := watching.execute(STARTED, [SESSION]).fetchone()) is not None:

@@ -136,7 +136,7 @@ def _kept_in(plan: StackPlan) -> Path:
 
 
 def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
-    """Copy what was trained as Parley was installed, and is not in the folder; what cannot be kept is trained anew."""
+    """Copy what was trained as Parley was installed, and is not in the folder; what cannot be kept is trained again."""
     for path in prepared.glob(f"*{SUFFIX}"):
         if not (folder / path.name).exists():
             TrainedFiles(folder).put(path.stem, path.read_bytes())
@@ -288,7 +288,7 @@ def _start_roles(
 def await_role(child: Child, say: Callable[[str], None]) -> None:
     """Wait until a role is ready; one that something killed meanwhile is started again.
 
-    Raises ProcessFailed, with why, for one that ended by itself or is killed again and again.
+    Raises ProcessFailed, with why, if a process exited unexpectedly or is killed repeatedly.
     """
     for _ in range(_STARTS):
         try:

@@ -123,7 +123,7 @@ class Flights(Service):
         """Return the cheapest pair of flights with the total for all passengers.
 
         On other days, if there are such, only where the wanted ones cost more than the budget;
-        `wanted_total` is then what those would have cost. What is booked already, out or back, is not chosen anew.
+        `wanted_total` is then what those would have cost. What is booked already, out or back, is not chosen again.
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")

@@ -2,7 +2,7 @@
 
 A key or token comes in the `Authorization` header. Where no header can be sent, by a browser's EventSource and
 WebSocket, a ticket comes in the query: it opens nothing else, and lives for a minute at most and no longer than
-the key or token that it was given for. An EventSource that is cut off comes back to the same URL by itself, so a
+the key or token that it was given for. An EventSource that is cut off reconnects to the same URL automatically, so a
 ticket that has opened a session's stream goes on opening that stream: while it is open and for ten minutes after it,
 for half a day at most. So no lasting secret stands in a URL.
 """

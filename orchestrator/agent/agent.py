@@ -90,7 +90,7 @@ _TAKING_UP = {CONTEXT_READY: take_up_findings, RESULT: take_up_result}
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:
-    """Take the steps in their order; one that breaks ends the turn with an apology."""
+    """Run the steps in order; a failing step ends the turn with an apology."""
     for step in steps:
         turn.phases.enter(step.__name__)
         try:
@@ -114,7 +114,7 @@ async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules
 
 
 def _put_back(turn: RunningTurn, modules: Modules) -> None:
-    """Throw the changes away, but for what tools have done for good: that is never forgotten."""
+    """Throw the changes away, but for what tools have done irreversibly: that is never forgotten."""
     broken, prior = turn.changes.state, turn.context.world.prior_state
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     session_id = turn.lease.session_id

@@ -1,4 +1,4 @@
-"""Take decisions on calls that wait for an approval: granted, denied, or expired, which is a no (PX-17)."""
+"""Decisions on calls that wait for an approval: granted, denied, or expired, which counts as denied (PX-17)."""
 
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
@@ -19,7 +19,7 @@ DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 
 
 async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
-    """Act on a yes or no that decides an approval; returns whether it does."""
+    """Act on a “yes” or “no” that decides an approval. Returns whether it does."""
     named = _named(turn, understood)
     approval = _find_approval(turn, understood.target, named)
     if approval is not None:  # what was not understood meanwhile is not asked about any more
@@ -62,7 +62,7 @@ def _find_approval(turn: RunningTurn, target: str | None, named: str | None) -> 
 
 
 async def _decide(turn: RunningTurn, approval: PendingApproval, *, granted: bool) -> None:
-    """Have the decision recorded, which holds once, and act on what is on record."""
+    """Record the decision, of which only the first counts, and act on the recorded one."""
     decision = Decision(granted, turn.context.ids.user_id or "the user", now=turn.context.now)
     record = await turn.context.journal.decide_approval(approval.approval_id, decision)
     if record is not None and record.operator_only and granted and not _is_decided(record, turn.context.now):
@@ -81,7 +81,7 @@ def _is_decided(record: ApprovalRecord, now: float) -> bool:
 def _act(
     turn: RunningTurn, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
 ) -> None:
-    """Let the flow go on with the call, or give it up. Single use: the approval is gone either way."""
+    """Continue the flow with its call, or cancel it. The approval is used up either way."""
     flow = turn.changes.state.stack.get(approval.flow_id)
     turn.changes.state.close_approval(approval)
     decided_by = record.decided_by if record is not None else None
@@ -112,7 +112,7 @@ def _act(
 
 
 def expire_approvals(turn: RunningTurn) -> None:
-    """Deny approvals that nobody decided in time."""
+    """Deny overdue approvals."""
     for approval in [entry for entry in turn.changes.state.approvals if entry.has_expired(turn.context.now)]:
         _act(turn, approval, ApprovalStatus.EXPIRED, None)
 

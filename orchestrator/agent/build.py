@@ -28,7 +28,7 @@ from orchestrator.tools.toolbox import Services, Toolbox
 from orchestrator.types import Dact
 
 REMEMBER = "Memory.remember"
-"""What the tool is by which users have something remembered; see `orchestrator.memory.user_memory`."""
+"""Tool ID with which users store memories; see `orchestrator.memory.user_memory`."""
 
 
 def build_agent(
@@ -41,7 +41,7 @@ def build_agent(
     system1: System1 | None = None,
     ports: AgentPorts | None = None,
 ) -> Agent:
-    """Make the agent of a domain; takes a second or two, because System 1 is trained here.
+    """Create a domain's agent; takes a second or two, because System 1 is trained here.
 
     Args:
         domain: compiled.

@@ -19,7 +19,7 @@ from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import JsonObject, copy_json, is_list
 
 SHARE_OF_TURN = 0.5
-"""Of the time that a turn has left, which it may spend on waiting."""
+"""Maximum share of a turn's remaining time to wait for context."""
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
@@ -60,7 +60,7 @@ def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
 
 
 def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until: float) -> None:
-    """Let the flow wait beyond this turn; that it is told is committed along with it."""
+    """Let the flow wait beyond this turn. The message about it is part of the same commit."""
     why = {"category": failure.category.value, "message": str(failure.message), "evidence": failure.evidence}
     flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
     turn.changes.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
@@ -103,9 +103,9 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
 async def end_waiting(
     turn: RunningTurn, gathering: ContextGathering, flow: BaseFlow, *, late: bool
 ) -> bool | None:
-    """Take up a parked flow whose findings are there, or whose time is over: the flow goes on where it stands.
+    """Resume a parked flow if its context has arrived or its time is over.
 
-    `late`: take nothing for an answer when looking has not ended. None: the flow goes on waiting.
+    `late`: don't accept an unfinished search as the answer. Returns None if the flow keeps waiting.
     """
     waiting = flow.progress.waits_for
     assert waiting is not None
@@ -128,7 +128,7 @@ def why_it_waited(flow: BaseFlow) -> Failed:
 
 
 async def look_after_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
-    """Take up the flows that wait for context and need not any more."""
+    """Resume flows whose wait for context is over."""
     for flow in find_waiting(turn):
         await end_waiting(turn, gathering, flow, late=False)
 

@@ -17,7 +17,7 @@ from orchestrator.types import Dact
 
 
 async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover) -> bool:
-    """Act on a failure; True when another flow is on top and is to be carried out now."""
+    """Act on a failure. Returns True if another flow is on top and should run now."""
     flow = turn.changes.state.stack.active
     failure = ending.failure if isinstance(ending, Recover) else ending
     if flow is None:
@@ -117,7 +117,7 @@ def _changes_nothing(turn: RunningTurn, dact: Dact) -> bool:
 
 
 def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
-    """Say whether a flow may do a plan's step: none that is a plan, and none that leaves undone what was to last."""
+    """Return whether a flow can run as a plan's step: it isn't a plan, and doesn't omit a side effect."""
     spec = turn.context.world.domain.flows[dact].spec
     if spec.family is Family.PLAN:
         return False
@@ -159,7 +159,7 @@ def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> No
 
 
 def show_part(turn: RunningTurn) -> None:
-    """Tell what there is of a result, with its warning, and offer to try the whole once more (PX-13)."""
+    """Show a partial result with its warning, and offer to retry the rest (PX-13)."""
     flow = turn.changes.state.stack.active
     if flow is not None:
         turn.changes.messages.append(flow)

@@ -1,4 +1,4 @@
-"""Before a flow is carried out: what it needs to know of the conversation is new enough, or it is said (IF-13)."""
+"""A check before a flow runs that its view of the conversation is recent enough (IF-13)."""
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
@@ -11,7 +11,7 @@ from orchestrator.turns.lease import OutboxEntry
 STALE = "stale"
 """The flag that names what was too old."""
 SHARE_OF_TURN = 0.5
-"""Of the time that a turn has left, which it may spend on waiting."""
+"""Maximum share of a turn's remaining time to wait for a refresh."""
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
@@ -47,7 +47,7 @@ async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness)
 
 
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
-    """Have it made; the turn that is covered then. The lane's own copy of the summary comes too late."""
+    """Refresh the summary and return the last turn it covers; the lane's own copy would come too late."""
     if modules.ports.summary_refresh is None:
         return 0
     left_s = max(0.0, turn.context.deadline - modules.ports.clock())

@@ -15,15 +15,15 @@ from orchestrator.turns.approval import PERSON, ApprovalRecord, ApprovalStatus
 from orchestrator.types import FlowId, new_id
 
 _OF_NO_FLOW = FlowId("")
-"""It outlives every task."""
+"""Flow ID of an approval that outlives every task."""
 _HELPLESS_AFTER = 2
-"""How many times as many rounds as lead to other ways have to fail before a person is asked unbidden (AM-4)."""
+"""Failed rounds, as a multiple of those before other options are offered, until an operator is called (AM-4)."""
 MOST_TOLD = 6
 """Messages that a person is given of the conversation."""
 
 
 def hand_over(turn: RunningTurn, cause: str) -> None:
-    """Ask for a person and tell the user so; once, until somebody has answered."""
+    """Request an operator and tell the user; once, until an operator has answered."""
     context, state = turn.context, turn.changes.state
     waits = waits_for_person(state)
     if not waits:
@@ -56,7 +56,7 @@ def hand_over_when_helpless(turn: RunningTurn) -> None:
 
 
 def tell_answer(turn: RunningTurn, status: ApprovalStatus, record: ApprovalRecord | None) -> None:
-    """Tell what the person said, or that nobody could help."""
+    """Show the operator's answer, or that no operator could help."""
     answered = status is ApprovalStatus.GRANTED
     said = record.reason if record is not None else None
     turn.changes.remark(

@@ -1,4 +1,4 @@
-"""What a message means for the running turn, as System 1 reads it (RT-5)."""
+"""Classification of mid-turn messages by System 1 (RT-5)."""
 
 import re
 from dataclasses import replace
@@ -21,7 +21,7 @@ _ADDS = re.compile(
     r"|\b(?:and|also)\b.*\bone\b|^also (?!make|change|set|correct)",
     re.IGNORECASE,
 )
-"""What asks for one more with another value, and does not put it in the first one's place."""
+"""Requests for another one with a different value, which don't replace the first."""
 
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
@@ -57,9 +57,9 @@ def _was_agreed_to(turn: RunningTurn) -> bool:
 
 
 def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
-    """Say whether a message changes or gives up the task that the turn is at.
+    """Return whether a message changes or cancels the turn's task.
 
-    Before the turn's own message is understood, only a cancellation can be, where nothing else is open.
+    Before the turn's own message is understood, only a cancellation can, and only if no question is open.
     """
     state = turn.changes.state
     if turn.understanding is None and turn.work.input.kind is TurnKind.USER:

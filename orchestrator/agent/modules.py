@@ -1,4 +1,4 @@
-"""What an Agent is made of: one set per domain and process."""
+"""The parts of an Agent: one set for each domain and process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from orchestrator.types import Dact
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """What a turn may ask of what is remembered beyond it; nothing is read before it is asked for."""
+    """Sources of what is remembered beyond a turn, read on demand."""
 
     preferences: PreferenceStore
     context: ContextSearch
@@ -34,11 +34,10 @@ class MemoryPorts:
 
 @dataclass(frozen=True, slots=True)
 class AgentPorts:
-    """What an Agent may use of its process; what is None is left out.
+    """Ports of an Agent; None for a port that isn't available.
 
-    `gather`: the rung of recovery that looks for context. `summary_refresh`: the renewal of summaries and memories.
-    `memory`: what is remembered beyond the working state. `live`: the listeners of answers while they are
-    written. `clock`: unix seconds.
+    `gather`: context gathering, for recovery. `summary_refresh`: refreshes summaries and memories. `memory`:
+    memory beyond the working state. `live`: listeners for streamed answers. `clock`: Unix seconds.
     """
 
     gather: ContextGathering | None = None

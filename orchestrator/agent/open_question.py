@@ -33,7 +33,7 @@ def is_asked_by_skill(turn: RunningTurn) -> bool:
 
 
 def answer_open(turn: RunningTurn) -> bool:
-    """Whether a skill asked: then it goes on, and reads the user's words itself."""
+    """Return whether a skill asked the open question; if so, it continues and reads the message itself."""
     entry = turn.changes.state.ambiguity.current
     if entry is None or not is_asked_by_skill(turn):
         return False
@@ -59,12 +59,12 @@ def find_answer(turn: RunningTurn, name: str | None) -> str | None:
 
 
 def is_plain(understood: Understanding) -> bool:
-    """Return whether a yes is a click or a plain yes: longer agreement confirms nothing (PX-18)."""
+    """Return whether a “yes” is a click or a plain word: longer agreement confirms nothing (PX-18)."""
     return understood.is_click or understood.plain
 
 
 def ask_for_plain_yes(turn: RunningTurn) -> None:
-    """Put the question again with the word that will do: the message may have been a yes, or not."""
+    """Repeat the question with the word that confirms it, because the message may have meant yes."""
     turn.changes.remark(RemarkKind.SAY_YES, yes=_find_yes(turn.context.world.domain))
     turn.carry_on = False
 

@@ -1,6 +1,6 @@
-"""What an operator's repairs do to a session: the same in a preview and in the turn that commits them.
+"""Effects of an operator's repairs on a session, the same in a preview and in the turn that commits them.
 
-Nothing here calls a tool. Repairs are made at the epoch that was looked at, and break nothing that has to hold (RT-35).
+Nothing here calls a tool. Repairs apply to one epoch and keep every invariant (RT-35).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ GO_ON = say("shall_go_on")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where repairs are made: the stored state and its epoch, and the session's ledger by fingerprint.
+    """The target of repairs: the stored state, its epoch, and the session's ledger by fingerprint.
 
-    `by`: who makes them. `now`: unix seconds.
+    `by`: the operator. `now`: Unix seconds.
     """
 
     session_id: SessionId
@@ -48,10 +48,11 @@ class Place:
 
 @dataclass(slots=True)
 class Outcome:
-    """What repairs come to. `after`: the state; `done`: what they change, in sentences; `told`: to the user.
+    """The result of repairs.
 
-    `refused`: why they cannot be made. `left`: flows that leave the stack. `marked`: lines of the ledger as they are
-    to be. `offered`: flows whose offer the user may still say yes to.
+    `after`: the new state. `done`: changes, as sentences. `told`: messages to the user. `refused`: reasons
+    for rejection. `left`: flows that leave the stack. `marked`: updated ledger entries. `offered`: flows
+    whose offer the user can still accept.
     """
 
     after: DialogueState
@@ -65,7 +66,7 @@ class Outcome:
 
 
 def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
-    """Make the changes in their order, and see what is wrong afterwards that was not before."""
+    """Apply the changes in order, and report new faults."""
     outcome = Outcome(load_state(place, place.before))
     wrong = find_faults(outcome.after)
     for change in changes:
@@ -81,7 +82,7 @@ def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
 
 
 def load_state(place: Place, body: JsonObject) -> DialogueState:
-    """Read a state as the turn at work would. Raises Refused for one that cannot be read."""
+    """Read a state as the running turn would. Raises Refused for one that cannot be read."""
     flows = place.domain.flows
     try:
         state = DialogueState.from_dict(body, flows) if body else DialogueState.new(place.session_id)
@@ -96,7 +97,7 @@ def load_state(place: Place, body: JsonObject) -> DialogueState:
 
 
 def _tell(outcome: Outcome) -> None:
-    """Put what is told into the conversation. An older offer is made anew before a yes counts (AM-3)."""
+    """Add messages to the conversation. An earlier offer is repeated before a “yes” counts (AM-3)."""
     state = outcome.after
     state.begin_turn()
     state.say("agent", "\n\n".join(outcome.told))
@@ -106,7 +107,7 @@ def _tell(outcome: Outcome) -> None:
 
 
 def find_faults(state: DialogueState) -> list[str]:
-    """Say what must not be in a state: its stack, and what refers to flows that are gone (FS-8, PL-4, PX-17)."""
+    """Return violations of invariants: in the stack, and in references to flows that are gone (FS-8, PL-4, PX-17)."""
     there = {"", *(flow.flow_id for flow in state.stack.flows)}
     loose = [approval.tool_id for approval in state.approvals if approval.flow_id not in there]
     asked = [
@@ -130,7 +131,7 @@ def _find(outcome: Outcome, named: str) -> BaseFlow | None:
 
 
 def _ask_to_go_on(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
-    """Ask for a yes after which the flow is carried out, and itself asks before it does anything that lasts."""
+    """Ask for confirmation to run the flow, which asks again before any irreversible effect."""
     state = outcome.after
     if state.person is None and state.stack.active is flow:
         entry = state.ambiguity.declare(TryAgain(flow_id=flow.flow_id))
@@ -194,7 +195,7 @@ def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
 
 
 def _settle_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
-    """Let the state know of the effect what the ledger knows."""
+    """Update the state's note of an effect from the ledger."""
     for note in outcome.after.effects:
         if note.fingerprint == entry.fingerprint:
             known = EffectStatus.FINISHED if change.done else EffectStatus.COMPENSATED

@@ -17,7 +17,7 @@ from orchestrator.telemetry import SignalType
 
 
 async def look_after_plan(context: TurnContext, planner: Planner, plan: PlanFlow) -> bool:
-    """Take in what has ended and make the replanning check; returns whether the plan goes on by itself now."""
+    """Record completed steps and check whether to replan. Returns whether the plan continues automatically."""
     noted = context.changes.plans
     own = [
         flow
@@ -38,7 +38,7 @@ async def look_after_plan(context: TurnContext, planner: Planner, plan: PlanFlow
 
 
 def _asks(context: TurnContext) -> bool:
-    """Whether the flow on top waits for an answer, which is not to be run over."""
+    """Return whether the flow on top waits for an answer, which is not to be run over."""
     active = context.changes.state.stack.active
     return active is not None and any(
         e.flow_id == active.flow_id for e in context.changes.state.ambiguity.open
@@ -109,7 +109,7 @@ def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
 
 
 def begin_step(context: TurnContext, flow: BaseFlow) -> None:
-    """Give a sub-flow at work the values that its plan knows by now, once."""
+    """Give a starting sub-flow the values that its plan has by now, once."""
     plan = context.changes.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None or flow.progress.begun:

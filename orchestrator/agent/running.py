@@ -30,7 +30,7 @@ class RunningTurn:
     refreshed: set[str] = field(default_factory=set[str])
     answer: Answer | None = None
     accepted_at: float = 0.0
-    """When the message came, in unix seconds by this machine's clock, as questions are noted."""
+    """Arrival time of the message, in Unix seconds by this machine's clock, like those of questions."""
 
 
 Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]

@@ -1,4 +1,4 @@
-"""Which repairs fit a session."""
+"""Repairs that fit a session."""
 
 from collections.abc import Iterator
 

@@ -53,7 +53,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`reason`: why it was dropped, or what was done. `mended`: the state that takes the place of the present one."""
+    """The decision on a proposal. `reason`: the reason or the change. `mended`: the repaired state, if any."""
 
     decision: Decision
     reason: str
@@ -75,7 +75,7 @@ _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
 async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Give the steps that carry on the flow whose context is there, or the commit where none goes on now."""
+    """Return the steps that carry on the flow whose context is there, or the commit where none goes on now."""
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.changes.state.stack.active is None:
         return go_on, carry_out, archive
@@ -135,7 +135,7 @@ def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
 
 
 async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
-    """Make an operator's repairs, or say why they cannot be made: at another epoch, or with something broken."""
+    """Apply an operator's repairs, or reject them if the epoch differs or a rule would be broken."""
     order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
@@ -173,7 +173,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
 
 
 async def find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
-    """Find a line of the session's own ledger: a tool without a name is no other branch's."""
+    """Return an entry of the session's ledger; a tool without a name belongs to no other fork."""
     own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
     return await journal.lane.find_effect(lease, own)
 

@@ -26,7 +26,7 @@ LONGEST_GOAL = 500
 
 
 def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
-    """Give a flow up, a plan with all its steps; `told`: say so, and what is done already."""
+    """Cancel a flow, and a plan with all its steps; `told`: tell the user, with what is done already."""
     state = turn.changes.state
     gone = state.stack.cancel(flow)
     for one in gone:
@@ -42,13 +42,13 @@ def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
 
 
 def done_by(turn: RunningTurn, flow: BaseFlow) -> list[str]:
-    """List what a task, a plan with its steps, has done for good; it stays when the task is given up."""
+    """List what a task, a plan with its steps, has done irreversibly; it stays when the task is given up."""
     own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
     return [note.summary for note in turn.changes.state.effects if note.flow_id in own and note.is_done]
 
 
 def put_off(turn: RunningTurn, *requests: str) -> None:
-    """Keep requests until the task at work has ended; with nothing at work they are due at once."""
+    """Keep requests until the running task has ended; with nothing running they are due at once."""
     active = turn.changes.state.stack.active
     first = FlowId("") if active is None else turn.changes.state.stack.root(active).flow_id
     turn.changes.state.put_off(first, *requests)
@@ -99,7 +99,7 @@ def left_to_planner(turn: RunningTurn) -> tuple[str, ...]:
 
 
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """Put the values of a message into a flow; what does not fit becomes the open question, what is open stays so."""
+    """Fill a flow's slots from a message; a value that doesn't fit becomes the open question."""
     before = flow.values() if flow.slots.keys() - labels.keys() else None
     mentions = {name: label for name, label in labels.items() if isinstance(label, Mention)}
     left_open = {name for name, one in mentions.items() if one.value is None and one.is_open}
@@ -143,7 +143,7 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
 
 
 def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
-    """Say why values did not fit and ask about the first; False when all did."""
+    """Explain rejected values and ask about the first. Returns False if all fit."""
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
             turn.changes.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
@@ -226,7 +226,7 @@ def ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
 
 
 def settle_stack(context: TurnContext) -> bool:
-    """Have RES clear the stack. Returns whether a flow that waited has become Active, and runs now."""
+    """Clear the stack with RES. Returns whether a waiting flow has become Active and runs now."""
     state = context.changes.state
     waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
     clear_stack(context)

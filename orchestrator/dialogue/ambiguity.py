@@ -59,7 +59,7 @@ class Ambiguity:
 
 
 class QuestionKind(StrEnum):
-    """How clients show a question."""
+    """The form in which clients show a question."""
 
     OPEN = "open"
     """Answered in the user's own words."""
@@ -153,12 +153,12 @@ class AmbiguityHandler:
         return closed
 
     def escalated(self, limit: int) -> bool:
-        """Whether the current question was asked `limit` times without success (AM-4)."""
+        """Return whether the current question was asked `limit` times without success (AM-4)."""
         entry = self.current
         return entry is not None and entry.asked >= limit
 
     def blocks(self, flow_id: str) -> bool:
-        """Whether a flow has an unresolved question, so that no lasting effect may happen (AM-3)."""
+        """Return whether a flow has an unresolved question, which blocks irreversible effects (AM-3)."""
         return any(entry.flow_id == flow_id for entry in self.open)
 
 

@@ -38,7 +38,7 @@ _PROGRESS = tuple(one.name for one in fields(Progress))
 
 
 class ProblemKind(StrEnum):
-    """Why a value did not get into its slot."""
+    """A reason why a value did not get into its slot."""
 
     UNKNOWN_SLOT = "unknown_slot"
     INVALID = "invalid"
@@ -168,7 +168,7 @@ class BaseFlow:
         turn_id: TurnId | None = None,
         source: SlotSource = SlotSource.USER,
     ) -> list[SlotProblem]:
-        """Put labelled values into their slots; what does not fit stays out and is returned, with why."""
+        """Fill slots with labeled values; return those that don't fit, with the reason."""
         problems: list[SlotProblem] = []
         for name, label in labels.items():
             mention = label if isinstance(label, Mention) else Mention(value=label)
@@ -189,7 +189,7 @@ class BaseFlow:
         return None
 
     def examine(self, name: str, mention: Mention) -> SlotProblem | None:
-        """Why this mention cannot fill the slot; None when it can. Changes nothing."""
+        """Return why this mention cannot fill the slot, or None if it can. Changes nothing."""
         value = self._read(name, mention)
         return value if isinstance(value, SlotProblem) else None
 
@@ -243,7 +243,7 @@ class BaseFlow:
         return problems
 
     def holds(self, name: str) -> bool:
-        """Whether the slot has a value, or a default that passes its type."""
+        """Return whether the slot has a value, or a default that passes its type."""
         spec = self.spec.slots.get(name)
         if name in self.slots or spec is None or spec.default is None:
             return name in self.slots
@@ -270,7 +270,7 @@ class BaseFlow:
         return [spec for members in self._unsatisfied() for spec in members]
 
     def needs_to_think(self) -> bool:
-        """Whether something has to be found out before the flow can be carried out (FS-2)."""
+        """Return whether something has to be found out before the flow can be run (FS-2)."""
         return not self.is_filled()
 
     def value(self, name: str) -> Json | None:
@@ -286,7 +286,7 @@ class BaseFlow:
         return self._defaults | {name: held.value for name, held in self.slots.items()}
 
     def take(self, name: str, value: Json, source: SlotSource, turn_id: TurnId | None = None) -> bool:
-        """Put in a value that was not said for this flow; False when the slot's type turns it away."""
+        """Set a value from elsewhere than the message. Returns False if the slot's type rejects it."""
         verdict = self.judge(name, value)
         if isinstance(verdict, Rejected):
             return False
@@ -294,7 +294,7 @@ class BaseFlow:
         return True
 
     def follow(self, name: str, held: SlotValue) -> None:
-        """Take the value that another flow of the same plan holds, as the user's own."""
+        """Adopt the value of another flow in the same plan, as if the user had given it."""
         self.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
 
     def give(self, outputs: JsonObject) -> None:
@@ -302,7 +302,7 @@ class BaseFlow:
         self.outputs.update(outputs)
 
     def complete_outputs(self) -> None:
-        """Take the outputs that were not given from the slots of the same names."""
+        """Fill missing outputs from the slots with the same names."""
         for name in self.spec.outputs:
             value = self.value(name)
             if name not in self.outputs and value is not None:
@@ -334,10 +334,7 @@ class BaseFlow:
         return [slot for slot in cls.spec.slots if slot in reached and slot != name]
 
     def still_holds(self, name: str) -> bool:
-        """Whether a slot's value can stand after one it depends on was corrected (IR-4): the user's own word can.
-
-        What was derived cannot, nor the ID of a row. A domain's class may know better.
-        """
+        """Return whether a value survives a correction of one it depends on (IR-4); the user's own does."""
         held = self.slots.get(name) if self.holds(name) else None
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"
 

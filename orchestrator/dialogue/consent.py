@@ -1,7 +1,7 @@
-"""What the user agreed to: the one writer of a flow's consent (AM-3, PX-17, PX-18).
+"""The user's consent, and the only writer of a flow's consent (AM-3, PX-17, PX-18).
 
-A candidate is the call as it was displayed; a grant is an approval that has not been used yet. Both are bound to
-exactly the call that they name: tool, arguments, flow and the plan's revision.
+A candidate is a call as displayed; a grant is an unused approval. Both are bound to exactly the call that
+they name: tool, arguments, flow and the plan's revision.
 """
 
 from dataclasses import replace
@@ -15,9 +15,9 @@ from orchestrator.types import JsonObject, ToolId, hash_json
 def fingerprint(
     state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject, *, again: bool = False
 ) -> str:
-    """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision.
+    """Return the digest of a pending call: its arguments, its flow with values, and the plan's revision.
 
-    `again`: a yes to the call is none to making it once more.
+    `again`: a confirmation of the call does not cover repeating it.
     """
     plan = state.stack.plan_of(flow)
     revision = plan.revision if plan is not None else 0
@@ -42,7 +42,7 @@ def propose(flow: BaseFlow, candidate: Candidate) -> None:
 
 
 def agree(state: DialogueState, flow: BaseFlow) -> bool:
-    """Take the user's yes; False when there is nothing it could mean."""
+    """Record the user's confirmation. Returns False if there is nothing to confirm."""
     candidate = read_candidate(state, flow)
     if candidate is None:
         return False

@@ -96,7 +96,7 @@ class PlanFlow(BaseFlow):
 _SOURCES = {source.value: source for source in SlotSource}
 _OF_PLANS: Mapping[str, Json] = {"goal": "", "rounds": 0, "noted": 0, "by_model": False}
 _COLLECTED_BY_PLANS = ("findings_seen", "settled", "beyond")
-"""What a plan writes where there is something in it."""
+"""Fields of a plan that are serialized only if not empty."""
 
 
 def _write_step(step: PlanStep) -> JsonObject:
@@ -112,7 +112,7 @@ class InternalFlow(BaseFlow):
     """Housekeeping: never predicted from a user's words, never shown (PX-12)."""
 
     def needs_to_think(self) -> bool:
-        """Its inputs are given by the system; there is nobody to ask."""
+        """Return False: the system provides the inputs, and no user can be asked."""
         return False
 
 

@@ -13,7 +13,7 @@ class FlowState(StrEnum):
     PENDING = "Pending"
     """On the stack, waiting."""
     ACTIVE = "Active"
-    """On top of the stack, carried out now."""
+    """On top of the stack, run now."""
     COMPLETED = "Completed"
     """Done; leaves the stack when the response is prepared."""
     INVALID = "Invalid"
@@ -21,7 +21,7 @@ class FlowState(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a flow is in its state; Active and Completed need none."""
+    """The reason for a flow's state; Active and Completed need none."""
 
     PLANNED = "planned"
     INTERRUPTED = "interrupted"

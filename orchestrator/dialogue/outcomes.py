@@ -1,4 +1,4 @@
-"""How an operation of the stack can end: closed sets of records, and the depth limit (FS-12)."""
+"""Outcomes of stack operations, as closed sets of records, and the depth limit (FS-12)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from orchestrator.dialogue.flow import BaseFlow
 
 
 class OnLimit(StrEnum):
-    """What happens when a flow would exceed the domain's depth limit (FS-12)."""
+    """The strategy when a flow would exceed the domain's depth limit (FS-12)."""
 
     CANCEL_OLDEST = "cancel_oldest"
     REJECT_NEW = "reject_new"

@@ -1,4 +1,4 @@
-"""What is kept with a flow while it is carried out: what the user agreed to, and what the runtime notes (PX-18)."""
+"""Records kept with a running flow: the user's consent, and notes of the runtime (PX-18)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from orchestrator.types import FlowId, JsonObject, ToolId, copy_json
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A call that was displayed. `fingerprint`: what a yes names. `agreed`: the user said yes to it.
+    """A displayed call that awaits confirmation.
 
-    `data`: what earlier tools found that is still needed after the yes. `again`: the call may have been made before.
+    `fingerprint`: the identity that a confirmation names. `agreed`: the user confirmed it. `data`: tool
+    results needed after the confirmation. `again`: the call may have been made before.
     """
 
     tool_id: ToolId
@@ -50,7 +51,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a flow may do that needs a yes or an approval. Only `dialogue.consent` writes it."""
+    """Permissions of a flow for calls that need a confirmation or an approval. Only `dialogue.consent` writes it."""
 
     candidate: Candidate | None = None
     grant: Grant | None = None
@@ -61,11 +62,11 @@ NO_CONSENT = Consent()
 
 @dataclass(slots=True)
 class Progress:
-    """What the runtime notes about a flow while it is carried out; it ends with the flow.
+    """What the runtime notes about a flow while it is run; it ends with the flow.
 
     `doubted`: only a model understood the request, so that every effect needs a yes. `begun`: a sub-flow has been
     given its values. `refers`: a model found what the user referred to. `reopened_from`: the completed flow that is
-    carried out again. `replaced`: values that were corrected, by slot. `undo_first`: flows whose effects are undone
+    run again. `replaced`: values that were corrected, by slot. `undo_first`: flows whose effects are undone
     before this one runs. `waits_for`: the run that gathers context, until when, and why. `gathered_for`: the values
     for which context was gathered. `awaits`: the call whose result comes later. `out_of_order`: the two days that were
     so last. `scratchpad`: what its policy noted.

@@ -19,7 +19,7 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, c
 class Flags:
     """What the Agent's loop goes by.
 
-    `keep_going`: carry out the next flow without waiting for the user. `has_issues`: a check failed.
+    `keep_going`: run the next flow without waiting for the user. `has_issues`: a check failed.
     `has_plan`: a plan is in progress. `natural_birth`: the top flow came from the user's own words,
     not from a plan or a fallback.
     """
@@ -32,7 +32,7 @@ class Flags:
 
 @dataclass(slots=True)
 class DigressionRecord:
-    """How many digressions followed each other, and of which kind the last one was (IR-3)."""
+    """The number of consecutive digressions, and the kind of the last one (IR-3)."""
 
     depth: int = 0
     last: Digression | None = None
@@ -45,9 +45,9 @@ class DigressionRecord:
 
 @dataclass(slots=True)
 class PendingApproval:
-    """A question for approval of one call; bound to all that is named here (PX-17).
+    """A request for approval of one call, bound to all fields named here (PX-17).
 
-    Times are unix seconds. Without a decision before `expires_at` the answer is no.
+    Times are in Unix seconds. Without a decision before `expires_at` it is denied.
     """
 
     approval_id: str
@@ -67,7 +67,7 @@ class PendingApproval:
     asked_turn: int = 0
     """Number of the turn that put it to the user last: only right after it a bare yes means it."""
     operator_only: bool = False
-    """Whether the user cannot grant it himself."""
+    """Only an operator can grant it, not the user."""
 
     def put(self, turn: int) -> None:
         """Note the turn in which it is put to the user."""
@@ -78,15 +78,15 @@ class PendingApproval:
 
 
 class EffectStatus(StrEnum):
-    """What is known about a call that changes the outside world."""
+    """The known state of a call that changes the outside world."""
 
     FINISHED = "finished"
     UNKNOWN = "unknown"
-    """It was begun, and whether it happened cannot be told (RT-9)."""
+    """The call was started; its outcome is unknown (RT-9)."""
     AWAITED = "awaited"
-    """It was accepted, and its result comes later (RT-32)."""
+    """The call was accepted; its result comes later (RT-32)."""
     COMPENSATED = "compensated"
-    """It was undone by the tool's compensation."""
+    """The tool's compensation has undone the call."""
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class EffectNote:
 
     @property
     def is_done(self) -> bool:
-        """Whether it was done for certain, and not undone."""
+        """Return whether the call certainly succeeded and was not undone."""
         return self.status is EffectStatus.FINISHED
 
     @property
@@ -120,7 +120,7 @@ class EffectNote:
 
     @property
     def stands(self) -> bool:
-        """Whether the outside world may still be as the call left it."""
+        """Return whether the effect may still be in place."""
         return self.status is not EffectStatus.COMPENSATED
 
     def mark_undone(self) -> None:
@@ -137,7 +137,7 @@ class Message:
 
 
 MOST_SOURCES = 8
-"""Of one label; the first ones are kept, for they were there when the later ones came."""
+"""Maximum number of sources of one label; the first ones are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Shown:
     made_from: JsonObject = field(default_factory=JsonObject)
 
     def fits(self, values: JsonObject) -> bool:
-        """Tell whether a task with these values may be about the rows: flights to Rome are none to Paris."""
+        """Return whether a task with these values can be about the rows: flights to Rome don't fit Paris."""
         return all(values.get(name, value) == value for name, value in self.made_from.items())
 
     @property
@@ -179,7 +179,7 @@ class Label(StrEnum):
     PRIVATE = "private"
     """Private data were read."""
     UNTRUSTED = "untrusted"
-    """Text was taken in that somebody outside may have written."""
+    """The session has read text that an outsider may have written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +231,10 @@ ANSWERED = "answered"
 
 @dataclass(slots=True)
 class PlanStep:
-    """`name`: unique in the plan; the dact when nobody gave one. `slots`: bindings by slot, as serialised.
+    """A step of a plan.
 
-    `outputs`: what the step found, for later ones. `note`: why it was given up, in words for the user.
+    `name`: unique in the plan; the dact by default. `slots`: serialized bindings by slot. `outputs`: results
+    for later steps. `note`: the reason for dropping it, in words for the user.
     """
 
     flow_id: FlowId
@@ -282,7 +283,7 @@ class PlanStep:
 
     @property
     def label(self) -> str:
-        """What the user reads."""
+        """Return the step's name for the user."""
         return self.purpose or self.name.replace("_", " ")
 
     def become(self, status: FlowStatus, note: Told = "") -> None:
@@ -301,7 +302,7 @@ class PlanStep:
         self.needs = tuple(dict.fromkeys(names))
 
     def bind(self, slot: str, binding: JsonObject) -> None:
-        """Say where the value of a slot comes from."""
+        """Set the source of a slot's value."""
         self.slots[slot] = binding
 
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
@@ -313,7 +314,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What was said up to and with turn `through_turn`; nothing that is newer is in it."""
+    """A summary of the conversation up to and including turn `through_turn`."""
 
     text: str
     through_turn: int
@@ -321,9 +322,10 @@ class Summary:
 
 @dataclass(slots=True)
 class History:
-    """What was said and done lately. `summary` is of the older turns, once there are many (IF-12).
+    """Recent messages and events of the conversation.
 
-    `lines`: the messages as JSON. They and the entries of `trace` are never changed once they are in.
+    `summary`: covers the older turns, once there are many (IF-12). `lines`: the messages as JSON. Messages
+    and `trace` entries are immutable.
     """
 
     lines: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -337,10 +339,10 @@ class History:
 
 @dataclass(slots=True)
 class Intake:
-    """What the session has taken in from outside.
+    """External content that the session has read.
 
-    `labels`: of what must not simply go out again (PX-3). `entities`: the session's own values by entity,
-    with their metadata, which no catalogue knows (AG-3).
+    `labels`: labels of content that must not leave unchecked (PX-3). `entities`: the session's own values by
+    entity, with metadata, in addition to the catalogs (AG-3).
     """
 
     labels: list[LabelSource] = field(default_factory=list[LabelSource])

@@ -40,7 +40,7 @@ _NO = frozenset({"no", "false", "n", "off"})
 
 
 class SlotSource(StrEnum):
-    """Where a value came from."""
+    """The origin of a value."""
 
     USER = "user"
     INHERITED = "inherited"
@@ -306,7 +306,7 @@ SLOT_TYPES: Mapping[str, SlotType] = {**UNIVERSAL_TYPES, **LIBRARY_TYPES}
 
 @dataclass(frozen=True, slots=True)
 class SlotTypes:
-    """The slot types of one domain: twelve universal ones and at most four of its own."""
+    """The slot types of one domain: twelve universal ones and at most four custom ones."""
 
     types: Mapping[str, SlotType]
 

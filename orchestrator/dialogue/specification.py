@@ -1,6 +1,6 @@
-"""What a flow type is: slots, tools and data it takes and gives, as compiled from a domain.
+"""Specification of a flow type: slots, tools, inputs and outputs, as compiled from a domain.
 
-Records only; a flow in progress is in `flow`, the reading of YAML is elsewhere.
+Records only; a flow in progress is in `flow`, and YAML is parsed elsewhere.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ class SlotSpec:
     synonyms: Mapping[str, str] = field(default_factory=dict[str, str])
     depends_on: tuple[str, ...] = ()
     pattern: str | None = None
-    """Of exact: a regular expression that the whole token must match."""
+    """For an exact slot: a regular expression that the whole token must match."""
     open: bool = False
     """Values that the entity does not list are possible too: what exists changes while people talk."""
     counts: str | None = None
     """``people``: who is named counts, too: "me and my wife"."""
     part_of_day: str | None = None
-    """Of a time: what an hour without "am" or "pm" means, as ``evening`` for a dinner."""
+    """For a time: the meaning of an hour without "am" or "pm", such as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()
     """Texts that fill the slot, for System 1 to learn from."""
     grounded: bool = False
-    """A model may only name what somebody has said or displayed."""
+    """A model can only name values that were said or displayed."""
     same_as: tuple[str, ...] = ()
-    """What other flows call this value: ``slot``, or ``flow.slot`` of one flow alone (FS-7)."""
+    """Names of this value in other flows: ``slot``, or ``flow.slot`` for a single flow (FS-7)."""
     not_before: str | None = None
     """Of a date: another one that it may not be before, and along with which it is moved (IR-4)."""
     own_label: str = ""
@@ -88,7 +88,7 @@ class SlotSpec:
         return self.own_label or self.name.replace("_", " ")
 
     def takes_what(self, other: SlotSpec) -> bool:
-        """Say whether values of another slot are of the kind that this one takes."""
+        """Return whether values of another slot are of the kind that this one takes."""
         alike = (self.type, self.entity, self.counts) == (other.type, other.entity, other.counts)
         return alike and {*other.values} <= {*self.values}
 
@@ -103,7 +103,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Where a step's slot gets its value: an output of the step `step`, else a slot of the plan, else `value`."""
+    """The source of a step's slot value: an output of the step `step`, a slot of the plan, or `value`."""
 
     name: str = ""
     step: str | None = None
@@ -132,7 +132,7 @@ def _read_name(written: str) -> Binding:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Holds when what is bound is known and not empty, zero or false; `negated`: when it is not."""
+    """A condition that holds if a bound value is known and not empty, zero or false; `negated` inverts it."""
 
     binding: Binding
     negated: bool = False
@@ -160,19 +160,19 @@ class RecipeStep:
 
 
 class Kept(StrEnum):
-    """What Internal flows keep of a conversation."""
+    """A product of background flows about a conversation."""
 
     SUMMARY = "summary"
     MEMORY = "memory"
 
 
 class WhenStale(StrEnum):
-    """What a turn does whose flow needs something newer (IF-13)."""
+    """A turn's reaction if its flow needs something more recent (IF-13)."""
 
     WAIT = "wait"
-    """Have it made and wait for it."""
+    """Request it and wait for it."""
     INLINE = "inline"
-    """Make it here and now."""
+    """Compute it within the turn."""
     FLAG = "flag"
     """Go on, and say so."""
 
@@ -214,6 +214,6 @@ class FlowSpec:
     options: JsonObject = field(default_factory=JsonObject)
     """Keys of the flow's YAML that policies read and the core does not know."""
     language: str = "en"
-    """Of the flow's own texts."""
+    """The language of the flow's own texts."""
     recipe: tuple[RecipeStep, ...] = ()
-    """Of a Plan flow: its steps as declared; without them a model decomposes."""
+    """For a Plan flow: its declared steps; without them, a model decomposes the request."""

@@ -77,7 +77,7 @@ class FlowStack:
 
     @property
     def plan(self) -> PlanFlow | None:
-        """The plan at work: the one that the top flow serves, or is."""
+        """The running plan: the one that the top flow serves, or is."""
         top = self.top
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
@@ -117,11 +117,11 @@ class FlowStack:
         limit: DepthLimit | None = None,
         outside_plans: bool = False,
     ) -> PushResult:
-        """Put a flow on top and make it Active; what was Active is interrupted, with `reason` (FS-9).
+        """Put a flow on top and make it Active, interrupting the Active one with `reason` (FS-9).
 
-        A dact that is on the stack is carried on instead (FS-10), but not a plan's where the flow is to be
-        `outside_plans` (PL-8). A full stack acts by the limit's strategy (FS-12); a flow that serves a plan needs
-        no room of its own.
+        A flow already on the stack is resumed instead (FS-10), but not a plan's flow if the new one is
+        `outside_plans` (PL-8). A full stack follows the limit's strategy (FS-12); a plan's flow needs no
+        room.
         """
         existing = self.find(flow.dact, outside_plans=outside_plans)
         if existing is not None:
@@ -194,28 +194,28 @@ class FlowStack:
         return rest + own
 
     def approve(self, flow: BaseFlow, now: float, *, reason: str = "") -> None:
-        """Let a parked flow go on: on top and Active, whatever was decided."""
+        """Resume a parked flow on top, whatever was decided."""
         self.resume(flow, now, reason=reason)
         if flow.status in PARKED:
             self.unpark(flow, now)
 
     def park(self, flow: BaseFlow, now: float | None = None, status: FlowStatus = AWAITING_APPROVAL) -> None:
-        """Let the Active flow wait for an approval (PX-17), or for what `status` says."""
+        """Park the Active flow until an approval (PX-17), or another event given by `status`."""
         self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
-        """End the wait where the flow stands, as after a correction: Active on top, else interrupted."""
+        """End a flow's wait at its place, as after a correction: Active on top, interrupted below."""
         status, since = (ACTIVE, None) if flow is self.top else (INTERRUPTED, now)
         self._become(flow, status, since)
 
     def hold_active(self, now: float) -> None:
-        """Put the Active flow back among the planned ones, so that the order of a plan can change."""
+        """Turn the Active flow back into a planned one, so that a plan's order can change."""
         active = self.active
         if active is not None:
             self._become(active, PLANNED, now)
 
     def _become(self, flow: BaseFlow, status: FlowStatus, since: float | None) -> None:
-        """Change a flow's status; `since`: when it began to wait, None for one at work."""
+        """Change a flow's status; `since`: when it began to wait, None for one running."""
         flow.become(status)
         flow.interrupted_at = since
         self.keep_step(flow)
@@ -229,7 +229,7 @@ class FlowStack:
         self.keep_step(flow)
 
     def invalidate(self, flow: BaseFlow, status: FlowStatus) -> list[BaseFlow]:
-        """Give a flow up for a reason; with a Plan flow go all that serve it (PL-4). Returns them."""
+        """Invalidate a flow for a reason, and a plan's flows with it (PL-4). Returns them."""
         flow.become(status)
         self.keep_step(flow)
         orphans = [member for member in self.members(flow.flow_id) if not member.is_finished]
@@ -257,12 +257,12 @@ class FlowStack:
         return now - max(flow.interrupted_at or flow.started_at for flow in group)
 
     def abandon(self, older_than: float, now: float) -> list[BaseFlow]:
-        """Give up what `find_abandoned` finds. Returns every flow that became Invalid."""
+        """Cancel the flows that `find_abandoned` returns. Returns every flow that became Invalid."""
         stale = self.find_abandoned(older_than, now)
         return [gone for task in stale for gone in self.invalidate(task, ABANDONED)]
 
     def pop_finished(self, now: float) -> list[BaseFlow]:
-        """Take Completed and Invalid flows off; the one below goes on (FS-9). Returns all to archive."""
+        """Remove Completed and Invalid flows; the one below continues (FS-9). Returns all to archive."""
         left = self.departed + [flow for flow in reversed(self.flows) if flow.is_finished]
         self.departed = []
         for flow in left:
@@ -273,7 +273,7 @@ class FlowStack:
         return left
 
     def reactivate(self) -> None:
-        """Make the top flow Active if it waits for nothing but its turn."""
+        """Make the top flow Active if it only waits for its turn."""
         top = self.top
         if top is not None and top.status.state is FlowState.PENDING and top.status not in PARKED:
             top.interruption = None

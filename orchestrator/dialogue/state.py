@@ -33,7 +33,7 @@ from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, copy_json
 
 @dataclass(frozen=True, slots=True)
 class StateLimits:
-    """How much the working state holds of what grows with the conversation (ST-3)."""
+    """Limits on what grows with the conversation in the working state (ST-3)."""
 
     messages: int = 50
     trace: int = 100
@@ -92,7 +92,7 @@ class DialogueState:
         self.later.setdefault(first, []).extend(requests)
 
     def take_due(self) -> list[str]:
-        """Take the requests whose turn it is: the flow that came first is over, and nothing is asked."""
+        """Return requests that are due: their first flow is over and no question is open."""
         if self.ambiguity.current is not None:
             return []
         waiting = {flow.flow_id for flow in self.stack.live()}
@@ -105,7 +105,7 @@ class DialogueState:
             self.later.pop(flow_id, None)
 
     def follow(self, epoch: Epoch) -> bool:
-        """Take in what a session's next commit has; False if the one before it has no part in this state."""
+        """Apply a session's next commit. Returns False if this state lacks the one before it."""
         before, self.epoch = self.epoch, epoch
         return before in {0, epoch - 1}
 
@@ -117,12 +117,12 @@ class DialogueState:
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
-        """Take over from a state that is thrown away what stays: effects, and what was taken in."""
+        """Adopt from a discarded state what must stay: effects, and external content."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
 
     def leave_to(self, person: str | None) -> None:
-        """Let a person answer, or the assistant again."""
+        """Route the session to an operator, or back to the assistant (None)."""
         self.person = person
 
     def end_digression(self) -> None:
@@ -142,7 +142,7 @@ class DialogueState:
         self.flags.has_plan = self.stack.plan is not None
 
     def keep_going(self, *, going: bool) -> None:
-        """Note whether the next flow is carried out without waiting for the user."""
+        """Note whether the next flow runs without waiting for the user."""
         self.flags.keep_going = going
 
     def note_effect(self, note: EffectNote) -> None:
@@ -175,7 +175,7 @@ class DialogueState:
             self.shown = replace(self.shown, place=place)
 
     def ask_approval(self, approval: PendingApproval) -> None:
-        """Let a call wait for a decision, in place of whatever its flow waited for."""
+        """Make a call wait for a decision, replacing what its flow waited for."""
         self.void_approvals(approval.flow_id)
         self.approvals.append(approval)
 
@@ -183,7 +183,7 @@ class DialogueState:
         self.approvals.remove(approval)
 
     def summarise(self, text: str, through_turn: int) -> None:
-        """Take a summary of what was said up to and with a turn."""
+        """Store a summary of the conversation up to and including a turn."""
         self.history.summary = Summary(text, through_turn)
 
     def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
@@ -352,7 +352,7 @@ class DialogueState:
 
 _RARE = ("shown", "shown_before", "later", "person")
 _LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_RARE)
-"""What is written under the name and in the form of its field."""
+"""Fields serialized under their own name and in their own form."""
 _FLAGS = tuple(one.name for one in fields(Flags))
 _SELDOM = frozenset({"summary", "entities", *_RARE})
 """Not written while there is nothing in them."""

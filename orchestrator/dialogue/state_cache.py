@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject, SessionId
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """`body` is the state as serialised; nobody changes it."""
+    """A decoded state. `body`: its serialized form, never changed."""
 
     raw: bytes
     body: JsonObject

@@ -1,6 +1,6 @@
-"""What NLU says about a message: its kind, the likeliest flows, and the values it carries (NL-4).
+"""The result of NLU for a message: its kind, the likeliest flows, and its values (NL-4).
 
-A record only; what it does to the stack is decided by the Agent (IR-1).
+A record only; the Agent decides what it does to the stack (IR-1).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class MessageKind(StrEnum):
     DIGRESSION = "digression"
     CHITCHAT = "chitchat"
     PLAN_CHANGE = "plan_change"
-    """Another order of a plan's steps, or one step less; only while a plan is at work."""
+    """Another order of a plan's steps, or one step less; only while a plan is running."""
     UNKNOWN = "unknown"
     """No kind is likely enough: general ambiguity."""
 
@@ -42,7 +42,7 @@ class Digression(StrEnum):
 
 
 class Source(StrEnum):
-    """Who understood the message."""
+    """The component that understood the message."""
 
     COMMAND = "command"
     """Closed words: a command pattern, or a plain yes or no."""
@@ -61,7 +61,7 @@ class PlanAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """What the user wants changed about a plan. Steps by name; None: the words name no one step."""
+    """A change that the user wants in a plan. Steps by name, or None if the words name no single step."""
 
     action: PlanAction
     step: str | None
@@ -69,7 +69,7 @@ class PlanChange:
 
 
 class Rejection(StrEnum):
-    """Why `prepare` turned a message away before it was understood (NL-1)."""
+    """A reason why `prepare` rejected a message before it was understood (NL-1)."""
 
     EMPTY = "empty"
     TOO_SHORT = "too_short"
@@ -89,7 +89,7 @@ class FlowScore:
 
 @dataclass(slots=True)
 class Prediction:
-    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
+    """NLU's result for the last message. `candidates`: the three best flows, best first."""
 
     intent: str | None = None
     flow: Dact | None = None
@@ -100,8 +100,8 @@ class Prediction:
 class Mention:
     """A value found in the message for one slot.
 
-    `candidates` holds several values when the text does not decide ("San Jose" of two countries);
-    then `value` is None. `invalid` says why the text for this slot is no valid value.
+    `candidates`: several values, if the text does not decide ("San Jose" in two countries); then `value` is
+    None. `invalid`: the reason why the text is not a valid value.
     """
 
     value: Json = None
@@ -111,7 +111,7 @@ class Mention:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether a value was wished for and none is known: the user is asked for it."""
+        """Return whether a value was wanted but is unknown, so that the user is asked for it."""
         return self.value is None and not self.candidates and not self.invalid
 
 
@@ -149,20 +149,20 @@ class Understanding:
     either: tuple[str, ...] = ()
     """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[Told, ...] = ()
-    """What was taken for something else, for the user: “I took “orgin” for origin.”"""
+    """Assumptions to report to the user: “I took “orgin” for origin.”"""
     unexplained: tuple[str, ...] = ()
     """The things that a request names and that neither its flow nor its values explain."""
 
     later: str = ""
-    """What else the message asks for, in its words; it is read when the first request has ended."""
+    """The message's further request, in its words; it is read after the first has ended."""
 
     @property
     def is_click(self) -> bool:
-        """Tell whether the user clicked; in a turn that a click began, what was put off is still read as words."""
+        """Return whether the user clicked; requests postponed from an earlier message are still read as words."""
         return self.source is Source.ACTION
 
     def agrees_with(self, other: Understanding) -> bool:
-        """Say whether another reader has understood the same task, with the same values."""
+        """Return whether another component has understood the same task with the same values."""
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
@@ -186,14 +186,14 @@ class Understanding:
         )
 
     def _leaves_open(self, name: str, mention: Mention, other: Understanding) -> bool:
-        """Say whether both leave it open: "just one" may be the number of seats, and then none of the rows."""
+        """Return whether both leave a value open: "just one" may be the number of seats rather than a row."""
         if mention.text == other.text and not self.slots.keys() <= other.slots.keys():
             return False
         own = self.slots.get(name)
         return own is None or (own.value in (None, mention.text) and own.value not in mention.candidates)
 
     def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
-        """Give kind, flow and values; a new value and another value are one kind."""
+        """Return kind, flow and values; a new value and another value are one kind."""
         kind = MessageKind.SLOT_VALUE if self.kind is MessageKind.CORRECTION else self.kind
         dact = self.flows[0].dact if kind is MessageKind.TASK and self.flows else None
         return kind, dact, {name: mention.value for name, mention in self.slots.items()}

@@ -1,6 +1,6 @@
-"""What the validators of slot types share: their verdicts, and the cleaning of text and numbers.
+"""Common parts of slot validators: verdicts, and the cleaning of text and numbers.
 
-Single types are in `universal` and `library`; which types there are is said in `slots`.
+Single types are in `universal` and `library`; `slots` lists them.
 """
 
 import math

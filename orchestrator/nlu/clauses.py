@@ -128,7 +128,7 @@ def _leaves_out(words: Sequence[str], place: int) -> bool:
 
 
 def _reports(words: Sequence[str], place: int) -> bool:
-    """Return whether somebody else's words begin here: “my colleague says”, “they want to know”, “I was told”."""
+    """Return whether someone else's words begin here: “my colleague says”, “they want to know”, “I was told”."""
     for length in (1, 2, 3):
         subject, rest = words[place : place + length], words[place + length :]
         if not _is_other(subject):

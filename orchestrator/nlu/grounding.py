@@ -36,7 +36,7 @@ class Grounding:
         self._told = [one.text for one in reversed(messages) if one.role != "user"]
 
     def is_founded(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Say whether somebody has said or displayed a name, a day, a time or a number.
+        """Return whether someone has said or displayed a name, a day, a time or a number.
 
         What is listed may be meant by any words. One of the rows that were displayed is called as it was there.
         """
@@ -63,7 +63,7 @@ class Grounding:
         )
 
     def is_contradicted(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Say whether the words count something else by a number, or this slot's things by another one.
+        """Return whether the words count something else by a number, or this slot's things by another one.
 
         "Three rooms for five days" has five of no rooms. What is counted nowhere may be meant by any words.
         """
@@ -133,14 +133,14 @@ class Grounding:
             yield candidate, number, _find_counted(after, slots)
 
     def refers(self, value: Json, slot: SlotSpec | None) -> bool:
-        """Say whether a name comes from an earlier task or a displayed row, and not from the message itself."""
+        """Return whether a name comes from an earlier task or a displayed row, and not from the message itself."""
         if slot is None or not accepts_names(slot) or self._tells(self._said[0], value, kinds_of(slot)):
             return False
         known = any(same_value(value, one) for one in self._known())
         return known and not _names(self._said[0], value)
 
     def _is_handed_on(self, value: Json, slot: SlotSpec) -> bool:
-        """Say whether an earlier task has a value under a name that is declared to mean the same."""
+        """Return whether an earlier task has a value under a name that is declared to mean the same."""
         return any(
             same_value(value, known) and not {name, f"{past.spec.dact}.{name}"}.isdisjoint(slot.same_as)
             for past in (*self._context.completed, *self._context.interrupted)
@@ -149,7 +149,7 @@ class Grounding:
         )
 
     def _is_said(self, value: Json, kinds: Collection[str]) -> bool:
-        """Say whether the user has named a value, as something that the slot takes."""
+        """Return whether the user has named a value, as something that the slot takes."""
         if any(self._tells(text, value, kinds) for text in self._said):
             return True
         is_other = any(
@@ -159,7 +159,7 @@ class Grounding:
         return not is_other and any(_names(text, value) for text in self._said)
 
     def _can_be_judged(self, kinds: Collection[str]) -> bool:
-        """Say whether the message has such a value, or no number at all: "at seven" may be a time or none."""
+        """Return whether the message has such a value, or no number at all: "at seven" may be a time or none."""
         text = self._said[0]
         has_one = any(kind in kinds for kind, _ in self._read(text))
         return has_one or not (any(map(str.isdigit, text)) or find_numbers(tokenize(text)))
@@ -171,7 +171,7 @@ class Grounding:
         )
 
     def _belongs_to_another(self, value: str, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Say whether a value is known for another slot of the flow, and not for this one."""
+        """Return whether a value is known for another slot of the flow, and not for this one."""
         others = [other for other in flow.slots.values() if other.name != slot.name]
         if slot.entity is None:
             return any(value in other.values for other in others)
@@ -222,13 +222,13 @@ def _number_of(value: Json) -> float | None:
 
 
 def _names(text: str, value: Json) -> bool:
-    """Say whether a text has the words of a value, in their order."""
+    """Return whether a text has the words of a value, in their order."""
     words = key_of(str(value))
     return bool(words) and f" {words} " in f" {key_of(text)} "
 
 
 def _alike(value: Json, read: Json, kind: str) -> bool:
-    """Say whether a value is what was read; "half past seven" may be either of two times."""
+    """Return whether a value is what was read; "half past seven" may be either of two times."""
     if kind == TIME and isinstance(value, str) and isinstance(read, str) and ":" in value and ":" in read:
         (hour, minute), (other, others_minute) = value.split(":", 1), read.split(":", 1)
         return minute == others_minute and int(hour) % 12 == int(other) % 12

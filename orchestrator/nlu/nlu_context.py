@@ -48,7 +48,7 @@ class OpenQuestion:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the agent waits for an answer."""
+        """Return whether the agent waits for an answer."""
         return self.slot is not None or self.confirming or bool(self.options)
 
     @property
@@ -68,7 +68,7 @@ class NluContext:
     """`values`: of the active flow. `completed`: latest first. `previous`: the user's previous message.
 
     `recent`: slots of the active flow that the user gave a value last. `shown`: the rows displayed last.
-    `own`: values that only this session has, by entity. `plan`: the one at work. `tasks`: the flows in
+    `own`: values that only this session has, by entity. `plan`: the one running. `tasks`: the flows in
     progress, the active one last. `history`: the conversation, for prompts. `replaced`: what the active flow's values
     were before they were corrected. `separators`: how the user writes numbers.
     """
@@ -91,7 +91,7 @@ class NluContext:
 
     @property
     def intent(self) -> str | None:
-        """Name the intent of the active flow."""
+        """Return the intent of the active flow."""
         return None if self.active is None else self.active.intent
 
 
@@ -123,7 +123,7 @@ def read_nlu_context(
 
 
 def find_last_said(state: DialogueState, role: str) -> str:
-    """Give what was said last in this role; empty when nothing was."""
+    """Return what was said last in this role; empty when nothing was."""
     return next((line["text"] for line in reversed(state.history.lines) if line["role"] == role), "")
 
 

@@ -121,7 +121,7 @@ class Restraint:
     def _name_exclusions(
         self, understood: Understanding, utterance: Utterance, moods: Mapping[int, Mood]
     ) -> Understanding:
-        """Tell what a request leaves out or depends on: neither is carried out."""
+        """Tell what a request leaves out or depends on: neither is run."""
         untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
         if not understood.declines:
             untaken.add(Mood.FORBIDDEN)

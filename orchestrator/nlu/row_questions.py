@@ -71,24 +71,24 @@ _NO_NOUNS = word_set("cost leave land arrive depart take start begin doe i thi i
 
 
 def asks_about_all(text: str) -> bool:
-    """Say whether a message asks about all rows by a noun in the plural: "which airlines"."""
+    """Return whether a message asks about all rows by a noun in the plural: "which airlines"."""
     found = _NOUNS.search(text.casefold())
     return found is not None and found[1] not in _NO_NOUNS
 
 
 def may_mean_all(text: str) -> bool:
-    """Say whether a message asks about several rows, or about people: "how much are they?"."""
+    """Return whether a message asks about several rows, or about people: "how much are they?"."""
     return asks_about_all(text) or _EACH.search(text.casefold()) is not None
 
 
 def asks_for_another(text: str) -> bool:
-    """Say whether a message asks for other rows than those that were talked about."""
+    """Return whether a message asks for other rows than those that were talked about."""
     said = text.casefold()
     return _ANOTHER.search(said) is not None and _NOT_ROWS.search(said) is None
 
 
 def refers_to_before(text: str) -> bool:
-    """Say whether a message leaves something to what was said before: "a hotel there", "on the same day"."""
+    """Return whether a message leaves something to what was said before: "a hotel there", "on the same day"."""
     return _AS_BEFORE.search(text.casefold()) is not None
 
 

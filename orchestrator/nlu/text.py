@@ -75,7 +75,7 @@ def tokenize(text: str) -> Utterance:
 
 
 def key_of(text: str) -> str:
-    """Make the form under which a name is stored in a gazetteer: folded tokens joined by one space."""
+    """Return a name's gazetteer key: folded tokens joined by one space."""
     if text.isascii() and text.isprintable():  # nearly every name is, and a start reads tens of thousands
         return " ".join(_TOKEN.findall(text)).lower()
     return " ".join(tokenize(clean(text)).words)
@@ -110,7 +110,7 @@ PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
 
 
 def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
-    """Tell whether one of so many words before a place says that what stands there is not meant: "not the first"."""
+    """Return whether one of so many words before a place says that what stands there is not meant: "not the first"."""
     return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])
 
 

@@ -119,7 +119,7 @@ class UnusedWords:
         return replace(understood, slots=slots, not_understood=words)
 
     def _find_spec(self, understood: Understanding, context: NluContext) -> FlowSpec | None:
-        """Return the flow, or the plan at work, whose words and values the message may have."""
+        """Return the flow, or the running plan, whose words and values the message may have."""
         spec, kind = context.active, understood.kind
         if kind is MessageKind.TASK and understood.flows:
             spec = self._flows.get(understood.flows[0].dact, spec)

@@ -1,4 +1,4 @@
-"""Checking every understanding once more, whoever made it (NL-7).
+"""Checking every understanding again, whoever made it (NL-7).
 
 Unknown flows and slots are dropped, scores ordered and bounded, values judged by their slot types,
 and entity names repaired or declared partial.
@@ -49,7 +49,7 @@ class Validation:
         self._asked_for = flows.keys() - self._only_steps
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
-        """Make an understanding fit the domain; also say what had to be dropped or repaired."""
+        """Fit an understanding to the domain; also return what was dropped or repaired."""
         problems: list[str] = []
         flows = self._check_flows(understanding.flows, problems)
         kind = _reconsider(understanding, flows, self._flows, context)
@@ -259,7 +259,7 @@ def _reconsider(
     known: Mapping[Dact, FlowSpec],
     context: NluContext,
 ) -> MessageKind:
-    """Name the kind that the values of a message speak for: who names a day has not only greeted."""
+    """Return the kind that the values of a message speak for: who names a day has not only greeted."""
     kind, named = understanding.kind, understanding.slots.keys()
     if not named:
         return kind
@@ -289,9 +289,9 @@ def _reconsider(
 
 
 def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
-    """Say whether a message gives values to a task that nobody works on, whatever kind a model calls it.
+    """Return whether a message gives values to a task that nobody works on, whatever kind a model calls it.
 
-    The task at work, or the last one, has no place for them: it was begun by mistake, or is to wait.
+    The task running, or the last one, has no place for them: it was begun by mistake, or is to wait.
     """
     at_hand = {flow.dact for flow in context.tasks} | {past.spec.dact for past in context.completed}
     last = context.active or next((past.spec for past in context.completed), None)
@@ -300,7 +300,7 @@ def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
 
 
 def _is_day(value: str) -> bool:
-    """Recognise a day that is written as slots hold it."""
+    """Recognize a day that is written as slots hold it."""
     try:
         return date.fromisoformat(value).isoformat() == value
     except ValueError:
@@ -308,7 +308,7 @@ def _is_day(value: str) -> bool:
 
 
 def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:
-    """Find the task whose values a correction changes: the one that is named, else the one at work, else the last.
+    """Find the task whose values a correction changes: the one that is named, else the one running, else the last.
 
     A model names it by `flows`; `target` are the user's words, or what an earlier reader found in them.
     """

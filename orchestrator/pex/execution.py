@@ -88,7 +88,7 @@ class Failed:
 
     `check`: the name of the check that stopped the flow before any tool ran (PX-2).
     `retryable`: nothing was changed and the same call may succeed now.
-    `final`: no later call can succeed until somebody changes something, so the user is not offered one.
+    `final`: no later call can succeed until someone changes something, so the user is not offered one.
     `uncertain`: a skill that could not go on; something is to be settled first (PX-6).
     `unusable`: there are results, which cannot be shown or are not what the flow is to give (AG-6, PX-15).
     `evidence`: what it knows, for a re-route. `alternative`: inputs with which the call would succeed.

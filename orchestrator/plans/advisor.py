@@ -60,7 +60,7 @@ class Advisor:
         return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
-        """Ask for a decomposition; a refused one is asked for once more, with what was wrong."""
+        """Ask for a decomposition; a refused one is asked for again, with what was wrong."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):

@@ -74,7 +74,7 @@ def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagr
     """List the values of steps that are not what the plan says.
 
     A flow that was adopted brings values of its own; a value that is corrected leaves flows behind
-    that were carried out with the old one. What one of both does not know is no disagreement.
+    that were run with the old one. What one of both does not know is no disagreement.
 
     Args:
         plan: with its steps.
@@ -97,7 +97,7 @@ def settle(plan: PlanFlow, step: PlanStep) -> None:
 
 
 def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
-    """Find what steps have done for good and the plan no longer has such values for, or calls for, by the step's flow.
+    """Find committed effects that the plan's values or steps no longer call for, by the step's flow.
 
     What the user chose for the step, in place of what the plan had, is no disagreement.
     """

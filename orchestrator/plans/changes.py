@@ -58,7 +58,7 @@ def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
-    """Record where flows at work hold other values than their plan."""
+    """Record where running flows hold other values than their plan."""
     found = find_disagreements(plan, context.changes.state.stack.flows)
     if found:
         why = "; ".join(str(one) for one in found)

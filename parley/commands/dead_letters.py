@@ -1,4 +1,4 @@
-"""`parley dead-letters`: messages that workers refused for good. Lists what they were, never what they say."""
+"""`parley dead-letters`: messages that workers rejected permanently. Shows metadata, never contents."""
 
 import base64
 from collections.abc import Iterator

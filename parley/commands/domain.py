@@ -79,7 +79,7 @@ def tools_from(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a domain's tools.yaml from the OpenAPI document of a service."""
+    """Generate a domain's tools.yaml from the OpenAPI document of a service."""
     if into is not None and into.exists():
         raise InvalidInput(
             f"{into} exists already; choose another file and copy what you need.", field="into"

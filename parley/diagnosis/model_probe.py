@@ -133,7 +133,7 @@ class Outcome:
 
 
 async def probe(client: ChatModel, model: str) -> AsyncGenerator[Outcome, None]:
-    """Ask an endpoint every question; ends early if the plainest fails for good, or nothing answers it."""
+    """Ask an endpoint every question; stops early if the simplest fails permanently or gets no answer."""
     renamed = False
     for question in questions(model):
         outcome, renamed = await _ask(client, question, renamed=renamed)

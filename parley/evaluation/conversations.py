@@ -58,7 +58,7 @@ class Outcome:
 class Evaluated:
     """The system under evaluation.
 
-    `sections`: configuration merged over the domain's own. `reset`: begins anew with real services.
+    `sections`: configuration merged over the domain's own. `reset`: begins again with real services.
 
     `judge`: grades criteria that no rule can; without it, those are not graded.
     """

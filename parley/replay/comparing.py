@@ -1,4 +1,4 @@
-"""Compares what a turn decides now with what it decided then, modulo the identifiers that are made anew."""
+"""Compares what a turn decides now with what it decided then, modulo the identifiers that are made again."""
 
 import re
 from collections import Counter

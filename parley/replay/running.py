@@ -47,7 +47,7 @@ class Wanted:
 
     `sessions`: these; if none, the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
     folder; None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked
-    anew in place of what was answered then. `since`: the first epoch.
+    again in place of what was answered then. `since`: the first epoch.
     """
 
     sessions: tuple[SessionId, ...] = ()

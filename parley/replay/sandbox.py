@@ -1,4 +1,4 @@
-"""Decides a recorded turn once more: over its own state, clock and journal, with nothing that could change anything.
+"""Decides a recorded turn again: over its own state, clock and journal, with nothing that could change anything.
 
 What was called is answered as it was then. What was not is left undone and noted; a model is asked only where one
 is named for it.
@@ -130,7 +130,7 @@ class RecordedLane(MemoryLane):
 
 @dataclass(slots=True)
 class Moment:
-    """The turn at work. `remembers`: it has found something beyond its session, which may have changed since."""
+    """The running turn. `remembers`: it has found something beyond its session, which may have changed since."""
 
     session: RecordedSession = field(init=False)
     turn: RecordedTurn = field(init=False)
@@ -270,7 +270,7 @@ class Sandbox:
         await self._notes.look_up(sessions)
 
     async def replay(self, session: RecordedSession, turn: RecordedTurn, *, by_model: bool) -> Replayed:
-        """Decide a turn anew; `by_model`: there was one to ask. Raises Unavailable."""
+        """Decide a turn again; `by_model`: there was one to ask. Raises Unavailable."""
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
         agent = self._find_agent(by_model=by_model or self._asks)

@@ -1,4 +1,4 @@
-"""The faults of a soak. Each leaves the stack able to recover by itself."""
+"""The faults of a soak. Each leaves the stack able to recover automatically."""
 
 import random
 import signal

@@ -15,7 +15,7 @@ LEADER = "Parley: "
 
 
 class StreamedWords:
-    """The words so far of the answer that is being written. `write` prints a line; `changed` has them shown anew."""
+    """The words so far of the answer that is being written. `write` prints a line; `changed` has them shown again."""
 
     def __init__(self, write: Callable[[str], None], changed: Callable[[], object]) -> None:
         self._write = write

@@ -23,9 +23,9 @@ def plan_of(turn: RunningTurn, flow: BaseFlow) -> PlanFlow | None:
 
 
 def effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str]) -> list[EffectNote]:
-    """List what was done for good with these values: by the flow, and by steps of its plan.
+    """List committed effects with these values, of the flow and of its plan's steps.
 
-    A flow that is over would do all of it once more.
+    A completed flow would repeat all of them.
     """
     is_over = turn.changes.state.stack.get(flow.flow_id) is None
     plan = plan_of(turn, flow)
@@ -42,7 +42,7 @@ def effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str])
 
 
 def reopen_plan(turn: RunningTurn, ended: PlanFlow) -> PlanFlow:
-    """Put a plan that has ended on the stack once more, with what its steps have done."""
+    """Put a completed plan back on the stack, with the results of its steps."""
     plan = reopen_flow(turn, ended)
     assert isinstance(plan, PlanFlow)
     plan.take_up(ended)
@@ -50,7 +50,7 @@ def reopen_plan(turn: RunningTurn, ended: PlanFlow) -> PlanFlow:
 
 
 def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
-    """Carry a completed flow out once more with other values: the user asked for it. Returns the fresh flow."""
+    """Run a completed flow again with other values, as the user asked. Returns the new flow."""
     fresh = reopen_flow(turn, flow)
     apply_changes(fresh, changes, turn_id=turn.work.turn_id)
     turn.carry_on = True

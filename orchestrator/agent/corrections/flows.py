@@ -30,15 +30,15 @@ from orchestrator.types import JsonObject
 
 
 def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
-    """Name the slots for which a message gives another value than they hold, or one that is not decided."""
+    """Return the slots for which a message gives a different or undecided value."""
     decided = plain_values(labels)
     return {name for name in labels if name not in decided or flow.value(name) != decided[name]}
 
 
 def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """Replace values of a flow on the stack, or of a completed one, which is then carried out anew.
+    """Replace values of a flow on the stack, or of a completed one, which then runs again.
 
-    What was done for good with an old value, by the flow or in its plan, is never passed over: the user decides.
+    If the flow or its plan has committed effects with an old value, the user decides about them.
     """
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
     plan = plan_of(turn, flow)
@@ -85,7 +85,7 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
 
 
 def _find_too_early(turn: RunningTurn, flow: BaseFlow, days: JsonObject) -> str | None:
-    """Name a day that is before the one that it may not be before, and say so."""
+    """Return a day that is earlier than its limit, and explain it."""
     found = find_too_early(flow, days)
     if found is None:
         return None
@@ -96,7 +96,7 @@ def _find_too_early(turn: RunningTurn, flow: BaseFlow, days: JsonObject) -> str 
 
 
 def _go_on_without(turn: RunningTurn, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
-    """Take what else is corrected; of a single task at work, what was turned away is asked for."""
+    """Apply the other corrections. A single running task asks for the rejected values."""
     rest = {slot: label for slot, label in labels.items() if slot not in refused}
     is_single = plan_of(turn, flow) is None and turn.changes.state.stack.get(flow.flow_id) is not None
     for slot in refused if is_single else ():

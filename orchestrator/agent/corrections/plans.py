@@ -18,7 +18,7 @@ from orchestrator.types import FlowId, new_id
 
 
 def set_back(context: TurnContext, flow: BaseFlow) -> None:
-    """Make the flow at work a planned step again: its question is closed, nothing is confirmed any more."""
+    """Turn the running flow back into a planned step: its question closes and confirmations are void."""
     context.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
     context.changes.state.void_approvals(flow.flow_id)
     drop_consent(context, flow)
@@ -48,10 +48,9 @@ def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[Flow
 
 
 def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
-    """List what steps have done for good with just these values of the plan (RT-12).
+    """List effects that steps have committed with exactly these values of the plan (RT-12).
 
-    What they have done with something that was found by them may still agree: that is looked at when it
-    has been looked up anew.
+    Effects that depend on looked-up values may still match; they are compared after the next look-up.
     """
     users = {
         step.flow_id
@@ -66,10 +65,10 @@ def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> 
 def follow_correction(
     context: TurnContext, plan: PlanFlow, values: Mapping[str, SlotValue], *, redo: Collection[FlowId] = ()
 ) -> bool:
-    """Take corrected values for the plan's: what was looked up with the old ones is looked up anew (PL-7).
+    """Apply corrected values to a plan and repeat the look-ups that used the old ones (PL-7).
 
-    What has had an effect is not repeated, but for the flows in `redo`, about which the user has decided.
-    Returns whether the plan goes on by itself now.
+    Effects are not repeated, except in the flows `redo`, which the user has decided on. Returns whether the
+    plan continues automatically.
     """
     for name, held in values.items():
         plan.follow(name, held)

@@ -63,9 +63,9 @@ def show_changes(turn: RunningTurn, flow: BaseFlow, values: JsonObject) -> list[
 
 
 def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
-    """Ask what should happen with what steps have done for good and the plan has other values for now (PL-7).
+    """Ask about committed effects that no longer match the plan's values (PL-7).
 
-    Nothing is carried out before the user has decided. Returns whether it asks.
+    Nothing runs before the user has decided. Returns whether a question was asked.
     """
     state = context.changes.state
     outdated = find_outdated(plan, state.effects)
@@ -110,15 +110,15 @@ def ask_what_should_happen(
     repeat: Told,
     later: bool = False,
 ) -> None:
-    """Tell what was done for good with other values; the user decides what becomes of it (RT-12).
+    """Tell what was done irreversibly with other values; the user decides what becomes of it (RT-12).
 
     Args:
         context: of the turn that asks.
-        payload: what each of the options carries, with the `flow_id` of what is to be carried out anew.
+        payload: what each of the options carries, with the `flow_id` of what is to be run again.
         effects: what was done.
         changes: name, old and new value, as they are shown.
         undo: the reply that has it undone.
-        repeat: the reply that has it done once more.
+        repeat: the reply that has it done again.
         later: it was found out after the change that led to it.
     """
     options = [Option(say("leave_as_is"), Decision.KEEP.value, payload)]

@@ -1,6 +1,6 @@
-"""What each kind of message does to the stack, one file a kind (IR-1).
+"""Effects of each kind of message on the stack, one file for each kind (IR-1).
 
-Understanding a message is NLU's business; carrying out what follows from it is PEX's.
+NLU understands messages; PEX runs the resulting flows.
 """
 
 from collections.abc import Callable

@@ -57,7 +57,7 @@ def act(turn: RunningTurn, entry: Ambiguity, deed: Deed) -> None:
 
 
 def close(turn: RunningTurn, entry: Ambiguity, *, told: bool) -> None:
-    """Close a question without doing anything about it; what was at work goes on."""
+    """Close a question without acting on it; the running task continues."""
     turn.changes.state.ambiguity.resolve(entry)
     if told:
         turn.changes.remark(RemarkKind.DECLINED)
@@ -100,7 +100,7 @@ def _act_on_flow(
 
 
 def _decline(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
-    """Take a no to a call or to rows: something else may be wanted, unless nothing can be different."""
+    """Handle a “no” to a call or rows: ask what to change, unless nothing can be changed."""
     drop_candidate(flow)
     turn.changes.state.ambiguity.resolve(entry)
     turn.changes.remark(RemarkKind.DECLINED)

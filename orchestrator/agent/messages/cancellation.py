@@ -1,4 +1,4 @@
-"""Give up the task that the user means (IR-1)."""
+"""Cancellation of the task that the user means (IR-1)."""
 
 import re
 
@@ -18,7 +18,7 @@ _EVERYTHING = re.compile(
 
 
 def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
-    """Give up the task that is meant, or the present one; `flows` names one to start instead (FS-12)."""
+    """Cancel the task that is meant, or the current one; `flows` names one to start instead (FS-12)."""
     stack = turn.changes.state.stack
     live = stack.live()
     question = turn.changes.state.ambiguity.current

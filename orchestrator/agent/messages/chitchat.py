@@ -16,7 +16,7 @@ _ASKING = re.compile(
     r"|.*\b(?:i (?:need|want)|i(?:['’]d| would) like|(?:can|could|may) i (?:get|have)) (?:an?|the|my|some)\b",
     re.IGNORECASE,
 )
-"""How something is asked for; whoever asks for what there is not wants to hear that, and no small talk."""
+"""Words of requests: a user who asks for something unavailable wants to know that, not small talk."""
 
 
 SMALL_TALK = frozenset(get_args(SmallTalkName))

@@ -1,4 +1,4 @@
-"""Take a yes: the open question says what it does."""
+"""Confirmation: the open question determines the effect of a “yes”."""
 
 from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.answers import act
@@ -17,7 +17,7 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def confirm(turn: RunningTurn, understood: Understanding) -> None:
-    """Take a yes; one that adds or changes a value is no yes to what was asked (PX-18)."""
+    """Handle a “yes”; if it adds or changes a value, it doesn't confirm the question (PX-18)."""
     if not understood.slots and answer_open(turn):
         return
     entry = turn.changes.state.ambiguity.current

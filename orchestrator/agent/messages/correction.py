@@ -1,4 +1,4 @@
-"""Take a correction: of the task that it is about, or ask which value is meant (IR-4)."""
+"""Corrections: apply them to the task they are about, or ask which value is meant (IR-4)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def take_correction(turn: RunningTurn, understood: Understanding) -> None:
-    """Of the active flow, or of a completed one that `target` names; without values it is asked what changes.
+    """Correct the active flow, or the completed one that `target` names; ask what to change if no value is given.
 
-    What was accepted and not answered yet is changed once its result is there.
+    A call whose result is outstanding is corrected once the result is there.
     """
     flow = find_corrected(turn, understood)
     if flow is None:
@@ -44,7 +44,7 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def _takes_a_no_back(turn: RunningTurn, understood: Understanding) -> bool:
-    """Say whether "sorry, yes, book it" answers what should be changed: nothing, it is offered once more."""
+    """Return whether "sorry, yes, book it" answers what should change: nothing, so the offer is repeated."""
     entry = turn.changes.state.ambiguity.current
     deed = entry.about.take_back_no() if entry is not None else None
     return deed is not None and not understood.is_click and is_plain(understood)
@@ -67,7 +67,7 @@ def find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | N
 
 
 def _concerns(plan: PlanFlow, flow: BaseFlow, understood: Understanding) -> bool:
-    """Say whether values are the plan's: it has slots for them, and is named, or the flow at work has none."""
+    """Return whether values belong to the plan: it has slots for them, and is named or the running flow has none."""
     labels = understood.slots.keys()
     is_named = [score.dact for score in understood.flows[:1]] == [plan.dact]
     return (

@@ -1,4 +1,4 @@
-"""Take a no: the open question says what it does."""
+"""Denial: the open question determines the effect of a “no”."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def deny(turn: RunningTurn, understood: Understanding) -> None:
-    """Take a no."""
+    """Handle a “no”."""
     if not understood.slots and answer_open(turn):
         return
     entry = turn.changes.state.ambiguity.current

@@ -17,7 +17,7 @@ from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, nam
 
 
 def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:
-    """How far a plan is, and what is still to come (PL-4)."""
+    """Report a plan's progress and its remaining steps (PL-4)."""
     progress = read_progress(plan)
     turn.changes.remark(
         RemarkKind.PLAN_STATUS,
@@ -48,12 +48,12 @@ def digress(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def _is_about_rows(kind: Digression, text: str) -> bool:
-    """Say whether a question may be one about rows: "what times" may, and "how far are we" is about the talk."""
+    """Return whether a question can be about rows: "what times" can, "how far are we" is about the conversation."""
     return kind is Digression.QUESTION or (kind is Digression.STATUS and not _OF_TALK.search(text))
 
 
 def _say_unknown(turn: RunningTurn) -> None:
-    """Say that nothing is known of it; while a task is at work, and asks nothing, what that is."""
+    """Answer that this is unknown; if a task is running and asks nothing, name the task."""
     state = turn.changes.state
     if state.stack.active is not None and state.ambiguity.current is None:
         _tell_status(turn)
@@ -62,7 +62,7 @@ def _say_unknown(turn: RunningTurn) -> None:
 
 
 def _explain(turn: RunningTurn) -> None:
-    """Why we ask: what the slot is, and what for."""
+    """Explain what the requested slot is and why it is needed."""
     entry, flow = turn.changes.state.ambiguity.current, turn.changes.state.stack.active
     if flow is None or entry is None or entry.flow_id != flow.flow_id:
         turn.changes.remark(RemarkKind.CLARIFICATION, slot=None, description=None, purpose="")
@@ -112,7 +112,7 @@ def _tell_status(turn: RunningTurn) -> None:
 
 
 def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
-    """List what has been settled; a token that nobody is asked for is a key of the tools, and no word of people's."""
+    """List the filled slots, without tokens that are keys for tools and that no user is asked for."""
     return [
         {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, slot.value)}
         for name, slot in flow.slots.items()

@@ -24,7 +24,7 @@ _OF_WHOLE = word_set("altogether together total both trip")
 
 
 def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
-    """Talk about the row from now on that the task at work has taken."""
+    """Make the row that the running task uses the current row."""
     listed = turn.changes.state.shown
     value = None if listed is None else flow.value(listed.key)
     if listed is not None and value is not None:
@@ -47,7 +47,7 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
 
 
 def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
-    """Tell the fields of the current row, or of all, that a message asks for; False when it asks for none."""
+    """Show requested fields of the current row, or of all rows. Returns False if none is requested."""
     listed, offered = _find_rows_at_hand(turn), _find_offered(turn)
     current = offered if listed is None else listed.current
     if listed is not None and current.get(listed.key) == offered.get(listed.key):
@@ -77,7 +77,7 @@ def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
 
 
 def _is_about_other_step(turn: RunningTurn, text: str) -> bool:
-    """Say whether words name another step of the plan than the one at work, or all of it: "the return fares"."""
+    """Return whether words name the plan or a step that isn't running: "the return fares"."""
     stack = turn.changes.state.stack
     plan = None if stack.active is None else stack.plan_of(stack.active)
     if plan is None or stack.active is None:
@@ -89,14 +89,14 @@ def _is_about_other_step(turn: RunningTurn, text: str) -> bool:
 
 
 def _is_about_all(turn: RunningTurn, listed: Shown, text: str) -> bool:
-    """Say whether a question is about all rows: "they" are all of them until the user talks about one."""
+    """Return whether a question is about all rows: "they" means all until the user talks about one."""
     flow = turn.changes.state.stack.active
     is_open = not listed.place and (flow is None or flow.value(listed.key) is None)
     return len(listed.rows) > 1 and (asks_about_all(text) or (is_open and may_mean_all(text)))
 
 
 def _find_offered(turn: RunningTurn) -> JsonObject:
-    """Find what a candidate that waits for a yes was offered by: "when does it land?" is asked about that."""
+    """Return the data of a pending call's offer: "when does it land?" is about them."""
     state = turn.changes.state
     candidate = None if state.stack.active is None else read_candidate(state, state.stack.active)
     data = {} if candidate is None else candidate.data
@@ -104,7 +104,7 @@ def _find_offered(turn: RunningTurn) -> JsonObject:
 
 
 def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:
-    """Find the rows displayed last, if the task at work, or else the last one, is about them."""
+    """Find the rows displayed last, if the running or last task is about them."""
     state = turn.changes.state
     flow = state.stack.active or state.find_completed()
     listed = find_rows_at_hand(state, flow)
@@ -114,9 +114,9 @@ def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:
 
 
 def choose_row(turn: RunningTurn, text: str) -> bool:
-    """Take agreement without a question for choosing a row; offers what may come next.
+    """Treat agreement without a question as choosing a row, and offer what can come next.
 
-    It is the one row that the words name ("I prefer the Old Mill"), else the one that is talked about.
+    This is the only row that the words name ("I prefer the Old Mill"), or the current one.
     """
     state, flows = turn.changes.state, turn.context.world.domain.flows
     listed = state.shown

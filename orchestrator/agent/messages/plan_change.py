@@ -44,7 +44,7 @@ def _skip(turn: RunningTurn, plan: PlanFlow, step: PlanStep) -> None:
 
 
 def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange) -> None:
-    """Bring a step forward; the one at work steps back and asks again later."""
+    """Bring a step forward; the one running steps back and asks again later."""
     waiting = [other.name for other in plan.steps if not other.is_finished and other is not step]
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)

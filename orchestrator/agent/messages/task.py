@@ -55,7 +55,7 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def _changes_the_offer(turn: RunningTurn, dact: Dact, labels: Labels) -> bool:
-    """Take a change of "the booking" for one of the booking that is offered, where none that exists is named."""
+    """Return whether a change of "the booking" is about the offered booking, as no existing one is named."""
     flow = turn.changes.state.stack.active if labels and turn.changes.state.ambiguity.open else None
     entry = None if flow is None else turn.changes.state.ambiguity.current
     if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
@@ -79,9 +79,9 @@ def _find_done(turn: RunningTurn, dact: Dact) -> BaseFlow | None:
 
 
 def _corrects(done: BaseFlow, understood: Understanding) -> bool:
-    """Say whether a request changes what was done: "I wanted to go to Milan, not Rome" (RT-12).
+    """Return whether a request changes a completed task: "I wanted to go to Milan, not Rome" (RT-12).
 
-    Some of its required values stay, and its words correct.
+    Some required values stay the same, and the message has correcting words.
     """
     if not _CORRECTING.search(understood.text):
         return False
@@ -91,7 +91,7 @@ def _corrects(done: BaseFlow, understood: Understanding) -> bool:
 
 
 def _resembles(done: BaseFlow, labels: Labels) -> bool:
-    """Say whether a request names values of what was done: whether it is to stand as well is said before the yes."""
+    """Return whether a request repeats values of a completed task; if so, the confirmation mentions both."""
     required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
     return bool(required & labels.keys() - changed_slots(done, labels))
 
@@ -157,7 +157,7 @@ def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
 
 
 def _drop_declined(turn: RunningTurn, active: BaseFlow) -> None:
-    """Give up what the user has said no to and wants nothing else of: it would only be offered again."""
+    """Cancel a declined offer if the user wants nothing else from it, so that it isn't repeated."""
     question = turn.changes.state.ambiguity.current
     declined = question is not None and question.about.declined and active.plan_id is None
     if declined and question is not None and question.flow_id == active.flow_id:

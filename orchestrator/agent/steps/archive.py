@@ -1,4 +1,4 @@
-"""What left the stack is kept as history, and what grows is cut back (ST-3, FS-9). Nothing is stored here."""
+"""Archive flows that left the stack, and trim what grows (ST-3, FS-9). Stores nothing itself."""
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn

@@ -1,4 +1,4 @@
-"""The `keep_going` loop: PEX carries out, RES clears the stack, until only the user can go on (AG-1)."""
+"""The `keep_going` loop: PEX runs, RES clears the stack, until only the user can go on (AG-1)."""
 
 from dataclasses import replace
 
@@ -60,9 +60,9 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str) -> None:
-    """Take what was asked for besides something that has ended for a message of its own; `more` comes after it.
+    """Handle a further request of a message once the first task has ended; `more` comes after it.
 
-    It was said before what is open now: it agrees to none of that, and gives none of it up.
+    It was made before the open question, so it neither confirms nor cancels anything that is open.
     """
     keep_at_hand(turn, modules)
     turn.carry_on, turn.context = False, hear(turn.context, modules, request)
@@ -77,12 +77,12 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
 
 
 def _must_decide(state: DialogueState) -> bool:
-    """Say whether the user is asked what should become of something that was done for good (RT-12)."""
+    """Return whether the user is asked what should become of something that was done irreversibly (RT-12)."""
     return state.ambiguity.current is not None and state.ambiguity.current.about.stops_everything
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
-    """Take one flow through PEX; a failure goes down the cascade, which may have another flow tried."""
+    """Run one flow in PEX; on failure, the cascade may try another flow."""
     while True:
         active = turn.changes.state.stack.active
         if active is not None:

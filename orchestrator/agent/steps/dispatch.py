@@ -1,4 +1,4 @@
-"""Let the message act on the stack, by its kind."""
+"""Dispatch of a message by its kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, Messa
 
 
 async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
-    """Let the message act on the stack; `turn.carry_on` says whether PEX has something to do."""
+    """Apply the message to the stack; `turn.carry_on` is set if PEX has something to do."""
     _abandon_stale(turn)
     if turn.changes.state.approvals:
         expire_approvals(turn)
@@ -116,7 +116,7 @@ def _find_chosen(turn: RunningTurn, understood: Understanding) -> tuple[Ambiguit
 
 
 def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
-    """Say whether a click is about something that is not open any more, or never was (PX-18)."""
+    """Return whether a click is about something that is not open any more, or never was (PX-18)."""
     given = (turn.work.input.action or {}).get("payload")
     if understood.source is not Source.ACTION or not is_object(given):
         return False
@@ -138,7 +138,7 @@ def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
 
 
 def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> bool:
-    """Say whether a clicked yes or no names the question that is open; a yes to a candidate has to."""
+    """Return whether a clicked reply names the open question, as one to a pending call must."""
     if entry is None:
         return "flow_id" not in given
     candidate = entry.about.fingerprint

@@ -46,7 +46,6 @@ class RecentTurns:
         self._seen: set[str] = set()
 
     async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> dict[str, Mention]:
-        """See `ValueFinder`."""
         first = flow.flow_id not in self._seen
         self._seen.add(flow.flow_id)
         if not first or not await self._worth_it(flow):
@@ -77,7 +76,6 @@ class DocumentFinder:
         self.sources: dict[str, Passage] = {}
 
     async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> dict[str, Mention]:
-        """See `ValueFinder`."""
         context, wanted = self._context, [slot for slot in assumable(flow.spec) if slot in slots]
         if not wanted or len(flow.turn_ids) > 1 or flow.flow_id in self._seen:
             return {}
@@ -139,7 +137,7 @@ MOST_KEPT_BACK_S = 5.0
 
 
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:
-    """Make the running turn. Raises ParleyError for a state that cannot be read."""
+    """Create the running turn. Raises ParleyError for a state that cannot be read."""
     state, prior_state = decode(lease, modules)
     state.begin_turn()
     ports, began, here = modules.ports, time.monotonic(), modules.ports.clock()
@@ -177,7 +175,7 @@ def _local_time(now: float, zone: str) -> float:
 
 
 def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
-    """Say where values may be known from."""
+    """Return the sources of known values."""
     memory, can_gather, own = modules.ports.memory, modules.ports.gather is not None, FlowNotes(state)
     if memory is None:
         return Recall(own, can_gather=can_gather)
@@ -193,7 +191,7 @@ def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
 
 
 def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
-    """Take a text for the message of the turn: for all who read it, and who look for values in it."""
+    """Use a text as the turn's message for all components."""
     if text != context.text:
         context = replace(context, text=text)
     recent = recent_turns(modules.nlu, context)
@@ -217,10 +215,10 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 
 
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
-    """Decode the state of a lease; gives it, and the same as it was stored.
+    """Decode the state of a lease; return it and its stored form.
 
-    A turn that broke or was stopped is no part of it. What was said there may have changed what is offered, so the
-    offer is made anew before a yes counts (AM-3).
+    A failed or stopped turn is not part of it. Its messages may have changed what is offered, so the offer is
+    repeated before a “yes” counts (AM-3).
     """
     state, stored = _read(lease, modules)
     if not state.follow(Epoch(lease.epoch + 1)):

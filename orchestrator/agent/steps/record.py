@@ -199,7 +199,7 @@ def find_due(state: DialogueState, size: float = math.inf) -> bool:
 
 
 def _long_enough(state: DialogueState, covered: int, bound: int) -> bool:
-    """Whether with this turn as much was said since the last summary as calls for a new one."""
+    """Return whether with this turn as much was said since the last summary as calls for a new one."""
     before = latest = 0
     for message in state.history.messages:
         if message.turn == state.turn:

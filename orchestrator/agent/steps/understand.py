@@ -27,7 +27,7 @@ from orchestrator.types import Dact, JsonObject, is_object
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
-    """Fill `turn.understanding` and note the prediction; an action that is none leaves a remark instead."""
+    """Fill `turn.understanding` and note the prediction; an invalid action is answered with a message."""
     context, state, given = turn.context, turn.changes.state, turn.work.input
     if modules.ports.gather is not None:
         await look_after_waiting(turn, modules.ports.gather)
@@ -56,14 +56,14 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
 
 
 def _is_left_open(understood: Understanding) -> bool:
-    """Say whether nobody could make anything of a message, or it is a question aside."""
+    """Return whether a message was not understood, or is a side question."""
     if understood.kind is MessageKind.DIGRESSION:
         return understood.digression in {None, Digression.QUESTION}
     return understood.kind is MessageKind.UNKNOWN and understood.rejection is None
 
 
 async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
-    """Take a message for a question to the documents, if one is more about it than the domain's own answer."""
+    """Treat a message as a question to the documents if one matches better than the domain's own answer."""
     if is_asked_by_skill(turn):
         return understood
     try:

@@ -107,7 +107,7 @@ def apply_changes(
 
 
 def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
-    """Give the days that a change moves past, each as many days later; who names one of them means it."""
+    """Return the days that a change moves past, each as many days later; who names one of them means it."""
     moved: JsonObject = {}
     for name, slot in flow.spec.slots.items():
         first, held = flow.value(slot.not_before or name), flow.value(name)
@@ -119,7 +119,7 @@ def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
 
 
 def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | None:
-    """Name a day that would be before another one that it may not be before, and that one."""
+    """Return a day that would be earlier than its limit, and the limit."""
     for name, slot in flow.spec.slots.items():
         first = changes.get(slot.not_before or name, flow.value(slot.not_before or name))
         if slot.not_before and first and changes.get(name) and changes[name] < first:

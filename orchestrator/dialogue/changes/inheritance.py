@@ -1,4 +1,4 @@
-"""What a starting task takes over: from the row that its values name, its own last run, and what tasks found (FS-7)."""
+"""Values that a starting task inherits: from the named row, its last run, and other tasks (FS-7)."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
 
 
 def _find_asked_again(state: DialogueState) -> list[str]:
-    """Name what the user is asked for once more, in a task that has had another value for it."""
+    """Return the slots that are asked for again in a task that had another value for them."""
     asked = {entry.flow_id: entry.slot for entry in state.ambiguity.open if entry.slot is not None}
     again = (flow for flow in state.stack.flows if flow.flow_id in asked)
     return [asked[flow.flow_id] for flow in again if state.find_completed(flow.dact) is not None]
 
 
 def take_inputs(state: DialogueState, flow: BaseFlow) -> list[str]:
-    """Give a flow its declared inputs from completed ones. Returns what it got.
+    """Fill a flow's declared inputs from completed flows. Returns what was filled.
 
-    Each comes from the most recently completed flow that has it as an output, is marked as
-    inherited, and never replaces a value or enters a slot whose type turns it away.
+    Each comes from the latest completed flow with such an output and is marked as inherited. It never
+    replaces a value, and its slot type can reject it.
     """
     got: list[str] = []
     for name in flow.spec.inputs:
@@ -74,7 +74,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Take a value that is missing from the newest task that has it by a name declared to mean the same."""
+    """Take a missing value from the latest task that has it under a name declared as a synonym."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
@@ -95,9 +95,9 @@ def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
 
 
 def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Take what is missing from the row that the flow's values name, of those displayed last (IR-5).
+    """Take missing values from the row that the flow's values name, of those displayed last (IR-5).
 
-    Where they fit several rows, only what all of these say alike.
+    If several rows match, take only what they have in common.
     """
     given = {
         name: str(held.value).casefold() for name, held in flow.slots.items() if _is_required(flow, name)
@@ -117,7 +117,7 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 
 
 def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Take the row that is being talked about, if the flow is about one and asks before it does anything."""
+    """Take the current row if the flow is about one and asks before it acts."""
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return
     giver = state.find_completed(shown.dact)
@@ -131,7 +131,7 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
 
 
 def _is_told_otherwise(flow: BaseFlow, name: str, said: Labels) -> bool:
-    """Say whether the user has named another of a group of which one is enough: that flight, not the one booked."""
+    """Return whether the user has named another of a group of which one is enough: that flight, not the one booked."""
     group = flow.spec.slots[name].group
     return group is not None and any(
         other in said for other, slot in flow.spec.slots.items() if slot.group == group
@@ -155,7 +155,7 @@ def _is_required(flow: BaseFlow, name: str) -> bool:
 
 
 def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> None:
-    """Keep what does not change when the user looks for something once more and says only what does."""
+    """Keep what does not change when the user looks for something again and says only what does."""
     if flow.spec.family is not Family.READ or flow.spec.confirm or not said or flow.is_filled():
         return
     last = state.find_completed(flow.dact)
@@ -165,7 +165,7 @@ def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> N
 
 
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
-    """Whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
+    """Return whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
     return any(
         held.source is SlotSource.USER
         and _is_required(flow, name)
@@ -176,7 +176,7 @@ def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
 
 
 def _is_default(giver: BaseFlow, name: str) -> bool:
-    """Say whether an output is only what a slot has where nobody says anything."""
+    """Return whether an output is only the slot's default."""
     held, spec = giver.slots.get(name), giver.spec.slots.get(name)
     if held is not None:
         return held.source is SlotSource.DEFAULT
@@ -184,7 +184,7 @@ def _is_default(giver: BaseFlow, name: str) -> bool:
 
 
 def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
-    """Whether a value was found for other values of the slots that it depends on."""
+    """Return whether a value was found for other values of the slots that it depends on."""
     spec = flow.spec.slots.get(name)
     said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
     return any(

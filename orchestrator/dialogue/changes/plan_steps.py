@@ -20,14 +20,14 @@ from orchestrator.dialogue.records import ANSWERED, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
-"""Says whether the values that a waiting flow holds are those that the plan has for a step."""
+"""Returns whether the values of a waiting flow match those that the plan has for a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a plan is: `completed` of `total` sub-flows.
+    """A plan's progress: `completed` of `total` sub-flows.
 
-    What was pruned or left out is not counted, and a look-up that is made anew counts once.
+    Pruned steps are not counted, and a repeated look-up counts once.
     """
 
     completed: int
@@ -52,11 +52,11 @@ def read_progress(plan: PlanFlow) -> Progress:
 def stack_steps(
     stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float, agrees: Agrees
 ) -> list[BaseFlow]:
-    """Bring the planned steps onto the stack, the first on top and Active; a flow at work stays on top.
+    """Bring the planned steps onto the stack, the first on top and Active; a running flow stays on top.
 
-    A flow that waits on the stack is adopted for a step only where it `agrees` with what the plan wants. Does
-    nothing while the top flow is none of the plan's, as the plan waits as a whole then, nor for a plan that has
-    ended. Returns the flows that came onto the stack, in the order of their steps.
+    A waiting flow is adopted for a step only if it `agrees` with the plan. Does nothing if the plan has
+    ended, or if the top flow isn't part of it, because then the whole plan waits. Returns the flows that came
+    onto the stack, in step order.
     """
     top = stack.top
     if top is None or plan.is_finished or (top is not plan and stack.plan_of(top) is not plan):
@@ -121,13 +121,13 @@ def _find_flow(
 
 
 def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
-    """Whether the flows stand above their plan in their order already."""
+    """Return whether the flows stand above their plan in their order already."""
     above = stack.flows[stack.flows.index(plan) + 1 :]
     return [flow for flow in reversed(above) if flow in wanted] == wanted
 
 
 def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] | None = None) -> None:
-    """Make steps part of the plan: after all others, or before what is still planned and none of the steps `after`."""
+    """Add steps to the plan: at the end, or before the planned steps that are not in `after`."""
     place = len(plan.steps)
     if after is not None:
         waiting = (i for i, step in enumerate(plan.steps) if not step.is_finished and step.name not in after)
@@ -139,7 +139,7 @@ def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] |
 def drop_step(
     stack: FlowStack, plan: PlanFlow, step: PlanStep, note: str, now: float, *, by_user: bool = False
 ) -> bool:
-    """Give a step up: `pruned`, or `cancelled` when the user wants so. False when it is over already."""
+    """Drop a step: `pruned`, or `cancelled` if the user asked for it. Returns False if it is over already."""
     if step.is_finished:
         return False
     flow = stack.get(step.flow_id)
@@ -154,14 +154,14 @@ def drop_step(
 
 
 def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFlow, now: float) -> None:
-    """Let a completed flow be the one that has carried a planned step out."""
+    """Use a completed flow as the one that ran a planned step."""
     drop_step(stack, plan, step, ANSWERED, now)
     step.flow_id = done.flow_id
     step.keep_outputs(done.outputs)
 
 
 def order_steps(plan: PlanFlow, names: list[str]) -> bool:
-    """Put the steps that are still planned into this order; unnamed ones follow. False: nothing changed."""
+    """Reorder the planned steps; unnamed ones follow. Returns False if nothing changed."""
     places = [place for place, step in enumerate(plan.steps) if not step.is_finished]
     waiting = [plan.steps[place] for place in places]
     named = [step for name in names for step in waiting if step.name == name]

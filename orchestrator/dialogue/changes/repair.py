@@ -1,6 +1,6 @@
-"""Mending a stored state in which something is not as it has to be.
+"""Repair of stored states that violate an invariant.
 
-It works on the JSON form, so that whoever looks through many sessions needs none of their domains.
+Works on the JSON form, so that maintenance of many sessions doesn't need their domains.
 """
 
 from orchestrator.types import Json, JsonObject, copy_json

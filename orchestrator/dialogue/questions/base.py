@@ -1,6 +1,6 @@
-"""What every question to the user has: the replies it offers, how it is worded, and the deed each answer stands for.
+"""Common parts of questions to the user: offered replies, wording, and the action of each answer.
 
-Carrying a deed out is the Agent's business, and wording RES's: a question names a template and its values.
+The Agent runs the actions and RES words the questions; a question names a template and its values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Wording(Protocol):
 
     @property
     def explained(self) -> bool:
-        """Whether the answer already says why the message was not taken."""
+        """Return whether the answer already says why the message was not taken."""
         ...
 
     def render(self, template: str, /, **values: Json) -> str:
@@ -53,7 +53,7 @@ class Wording(Protocol):
         ...
 
     def render_own(self, suffix: str, /, **values: Json) -> str | None:
-        """Fill the domain's template ``<dact>.<suffix>``. None if there is none, or if it fails."""
+        """Fill the domain's template ``<dact>.<suffix>``. Returns None if it is missing or fails."""
         ...
 
     def name_slot(self, slot: str) -> str:
@@ -77,7 +77,7 @@ class Wording(Protocol):
         ...
 
     def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
-        """Describe a pending call with all its arguments and ask for a yes."""
+        """Describe a pending call with all its arguments and ask for confirmation."""
         ...
 
 
@@ -95,15 +95,15 @@ class Question(ABC):
 
     level: ClassVar[Level] = Level.PARTIAL
     must_be_seen: ClassVar[bool] = False
-    """Whether an answer sent before the question was displayed does not count."""
+    """An answer sent before the question was displayed does not count."""
     takes_any_words: ClassVar[bool] = False
-    """Whether every message answers it: the flow reads the words itself."""
+    """Every message answers the question: the flow reads the words itself."""
     stops_everything: ClassVar[bool] = False
-    """Whether no flow goes on before it is answered."""
+    """No flow continues before the question is answered."""
     ends_when_asked_again: ClassVar[bool] = False
-    """Whether a second request for the same task withdraws it."""
+    """A second request for the same task withdraws the question."""
     needs_plain_yes: ClassVar[bool] = False
-    """Whether only a plain yes counts (PX-18)."""
+    """Only a plain “yes” counts (PX-18)."""
 
     @property
     def labels(self) -> list[Told]:
@@ -116,12 +116,12 @@ class Question(ABC):
 
     @property
     def declined(self) -> bool:
-        """Whether the user has said no to the flow as it is."""
+        """Return whether the user has said no to the flow as it is."""
         return False
 
     @property
     def fingerprint(self) -> str | None:
-        """The pending call that a yes names, or None if the question is not about a call."""
+        """Return the pending call that a “yes” confirms, or None if the question is not about a call."""
         return None
 
     @abstractmethod
@@ -129,7 +129,7 @@ class Question(ABC):
         """Put the question into words."""
 
     def yes(self) -> Deed:
-        """Take the only reply that is offered; among several, a yes names none."""
+        """Return the action of the only reply; with several replies, “yes” selects none."""
         match self.options:
             case [Option(action_name="start_flow", payload={"dact": str(dact)})]:
                 return Start(Dact(dact))

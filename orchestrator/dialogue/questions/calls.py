@@ -1,4 +1,4 @@
-"""Questions about one call: whether to make it, to make it again, or to try the task once more (PX-17, RT-9)."""
+"""Questions about one call: whether to make it, to make it again, or to try the task again (PX-17, RT-9)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion(Question):
-    """What questions about a call share.
+    """Common parts of questions about a call.
 
-    `candidate`: the call's fingerprint. `shown`: what it is displayed by. `arguments`: all that it is made with.
-    `found`: the arguments that came from a tool's answer or a document.
+    `candidate`: the call's fingerprint. `shown`: its display. `arguments`: all its arguments. `found`: the
+    arguments that came from a tool's result or a document.
     """
 
     _: KW_ONLY
@@ -45,7 +45,7 @@ class CallQuestion(Question):
 
 @dataclass(frozen=True, slots=True)
 class PendingCall(CallQuestion):
-    """Whether to make a call."""
+    """The question whether to make a call."""
 
     _: KW_ONLY
     kind: Literal["candidate"] = "candidate"
@@ -56,7 +56,7 @@ class PendingCall(CallQuestion):
 
 @dataclass(frozen=True, slots=True)
 class StoppedCall(CallQuestion):
-    """Whether to make a call after all that was stopped before it began."""
+    """The question whether to make a call that was stopped before it began."""
 
     _: KW_ONLY
     kind: Literal["stopped"] = "stopped"
@@ -67,7 +67,7 @@ class StoppedCall(CallQuestion):
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome(CallQuestion):
-    """Whether to repeat a call that may have had its effect."""
+    """The question whether to repeat a call that may have had its effect."""
 
     _: KW_ONLY
     kind: Literal["unknown"] = "unknown"
@@ -94,7 +94,7 @@ class UnknownOutcome(CallQuestion):
 
 @dataclass(frozen=True, slots=True)
 class TryAgain(Question):
-    """Whether to run the task again after a failure, or for the rest of a partial result."""
+    """The question whether to retry a task after a failure or a partial result."""
 
     _: KW_ONLY
     kind: Literal["retry"] = "retry"
@@ -117,7 +117,7 @@ class TryAgain(Question):
 
 
 def _offer(question: Question, yes: str, no: str) -> tuple[Option, ...]:
-    """Offer a yes and a no, each naming the call that it is about. `yes`, `no`: codes of sayings."""
+    """Offer “yes” and “no”, each naming the call. `yes`, `no`: codes of sayings."""
     payload: JsonObject = {"flow_id": question.flow_id}
     if question.fingerprint is not None:
         payload["candidate"] = question.fingerprint

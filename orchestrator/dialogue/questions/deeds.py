@@ -1,4 +1,4 @@
-"""What an answer to a question does. The Agent carries these out, in `agent/answers.py`."""
+"""Actions of answers to questions. The Agent runs them, in `agent/answers.py`."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +8,7 @@ from orchestrator.types import Dact, Json, JsonObject
 
 
 class Decision(StrEnum):
-    """What happens to a committed call that no longer fits; also the action names of the replies (RT-12)."""
+    """A decision about a committed call that no longer fits; also the action names of the replies (RT-12)."""
 
     KEEP = "keep_effect"
     REPEAT = "repeat_effect"
@@ -17,7 +17,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Agree:
-    """Make the pending call that was displayed."""
+    """Make the displayed pending call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Put a value into a slot. `confirmed`: the user said yes to this value."""
+    """Put a value into a slot. `confirmed`: the user confirmed this value."""
 
     slot: str
     value: Json
@@ -56,7 +56,7 @@ class Decline:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Give the task up. `left_unknown`: a call of it stays with an unknown outcome."""
+    """Cancel the task. `left_unknown`: the outcome of one of its calls stays unknown."""
 
     left_unknown: bool = False
 
@@ -70,7 +70,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Say which reply was heard and put the question again; a yes then takes that reply."""
+    """Name the understood reply and repeat the question; a “yes” then selects that reply."""
 
     decision: Decision
     label: str

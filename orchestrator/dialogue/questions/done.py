@@ -12,9 +12,9 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class SettleDone(Question):
-    """What should happen to committed calls. `proposed`: the decision that a yes takes.
+    """The question what to do with committed calls; nothing changes before the user decides.
 
-    `shown`: what was done and what would change, for the template. Nothing changes before the user decides.
+    `proposed`: the decision that a “yes” selects. `shown`: past calls and possible changes, for the template.
     """
 
     _: KW_ONLY
@@ -38,7 +38,7 @@ class SettleDone(Question):
         return Decide(Decision.KEEP)  # “forget it”: the correction is not wanted after all
 
     def choose(self, label: str) -> Deed | None:
-        """Take a reply that a model heard: leaving things as they are at once, anything else only after a yes."""
+        """Select a reply that a model understood; all but “leave it” need a confirmation."""
         option = next((one for one in self.options if one.label == label), None)
         if option is None or option.action_name not in set(Decision):
             return None

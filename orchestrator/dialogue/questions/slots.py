@@ -11,7 +11,7 @@ from orchestrator.dialogue.questions.deeds import AskAgain, Clear, Continue, Dec
 
 @dataclass(frozen=True, slots=True)
 class AskSlot(Question):
-    """What a slot's value is; with options, one of these."""
+    """The question for a slot's value; with options, one of these."""
 
     _: KW_ONLY
     kind: Literal["slot"] = "slot"
@@ -26,7 +26,7 @@ class AskSlot(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseValue(Question):
-    """Which of several values the words for a slot mean."""
+    """The question which of several values is meant for a slot."""
 
     _: KW_ONLY
     kind: Literal["value"] = "value"
@@ -45,7 +45,7 @@ class ChooseValue(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseRow(Question):
-    """Which of the rows that a tool found."""
+    """The question which of the rows found by a tool is meant."""
 
     _: KW_ONLY
     kind: Literal["rows"] = "rows"
@@ -60,7 +60,7 @@ class ChooseRow(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChangeWhat(Question):
-    """What should be different about a task. `after_no`: the user has declined the task as it is."""
+    """The question what to change about a task. `after_no`: the user has declined the task as it is."""
 
     _: KW_ONLY
     kind: Literal["change"] = "change"
@@ -87,7 +87,7 @@ class ChangeWhat(Question):
 
 @dataclass(frozen=True, slots=True)
 class WhichSlot(Question):
-    """Which of several slots a new value is for. A yes names none of them, and the old value is not offered again."""
+    """The question which of several slots a new value is for. “Yes” selects none of them."""
 
     _: KW_ONLY
     kind: Literal["which_slot"] = "which_slot"

@@ -12,7 +12,7 @@ from orchestrator.saying import Told
 
 @dataclass(frozen=True, slots=True)
 class Unclear(Question):
-    """What the user wants; with options, the likeliest tasks."""
+    """The question what the user wants; with options, the likeliest tasks."""
 
     _: KW_ONLY
     kind: Literal["unclear"] = "unclear"
@@ -26,7 +26,7 @@ class Unclear(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseTask(Question):
-    """Which interrupted task to come back to."""
+    """The question which interrupted task to resume."""
 
     _: KW_ONLY
     kind: Literal["task"] = "task"
@@ -37,7 +37,7 @@ class ChooseTask(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseToStop(Question):
-    """Which task to give up, where no more may be open (FS-12)."""
+    """The question which task to stop, because the stack is full (FS-12)."""
 
     _: KW_ONLY
     kind: Literal["limit"] = "limit"
@@ -51,7 +51,7 @@ class ChooseToStop(Question):
 
 @dataclass(frozen=True, slots=True)
 class NextTask(Question):
-    """Whether to start the task that takes the row the user chose."""
+    """The question whether to start the task that takes the chosen row."""
 
     _: KW_ONLY
     kind: Literal["next"] = "next"

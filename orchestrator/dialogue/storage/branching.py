@@ -10,11 +10,11 @@ _WAITING = [{"state": one.state.value, "reason": one.reason} for one in (AWAITIN
 
 
 def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
-    """Make the first state of a branch of the state that its parent had: no consent goes with it (PX-17).
+    """Create the first state of a fork from its parent's state, without consent (PX-17).
 
-    What waited for an approval, or was granted one, asks for its own; a call's result comes to
-    the parent alone. Offers need no change here: they are made anew,
-    for the branch's first epoch is not the one that the state names (`DialogueState.follow`).
+    Pending or granted approvals are requested again; a call's later result goes to the parent only. Offers
+    need no change: they are repeated, because the fork's first epoch differs from the state's
+    (`DialogueState.follow`).
     """
     stack = cast("list[JsonObject]", state.get("stack", []))
     waiting = {flow["flow_id"] for flow in stack if any(flow.items() >= one.items() for one in _WAITING)}

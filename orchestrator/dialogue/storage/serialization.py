@@ -37,7 +37,7 @@ def dump(record: Any) -> JsonObject:
 
 
 def load(kind: type[Record], body: Json) -> Record:
-    """Make a record of its JSON, and share nothing with that; keys that it does not have are left aside."""
+    """Create a record from JSON, sharing nothing with it; unknown keys are ignored."""
     return _adapter(kind).validate_json(orjson.dumps(body))
 
 
@@ -90,9 +90,9 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What maintenance flows look for in the states of many sessions.
+    """An outline of a session's state for maintenance flows.
 
-    Flows on the stack, pending approvals, and the number of turns that no summary covers.
+    It has the flows on the stack, pending approvals, and the number of turns that no summary covers.
     """
 
     flows: list[str]
@@ -101,7 +101,7 @@ class Outline:
 
 
 def outline_of(state: JsonObject) -> Outline:
-    """Make the outline of a state as it is written."""
+    """Return the outline of a serialized state."""
     summary: JsonObject = state.get("summary") or {}
     return Outline(
         [flow["flow_id"] for flow in state.get("stack", ())],
@@ -193,7 +193,7 @@ def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
 
 
 def _count_equal(before: list[Json], after: list[Json]) -> int:
-    """How many elements agree from the beginning."""
+    """Return the length of the common prefix."""
     count = 0
     for left, right in zip(before, after, strict=False):
         if not same(left, right):

@@ -27,7 +27,7 @@ def upgrade(body: JsonObject) -> JsonObject:
 
 
 def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
-    """Give an earlier stored state the labels of the present one: what was taken in is still in the scratchpad."""
+    """Copy the present state's labels to an earlier one: the content is still in the scratchpad."""
     labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
     for source in present.get("labels", ()):
         add_source(labels, load(LabelSource, source))

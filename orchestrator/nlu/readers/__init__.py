@@ -22,5 +22,5 @@ READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
 
 
 def make_readers(setup: ReaderSetup) -> tuple[Reader, ...]:
-    """Make the readers of one domain, in the order in which they are asked."""
+    """Create the readers of one domain, in the order in which they are asked."""
     return tuple(reader for make in READERS if (reader := make(setup)) is not None)

@@ -100,13 +100,13 @@ def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
 
 
 def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
-    """Refuse the same words once more, unless something is open, which they may answer, or a click came between."""
+    """Refuse the same words again, unless something is open, which they may answer, or a click came between."""
     said_before = message.text.casefold() == clean(context.previous).casefold()
     return said_before and not context.question.is_open and not _has_clicked(context)
 
 
 def _has_clicked(context: NluContext) -> bool:
-    """Say whether the assistant has spoken twice in a row, as after a click, which leaves no words of the user's."""
+    """Return whether the assistant has spoken twice in a row, as after a click, which leaves no words of the user's."""
     last = context.history.recent(2)
     return len(last) == 2 and last[0].role != "user"
 

@@ -42,7 +42,7 @@ def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowS
 
 
 def _names_deed(context: NluContext, index: int) -> bool:
-    """Say whether an option decides about what was done: who asks "undo it?" has not decided."""
+    """Return whether an option decides about what was done: who asks "undo it?" has not decided."""
     return index < len(context.question.options) and context.question.options[index].action_name in _DEEDS
 
 

@@ -185,7 +185,7 @@ class Opinion:
 
     @property
     def probabilities(self) -> Mapping[str, float]:
-        """Give shares by label."""
+        """Return shares by label."""
         return dict(zip(self.labels, self.shares, strict=True))
 
 
@@ -211,7 +211,7 @@ class Classifier:
         """The sums of words that training has not seen, as far as they are kept."""
 
     def knows(self, word: str) -> bool:
-        """Tell whether training has seen a word, in singular or plural."""
+        """Return whether training has seen a word, in singular or plural."""
         return not self._words.keys().isdisjoint((word, f"{word}s", word.removesuffix("s")))
 
     def classify(self, tokens: Sequence[str]) -> Opinion:

@@ -37,7 +37,7 @@ _SAYING = word_set(
     "i i'm i'd i'll i've we we'd we'll we're you it it's is are am was that that's what how do does done need want "
     "some would could can will thank thanks also pick"
 )
-"""Words of sentences, which names that somebody is asked for seldom have."""
+"""Words of sentences, which names that someone is asked for seldom have."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 """What only says that there are values, which have been found or not."""
 _ABOUT_TASK = frozenset({MessageKind.CORRECTION, MessageKind.CANCELLATION})
@@ -72,9 +72,9 @@ def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool]
 def are_two_requests(
     begun: Understanding, other: Understanding, context: NluContext, *, is_certain: bool
 ) -> bool:
-    """Tell whether two parts of a message, as they were understood, are to be seen to one after the other.
+    """Return whether two parts of a message, as they were understood, are to be seen to one after the other.
 
-    What the first says about the task at work may be followed by another task: "stop, then show my bookings".
+    What the first says about the running task may be followed by another task: "stop, then show my bookings".
     """
     if other.kind is MessageKind.CANCELLATION:
         return is_certain and begun.kind is MessageKind.TASK  # "… and then cancel it": it is asked about then
@@ -142,7 +142,7 @@ def find_owner(
 
 
 def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -> float:
-    """Tell how sure it is that a message answers or corrects, which values and the open question may decide alone.
+    """Return the confidence that a message answers or corrects, which values and the open question may decide alone.
 
     What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
     text was asked for, may be one or not. A whole sentence is seldom the name that was asked for.
@@ -162,7 +162,7 @@ def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -
 
 
 def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
-    """Tell whether a sentence is all that the answer is: "I also need a hotel", said where a city was asked for."""
+    """Return whether a sentence is all that the answer is: "I also need a hotel", said where a city was asked for."""
     asked = evidence.mentions.get(context.question.slot or "")
     slot = context.active.slots.get(context.question.slot or "") if context.active is not None else None
     if asked is None or slot is None or asked.value != asked.text or is_free_text(slot):
@@ -173,13 +173,13 @@ def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
 
 
 def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
-    """Tell whether each word of a message says nothing about any task, or is one of an answer's examples."""
+    """Return whether each word of a message says nothing about any task, or is one of an answer's examples."""
     known = _words_of(answer.examples if answer is not None else ())
     return all(not _is_telling(word) or _is_known(word, known) for word in utterance.words)
 
 
 def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
-    """Say whether all things that a request names are left: "book a hotel" asks for none of the tasks."""
+    """Return whether all things that a request names are left: "book a hotel" asks for none of the tasks."""
     things = name_things(utterance)
     return bool(things) and things <= set(left)
 
@@ -203,7 +203,7 @@ def find_strange(
 ) -> tuple[str, ...]:
     """List the things, besides values, that nothing in the domain speaks of: "I need a taxi" asks for no wheelchair.
 
-    Slots of the task at work, or else of the last one, may be called by their names.
+    Slots of the running task, or else of the last one, may be called by their names.
     """
     about = [context.active] if context.active else [past.spec for past in context.completed[:1]]
     own = frozenset[str]().union(*map(slot_words, about))
@@ -242,7 +242,7 @@ def _is_telling(word: str) -> bool:
 
 
 def _is_known(word: str, own: frozenset[str]) -> bool:
-    """Say whether a word is one of these or a general one, in singular or plural."""
+    """Return whether a word is one of these or a general one, in singular or plural."""
     forms = (word, word.removesuffix("s"), f"{word}s")
     return not (own.isdisjoint(forms) and _general().isdisjoint(forms))
 

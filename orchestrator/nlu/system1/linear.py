@@ -129,9 +129,9 @@ def _in_numbers(examples: Examples, known: Sequence[str], index: Mapping[str, in
 
 
 def _share(known: Sequence[str], parts: Mapping[str, Collection[str]]) -> Any:
-    """Give the root of the matrix that counts what each two labels have in common.
+    """Return the root of the matrix that counts what each two labels have in common.
 
-    Weights that are the sum of their parts' weights, each held small by itself, are free weights times this root.
+    Weights that are the sum of their parts' weights, each kept small separately, are free weights times this root.
     """
     common = np.eye(len(known))
     for one, first in enumerate(known):
@@ -144,7 +144,7 @@ def _share(known: Sequence[str], parts: Mapping[str, Collection[str]]) -> Any:
 
 
 def _regress(problem: _Problem, strength: float) -> tuple[Any, Any]:
-    """Give weights as (feature, label) and bias by label."""
+    """Return weights as (feature, label) and bias by label."""
     from scipy import optimize  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
@@ -208,7 +208,7 @@ def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearM
 
 
 def key_of(*material: object) -> str:
-    """Name what training would give: a digest of what is learnt from, and of the code and libraries that learn."""
+    """Name what training would give: a digest of what is learned from, and of the code and libraries that learn."""
     return hashlib.sha256(orjson.dumps([material, _versions()], _as_json)).hexdigest()
 
 

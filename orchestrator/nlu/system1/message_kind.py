@@ -77,7 +77,7 @@ class Evidence:
 
     @property
     def is_grounded(self) -> bool:
-        """Tell whether some value is of a kind that the domain knows."""
+        """Return whether some value is of a kind that the domain knows."""
         return any(candidate.kind not in {NAME, QUOTE} for candidate in self.candidates)
 
 
@@ -93,7 +93,7 @@ class Decider:
         self._codes = codes or {}
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Name the kind; an answer to the open question is added to the evidence's mentions."""
+        """Return the kind; an answer to the open question is added to the evidence's mentions."""
         if _agrees(evidence.utterance.words, context):
             return MessageKind.CONFIRMATION
         kind = self._likely_kind(evidence, context)
@@ -104,7 +104,7 @@ class Decider:
         return MessageKind.DENIAL if context.question.confirming and _declines(kind, evidence) else kind
 
     def _likely_kind(self, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Name the kind from the words alone; what is too unlikely is unknown.
+        """Return the kind from the words alone; what is too unlikely is unknown.
 
         What is no sure yes, and likely another task, is that task. The evidence of a question whether something was
         done becomes that of a question for the status.
@@ -125,7 +125,7 @@ class Decider:
     def _decide_beside(
         self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext
     ) -> MessageKind:
-        """Decide while a task is at work: its open question and its values come first."""
+        """Decide while a task is running: its open question and its values come first."""
         changes = _changes(evidence.mentions, context.values)
         asked = active.slots.get(context.question.slot or "")
         if active.dact not in self._codes and self._asks_about_code(evidence, active.dact):
@@ -186,7 +186,7 @@ class Decider:
         return kind
 
     def _decide_task(self, evidence: Evidence, context: NluContext, changes: bool) -> MessageKind:
-        """Decide when a flow was recognised: values of the active one may be answers or corrections.
+        """Decide when a flow was recognized: values of the active one may be answers or corrections.
 
         A message of nothing but values that the active flow has slots for is about the active flow,
         whatever other flow such values remind of.
@@ -205,7 +205,7 @@ class Decider:
         return MessageKind.CORRECTION if changes else MessageKind.TASK
 
     def _is_answer(self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, context: NluContext) -> bool:
-        """Tell whether the message answers the open question rather than going elsewhere."""
+        """Return whether the message answers the open question rather than going elsewhere."""
         active = context.active
         assert active is not None
         words = evidence.utterance.words
@@ -268,7 +268,7 @@ def _is_bare_number(evidence: Evidence) -> bool:
 
 
 def _agrees(words: list[str], context: NluContext) -> bool:
-    """Recognise "book it" where that is asked: nothing but words of the task, and words that agree."""
+    """Recognize "book it" where that is asked: nothing but words of the task, and words that agree."""
     question = context.question
     if context.active is None or question.slot is not None or not (question.confirming or question.options):
         return False
@@ -280,7 +280,7 @@ def _agrees(words: list[str], context: NluContext) -> bool:
 
 
 def _declines(kind: MessageKind, evidence: Evidence) -> bool:
-    """Recognise a no that says nothing else that is known, and "keep it": "no, that is fine as it is"."""
+    """Recognize a no that says nothing else that is known, and "keep it": "no, that is fine as it is"."""
     words = evidence.utterance.words
     if evidence.mentions or "?" in words or kind not in _NO_MORE_THAN_THAT:
         return False
@@ -291,7 +291,7 @@ def _declines(kind: MessageKind, evidence: Evidence) -> bool:
 
 
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
-    """Tell whether a filled slot would get another value."""
+    """Return whether a filled slot would get another value."""
     return any(
         name in values and (mention.value != values[name] or mention.value is None)
         for name, mention in mentions.items()
@@ -305,7 +305,7 @@ def _names_another(mentions: Mapping[str, Mention], values: Mapping[str, object]
 
 
 def is_bare(evidence: Evidence, *, whole: bool = False, besides: frozenset[str] = frozenset()) -> bool:
-    """Tell whether a message holds values and hardly a word besides (`whole`: none), and asks nothing.
+    """Return whether a message holds values and hardly a word besides (`whole`: none), and asks nothing.
 
     `besides`: words that do not count, as those by which the values are called.
     """

@@ -60,7 +60,7 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 
 
 async def read_plan_change(message: Message, context: NluContext) -> Reading | None:
-    """Read a message about the plan at work, or how far we are; None when it is about something else."""
+    """Read a message about the running plan, or how far we are; None when it is about something else."""
     text, plan = message.english, context.plan
     if len(text) > LONGEST_READ:
         return None
@@ -144,12 +144,12 @@ def read_plan_value(
     takes: Mapping[str, tuple[str, ...]],
     found: Mapping[str, Mention],
 ) -> Understanding | None:
-    """Read "leave on Tuesday" as the plan's own day of leaving, whatever step is at work.
+    """Read "leave on Tuesday" as the plan's own day of leaving, whatever step is running.
 
     Args:
         utterance: the message.
         values: those in it; only one can be told.
-        plan: the one at work, which has steps.
+        plan: the one running, which has steps.
         takes: the kinds of values that the plan's slots take.
         found: what the message says for the plan's slots.
     """

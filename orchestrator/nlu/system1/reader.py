@@ -86,7 +86,7 @@ class System1:
     ) -> System1:
         """Learn a domain.
 
-        `extra`: annotated messages besides the flows' own examples, and `find_more_names` learnt from them; only
+        `extra`: annotated messages besides the flows' own examples, and `find_more_names` learned from them; only
         evaluations have such.
 
         `kept`: models that were trained before, and where those go that are trained now; None: nowhere.
@@ -123,7 +123,7 @@ class System1:
     ) -> System1:
         """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7).
 
-        `examples`: how many of each flow are learnt from, the first ones; None: all.
+        `examples`: how many of each flow are learned from, the first ones; None: all.
         """
         lexicon = Lexicon(domain.lexicon)
 

@@ -1,6 +1,6 @@
 """How System 1 reads a message: the readings that it tries, in order, and the case they look at.
 
-What it has learnt comes in as `Learnt`; the parts that find values and weigh kinds have files of their own.
+What it has learned comes in as `Learnt`; the parts that find values and weigh kinds have files of their own.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Case:
 
     @property
     def probabilities(self) -> Mapping[str, float]:
-        """Give shares by label of the classifier, whatever the context."""
+        """Return shares by label of the classifier, whatever the context."""
         return self._opinion.probabilities
 
     @cached_property
@@ -127,7 +127,7 @@ def _read_choice(case: Case) -> Reading | None:
 
 
 def _read_repeat(case: Case) -> Reading | None:
-    """Take the message for a completed task once more, with other values."""
+    """Take the message for a completed task again, with other values."""
     if REPEATING.isdisjoint(case.utterance.words):
         return None
     past = find_repeated(case.utterance, case.context)
@@ -241,7 +241,7 @@ def _look_up_again(case: Case) -> Reading | None:
 
 
 def _read_plan_value(case: Case) -> Reading | None:
-    """Take a value that is said to be the plan's, while one of its steps is at work."""
+    """Take a value that is said to be the plan's, while one of its steps is running."""
     plan = case.context.plan
     if plan is None or case.context.question.slot is not None or case.kind not in _OF_PLANS:
         return None
@@ -252,7 +252,7 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 
 def _conclude(case: Case) -> Reading:
-    """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
+    """Conclude from what was learned: the kind that was decided, with what a message of that kind says."""
     evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
     text, flows = case.utterance.text, evidence.weighed.flows
     understand = partial(Understanding, source=Source.SYSTEM1, text=text, flows=flows)

@@ -214,7 +214,7 @@ def _by_value(message: Message) -> Reference | None:
 
 
 def _may_name_value(message: Message) -> bool:
-    """Say whether a message names a time, a number or a known value, or has a word that a row has, too."""
+    """Return whether a message names a time, a number or a known value, or has a word that a row has, too."""
     if message.named or message.amounts:
         return True
     values = [row.get(name) for row in message.shown.rows for name in message.spec.fields]
@@ -243,7 +243,7 @@ def _places_of(message: Message, value: Json) -> set[int]:
 
 
 def _is_pointed_at(words: Sequence[str], place: int) -> bool:
-    """Say whether a word stands for a row by itself: "the Lund one" of Dr Lund."""
+    """Return whether a word alone refers to a row: "the Lund one" of Dr Lund."""
     return len(words[place]) > _SHORT and (
         words[max(0, place - 1)] == "the" or words[place + 1 : place + 2] == ["one"]
     )
@@ -337,7 +337,7 @@ _DEEDS = word_set("cancel delete remove drop undo refund change modify move add 
 
 
 def _explains(flow: FlowSpec, deeds: frozenset[str]) -> bool:
-    """Say whether one of a flow's examples asks for any of these deeds."""
+    """Return whether one of a flow's examples asks for any of these deeds."""
     return any(not deeds.isdisjoint(example.casefold().split()) for example in flow.examples)
 
 

@@ -1,4 +1,4 @@
-"""Reads “the same but …”, “another one for …”: a completed task once more, with what the words change (IR-7)."""
+"""Reads “the same but …”, “another one for …”: a completed task again, with what the words change (IR-7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JOINTS = word_set("but for on in with to from again thing one please like as on
 
 
 def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
-    """Return the completed task that is wanted once more, or None."""
+    """Return the completed task that is wanted again, or None."""
     if context.active is not None:
         return None
     for past in context.completed:

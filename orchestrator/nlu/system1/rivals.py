@@ -124,9 +124,9 @@ def doubt_little_known(
 def find_owners(
     evidence: Evidence, context: NluContext, takes: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Name the slots that a corrected value may be for, where no word says which: the one given last, if it is one.
+    """Return the slots that a corrected value may be for, where no word says which: the one given last, if it is one.
 
-    `takes`: the kinds of values that the slots of the flow at work take.
+    `takes`: the kinds of values that the slots of the running flow take.
     """
     active, candidates = context.active, evidence.candidates
     if active is None or len(candidates) != 1 or not _is_uncued(evidence.utterance, candidates[0]):
@@ -168,7 +168,7 @@ def settle_in_past(
 
 
 def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
-    """Say whether no word around a value says what it is for."""
+    """Return whether no word around a value says what it is for."""
     before = utterance.words[: candidate.first]
     after = utterance.words[candidate.last :]
     return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
@@ -195,5 +195,5 @@ def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]
 
 
 def _is_form_of(said: str, word: str) -> bool:
-    """Say whether a word is another one, or a longer form of it: "leaving" of "leave"."""
+    """Return whether a word is another one, or a longer form of it: "leaving" of "leave"."""
     return said == word or (len(word) > 3 and said.startswith(word[:-1]) and len(said) > len(word))

@@ -1,4 +1,4 @@
-"""Deciding which value fills which slot, by what `learning` has learnt of the words around values.
+"""Deciding which value fills which slot, by what `learning` has learned of the words around values.
 
 Takes candidates, gives mentions by slot. Types decide what is possible, the words around what is likely.
 """
@@ -169,7 +169,7 @@ class SlotAssigner:
         return find_shifted(utterance, flow, context) | mentions if is_shift else mentions
 
     def know(self, flow: FlowSpec) -> FlowSlots:
-        """Tell what a flow's slots take, also of a flow that nothing was learnt for."""
+        """Tell what a flow's slots take, also of a flow that nothing was learned for."""
         if flow.dact not in self._flows:
             self._flows[flow.dact] = FlowSlots.of(flow)
         return self._flows[flow.dact]
@@ -286,7 +286,7 @@ def _rate(
 
 
 def fits(candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> bool:
-    """Tell whether one of the candidate's readings is of a kind that the slot takes."""
+    """Return whether one of the candidate's readings is of a kind that the slot takes."""
     return not candidate.readings.keys().isdisjoint(kinds) or (
         slot.entity is not None and candidate.kind == NAME
     )
@@ -312,7 +312,7 @@ def _values_of(held: Json) -> list[Json]:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether this value is said not to be meant: "not X", "I don't want to fly to X", "X is wrong"."""
+    """Return whether this value is said not to be meant: "not X", "I don't want to fly to X", "X is wrong"."""
     words = utterance.words
     if not _WRONG.isdisjoint(words) and _IS_WRONG.match(" ".join(words[candidate.last :])) is not None:
         return True

@@ -62,7 +62,7 @@ _HALT = re.compile(
     r"(?:[, ]+(?:please|yet|now|wait|a (?:moment|minute|second|sec)))*[.! ]*$",
     re.IGNORECASE,
 )
-"""What is called out to somebody who is at work, and is asking nothing."""
+"""Interruptions of a running task that asks nothing."""
 _EVERYTHING = re.compile(r"\b(?:everything|all|both)\b", re.IGNORECASE)
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
 
@@ -81,7 +81,7 @@ _FOR_PERSON = re.compile(
     r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
     re.IGNORECASE,
 )
-"""The wish to talk to a person, also behind a complaint; "remind me to talk to somebody" is none."""
+"""The wish to talk to a person, also behind a complaint; "remind me to talk to someone" is none."""
 PERSONS = word_set(
     "human person people agent operator somebody someone representative employee colleague staff support manager "
     "supervisor boss"
@@ -96,7 +96,7 @@ def wish_for_person(text: str) -> Understanding | None:
 
 
 def stop_now(text: str, context: NluContext) -> Understanding | None:
-    """Read "actually, I want to cancel" and "hold on" while a task is at work, and "a different one" at an offer."""
+    """Read "actually, I want to cancel" and "hold on" while a task is running, and "a different one" at an offer."""
     if context.active is not None and _STOP.match(text):
         return Understanding(MessageKind.CANCELLATION, Source.SYSTEM1, text)
     halts = _HALT.match(text) and not context.question.is_open
@@ -181,7 +181,7 @@ def _which_of_done(utterance: Utterance, flow: FlowSpec, context: NluContext) ->
 
 
 def _weekday_of(value: Json) -> int:
-    """Give the number of a day's weekday; -1 of what is no day."""
+    """Return the number of a day's weekday; -1 of what is no day."""
     try:
         return date.fromisoformat(str(value)).weekday()
     except ValueError:

@@ -89,7 +89,7 @@ async def _nobody(_fault: Fault) -> None:
 class Outside:
     """The outside world of one run: counts calls and injects the faults.
 
-    `places`: what was reached, by turn, each tool with whether it writes. `done`: the calls that were carried out.
+    `places`: what was reached, by turn, each tool with whether it writes. `done`: the calls that were run.
     """
 
     faults: Sequence[Fault] = ()

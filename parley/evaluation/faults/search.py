@@ -155,7 +155,7 @@ def list_cases(
     budget: int,
     kinds: Collection[FaultKind],
 ) -> list[Case]:
-    """List what is taken: each fault by itself, in an order that the seed gives, then several at once."""
+    """List what is taken: each fault separately, in an order set by the seed, then several at once."""
     chance = Random(seed)
     questions = [
         conversation.turns[0].user

@@ -54,7 +54,7 @@ class PostgresRuns:
         """Store the nodes of one graph. The same `key` denotes the same graph.
 
         A node whose flow is already running joins that run, and its dependents wait for it. If that run may
-        already have read its inputs, the whole graph runs once more after it ends, however often it was
+        already have read its inputs, the whole graph runs again after it ends, however often it was
         requested (IF-11).
         """
         graph_id, ids = identify(runs, key)

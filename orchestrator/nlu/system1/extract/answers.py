@@ -136,7 +136,7 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Tell whether an answer says yes or no: the first word that does decides; None when none does."""
+    """Return whether an answer says yes or no: the first word that does decides; None when none does."""
     for word in words[:8]:
         if word in _NO:
             return False
@@ -174,7 +174,7 @@ def _wanted(utterance: Utterance, slot: SlotSpec, phrase: list[str], place: int)
 
 
 def _is_asked_about(words: list[str], place: int) -> bool:
-    """Tell whether the sentence around is a question about the thing, not a wish: "is it furnished?"."""
+    """Return whether the sentence around is a question about the thing, not a wish: "is it furnished?"."""
     start = place
     while start > 0 and words[start - 1] not in _SENTENCE_ENDS:
         start -= 1
@@ -192,7 +192,7 @@ def _place(words: list[str], phrase: list[str]) -> int | None:
 
 
 def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
-    """Give the value in the spelling of the slot's own list, when it has one."""
+    """Return the value in the spelling of the slot's own list, when it has one."""
     return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
 
 

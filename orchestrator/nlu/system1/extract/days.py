@@ -169,7 +169,7 @@ def _follow_on(found: list[Found], text: str) -> list[Found]:
 
 
 def find_shifted(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-    """Move the days or hours that the task at work has; of two those that the words are about, else both."""
+    """Move the days or hours that the running task has; of two those that the words are about, else both."""
     if context.active is None or context.active.dact != flow.dact:
         return {}
     found = _SHIFT.search(" ".join(utterance.words))
@@ -193,7 +193,7 @@ def find_shifted(utterance: Utterance, flow: FlowSpec, context: NluContext) -> d
 
 
 def _shift_hours(found: re.Match[str], flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-    """Move the one time of day that the task at work has, within its day."""
+    """Move the one time of day that the running task has, within its day."""
     held = [name for name, slot in flow.slots.items() if slot.type == "time" and context.values.get(name)]
     if len(held) != 1 or found["way"] in _LENGTHS:
         return {}

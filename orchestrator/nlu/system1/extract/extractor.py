@@ -62,17 +62,17 @@ _BOOLEANS = frozenset({"true", "false"})
 
 
 def type_name(slot: SlotSpec) -> str:
-    """Give the slot's type in one spelling ("free text" and "free_text" are the same)."""
+    """Return the slot's type in one spelling ("free text" and "free_text" are the same)."""
     return slot.type.replace(" ", "_").lower()
 
 
 def value_kind(slot: str) -> str:
-    """Name the kind of span that names one of a slot's own allowed values."""
+    """Return the kind of span that names one of a slot's own allowed values."""
     return f"{LISTED}{slot}"
 
 
 def is_listed(kind: str) -> bool:
-    """Recognise a kind that one slot's own values have."""
+    """Recognize a kind that one slot's own values have."""
     return kind.startswith(LISTED)
 
 
@@ -81,12 +81,12 @@ CODES = "pattern:"
 
 
 def pattern_kind(type_or_slot: str) -> str:
-    """Name the kind of span that has the form of a domain's own slot type, or of one exact slot."""
+    """Return the kind of span that has the form of a domain's own slot type, or of one exact slot."""
     return f"{CODES}{type_or_slot}"
 
 
 def is_boolean(slot: SlotSpec) -> bool:
-    """Recognise a yes-or-no slot: of that type, or with no allowed values but true and false."""
+    """Recognize a yes-or-no slot: of that type, or with no allowed values but true and false."""
     return type_name(slot) == "boolean" or (
         bool(slot.values) and all(value.lower() in _BOOLEANS for value in slot.values)
     )
@@ -124,7 +124,7 @@ def _kinds(
 
 
 def accepts_names(slot: SlotSpec) -> bool:
-    """Tell whether a name that no list knows may be this slot's value."""
+    """Return whether a name that no list knows may be this slot's value."""
     return NAME in kinds_of(slot)
 
 
@@ -273,7 +273,7 @@ class Extractor:
 
 
 def _chief_kind(candidate: Candidate) -> str:
-    """Name the kind of a find. Of several lists, or of several forms, none tells more than the others: all count."""
+    """Return the kind of a find. Of several lists, or of several forms, none tells more than the others: all count."""
     form, colon, _name = candidate.kind.partition(":")
     if form not in _OWN_KINDS:
         return candidate.kind

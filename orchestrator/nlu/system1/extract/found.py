@@ -40,7 +40,7 @@ class Candidate:
     readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
 
     def without(self, kinds: frozenset[str]) -> Candidate:
-        """Make the same, not read as any of these kinds."""
+        """Return a copy without the readings of these kinds."""
         kept = {kind: reading for kind, reading in self.readings.items() if kind not in kinds}
         return Candidate(self.first, self.last, self.kind, self.text, kept)
 

@@ -123,20 +123,20 @@ class Gazetteer:
         return reading_of(values) if sure else Reading(candidates=values)
 
     def has_word(self, word: str) -> bool:
-        """Tell whether a folded word is a name, or the first of one."""
+        """Return whether a folded word is a name, or the first of one."""
         return word in self._longest
 
     def is_main_name(self, word: str) -> bool:
-        """Tell whether a folded word is a name that people most often mean, where a domain marks those."""
+        """Return whether a folded word is a name that people most often mean, where a domain marks those."""
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
 
     def is_little_known(self, kind: str, value: Json) -> bool:
-        """Tell whether a domain marks its main values, and this is none of them."""
+        """Return whether a domain marks its main values, and this is none of them."""
         main = self._main.get(kind)
         return main is not None and (value,) not in main.values()
 
     def is_value(self, kind: str, value: Json) -> bool:
-        """Tell whether this is a value itself, not only a name of one."""
+        """Return whether this is a value itself, not only a name of one."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def is_entity(self, entity: str, value: Json) -> bool:
@@ -166,7 +166,7 @@ def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
 
 
 def is_code(value: Json) -> bool:
-    """Recognise a short code in capitals, such as an airport's; in a text only capitals mean it."""
+    """Recognize a short code in capitals, such as an airport's; in a text only capitals mean it."""
     return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
 
 

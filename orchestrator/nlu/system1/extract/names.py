@@ -1,4 +1,4 @@
-"""Finds open vocabulary: names nobody listed, recognised by capitals, and quoted text."""
+"""Finds open vocabulary: names nobody listed, recognized by capitals, and quoted text."""
 
 import re
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
 
 
 def _begins(words: list[str], index: int, common: frozenset[str]) -> bool:
-    """Say whether a word with a capital begins a name."""
+    """Return whether a word with a capital begins a name."""
     if words[index] in _NEVER:
         return False
     opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
@@ -97,7 +97,7 @@ def _is_short_form(word: str) -> bool:
 
 
 def _counts_something(text: str, starts: list[int], words: list[str], last: int) -> bool:
-    """Tell whether a number at the end of a run belongs to the words after it: "Vs Earthquakes 1 ticket"."""
+    """Return whether a number at the end of a run belongs to the words after it: "Vs Earthquakes 1 ticket"."""
     ends_in_number = words[last - 1].isdigit()
     return ends_in_number and last < len(words) and text[starts[last]].islower()
 

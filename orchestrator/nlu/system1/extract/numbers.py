@@ -151,7 +151,7 @@ def read_words(words: list[str], first: int) -> tuple[int, int]:
 
 
 def _joins(words: list[str], index: int, first: int) -> bool:
-    """Tell whether an "and" or a hyphen stands inside one number: "two hundred and five", "twenty-five"."""
+    """Return whether an "and" or a hyphen stands inside one number: "two hundred and five", "twenty-five"."""
     if index == first or index + 1 >= len(words):
         return False
     before, after = words[index - 1], words[index + 1]
@@ -301,7 +301,7 @@ _AFTER_PRONOUN = word_set("way of that which in near with")
 
 
 def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
+    """Return whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
     words, first = utterance.words, candidate.first
     if candidate.last != first + 1 or words[first] != "one":
         return False

@@ -101,7 +101,7 @@ def fill(
 
 
 def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
-    """Make the examples of one flow with its placeholders filled, and those its slots imply."""
+    """Generate the examples of one flow with its placeholders filled, and those its slots imply."""
     samples = {name: sample_values(slot, gazetteer) for name, slot in flow.slots.items()}
     # Who speaks of what was just told says "that": "modify that booking".
     pointing = [one.replace(" my ", " that ") for one in flow.examples if " my " in one]
