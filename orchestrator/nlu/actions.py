@@ -27,7 +27,7 @@ MOST_FIELDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a client sends for a click: a name, and whatever the option carried."""
+    """A client's click: a name, and the payload of the option."""
 
     name: str
     payload: JsonObject
@@ -115,7 +115,7 @@ def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> 
 
 
 def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Give a slot up for another value, which is in the payload or still to be asked for."""
+    """Replace a slot's value by the one in the payload, or ask for a new one."""
     slot = _text(action, "slot")
     if slot is None:
         raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
@@ -146,7 +146,7 @@ def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, Flow
 
 
 def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Take what should happen after a correction that came too late (IR-4); `target` names the decision."""
+    """Apply the decision after a correction that came too late (IR-4); `target` names it."""
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 
@@ -200,7 +200,7 @@ def _one_slot(action: Action) -> dict[str, Mention]:
 
 
 def _values(action: Action, name: str) -> dict[str, Mention]:
-    """Read the slot values of a payload; what is no object, or too large a one, holds none."""
+    """Parse the slot values of a payload; it has none if it isn't an object or is too large."""
     values: Json = action.payload.get(name)
     if not isinstance(values, dict):
         return {}

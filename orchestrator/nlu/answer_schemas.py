@@ -92,7 +92,7 @@ UNDERSTANDING: JsonObject = {
     },
     "required": ["kind", "flows", "slots"],
 }
-"""What an answer is judged by: endpoints that enforce no schema write slots as an object and leave members out."""
+"""Schema for validating answers: endpoints that enforce no schema write slots as an object and omit members."""
 ANOTHER_FLOW: JsonObject = {
     "type": "object",
     "properties": {"flows": SCORED_FLOWS, "slots": SLOTS},

@@ -10,11 +10,11 @@ from orchestrator.nlu.text import word_set
 
 
 class Mood(StrEnum):
-    """Why a part of a message is not a request."""
+    """A reason why a part of a message is not a request."""
 
     FORBIDDEN = "forbidden"
     EXCLUDED = "excluded"
-    """What the user leaves out: “anything but economy”, “not in the evening”."""
+    """Something that the user excludes: “anything but economy”, “not in the evening”."""
     PAST = "past"
     REPORTED = "reported"
     SUPPOSED = "supposed"
@@ -42,7 +42,7 @@ _KNOWING = (("wants", "to", "know"), ("want", "to", "know"), ("would", "like", "
 _OTHERS = word_set("he she they somebody someone everybody everyone people nobody who")
 _POSSESSIVES = word_set("my our his her their your the a an one")
 _OWN_SAYING = word_set("told heard dreamed dreamt promised read thought said")
-"""What the user says of their own talk with others: “I told my wife …”. “I told you” repeats a request."""
+"""Words for the user's conversations with others: “I told my wife …”. “I told you” repeats a request."""
 _FIRST = word_set("i we i've we've i'd we'd")
 _HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
 _IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")
@@ -128,7 +128,7 @@ def _leaves_out(words: Sequence[str], place: int) -> bool:
 
 
 def _reports(words: Sequence[str], place: int) -> bool:
-    """Return whether someone else's words begin here: “my colleague says”, “they want to know”, “I was told”."""
+    """Return whether another person's words begin here: “my colleague says”, “they want to know”, “I was told”."""
     for length in (1, 2, 3):
         subject, rest = words[place : place + length], words[place + length :]
         if not _is_other(subject):

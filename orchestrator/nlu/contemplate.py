@@ -108,5 +108,5 @@ def _score(flow: FlowSpec, request: FailedRequest, likelihood: float) -> float:
 
 
 def _carry(context: NluContext, flow: FlowSpec) -> dict[str, Mention]:
-    """Take the values of the failed flow along for whose slots the new one has a place."""
+    """Return the failed flow's values for which the new flow has slots."""
     return {name: Mention(value) for name, value in context.values.items() if name in flow.slots}

@@ -1,6 +1,6 @@
-"""Tells whether a value that a model names comes from the conversation: from what was said, shown or found.
+"""A check that values from a model occur in the conversation: said, displayed or found.
 
-A model may name what nobody said. Such a value is no one's wish, and goes no further.
+A model can invent values, which are dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orchestrator.types import Json, same_value
 _EXACT = frozenset({DATE, TIME, NUMBER})
 _UNLISTED = frozenset({NAME, QUOTE})
 _COMPARING = word_set("more extra additional further other fewer less")
-"""What stands before a thing whose number is not meant as such: "two more rooms"."""
+"""Words before a thing whose number is relative: "two more rooms"."""
 
 
 class Grounding:
@@ -36,9 +36,9 @@ class Grounding:
         self._told = [one.text for one in reversed(messages) if one.role != "user"]
 
     def is_founded(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether someone has said or displayed a name, a day, a time or a number.
+        """Return whether a name, day, time or number was said or displayed.
 
-        What is listed may be meant by any words. One of the rows that were displayed is called as it was there.
+        Listed values can be meant by any words. A displayed row must be named as displayed.
         """
         kinds, is_name = kinds_of(slot), accepts_names(slot)
         if slot.values or not (is_name or _EXACT.intersection(kinds)):
@@ -63,9 +63,9 @@ class Grounding:
         )
 
     def is_contradicted(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether the words count something else by a number, or this slot's things by another one.
+        """Return whether the words count something else with a number, or the slot's things with another one.
 
-        "Three rooms for five days" has five of no rooms. What is counted nowhere may be meant by any words.
+        "Three rooms for five days" has no five rooms. A number that counts nothing can be meant by any words.
         """
         number = _number_of(value)
         if (
@@ -120,7 +120,7 @@ class Grounding:
     def _counted(
         self, utterance: Utterance, flow: FlowSpec
     ) -> Iterator[tuple[Candidate, float, Collection[str]]]:
-        """Find the numbers of a text, each with the slots whose things it counts: by their names, else descriptions."""
+        """Find the numbers of a text, each with the slots whose things it counts, by name or description."""
         slots = [one for one in flow.slots.values() if _takes_numbers(one)]
         for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
             values = (_number_of(reading.value) for reading in candidate.readings.values())
@@ -140,7 +140,7 @@ class Grounding:
         return known and not _names(self._said[0], value)
 
     def _is_handed_on(self, value: Json, slot: SlotSpec) -> bool:
-        """Return whether an earlier task has a value under a name that is declared to mean the same."""
+        """Return whether an earlier task has the value under a name declared as a synonym."""
         return any(
             same_value(value, known) and not {name, f"{past.spec.dact}.{name}"}.isdisjoint(slot.same_as)
             for past in (*self._context.completed, *self._context.interrupted)
@@ -149,7 +149,7 @@ class Grounding:
         )
 
     def _is_said(self, value: Json, kinds: Collection[str]) -> bool:
-        """Return whether the user has named a value, as something that the slot takes."""
+        """Return whether the user has named a value as something that the slot takes."""
         if any(self._tells(text, value, kinds) for text in self._said):
             return True
         is_other = any(
@@ -159,7 +159,7 @@ class Grounding:
         return not is_other and any(_names(text, value) for text in self._said)
 
     def _can_be_judged(self, kinds: Collection[str]) -> bool:
-        """Return whether the message has such a value, or no number at all: "at seven" may be a time or none."""
+        """Return whether the message has such a value, or no number at all: "at seven" may be a time."""
         text = self._said[0]
         has_one = any(kind in kinds for kind, _ in self._read(text))
         return has_one or not (any(map(str.isdigit, text)) or find_numbers(tokenize(text)))
@@ -222,13 +222,13 @@ def _number_of(value: Json) -> float | None:
 
 
 def _names(text: str, value: Json) -> bool:
-    """Return whether a text has the words of a value, in their order."""
+    """Return whether a text has the words of a value, in order."""
     words = key_of(str(value))
     return bool(words) and f" {words} " in f" {key_of(text)} "
 
 
 def _alike(value: Json, read: Json, kind: str) -> bool:
-    """Return whether a value is what was read; "half past seven" may be either of two times."""
+    """Return whether a value is what was parsed; "half past seven" can be either of two times."""
     if kind == TIME and isinstance(value, str) and isinstance(read, str) and ":" in value and ":" in read:
         (hour, minute), (other, others_minute) = value.split(":", 1), read.split(":", 1)
         return minute == others_minute and int(hour) % 12 == int(other) % 12

@@ -1,7 +1,7 @@
-"""What NLU asks models, each in one structured call through the Prompt Engineer (NL-2, NL-5, PX-4).
+"""NLU's model calls, each a structured call through the Prompt Engineer (NL-2, NL-5, PX-4).
 
-Makes the prompts' data and reads the answers, which still need `validate`; whether a model is asked is
-decided elsewhere. Every call raises what the Prompt Engineer raises.
+Builds prompt data and parses answers, which still need `validate`. Callers decide whether to call a model.
+Every call raises what the Prompt Engineer raises.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _name(written: str) -> str:
 
 
 def _clean(value: Json) -> Json:
-    """Take control and invisible characters out of what a model wrote, as out of what users write."""
+    """Remove control and invisible characters from a model's text, as from users' text."""
     if isinstance(value, str):
         return clean(value)
     if is_list(value):

@@ -153,7 +153,7 @@ class NLU:
         )
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
-        """Understand a click. Raises InvalidInput for an action that is none."""
+        """Understand a click. Raises InvalidInput if the action is invalid."""
         context = self._read_context(state, turn)
         return self._check(react(action, context, self.system1.flows), context, turn)
 

@@ -1,6 +1,6 @@
-"""What of the dialogue matters for understanding one message: a small frozen record.
+"""The part of the dialogue that matters for understanding one message: a small frozen record.
 
-`read_nlu_context` takes it from the dialogue state; evaluations make their own.
+`read_nlu_context` builds it from the dialogue state; evaluations build their own.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,11 +33,10 @@ class PastFlow:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """What the user was asked.
+    """An open question to the user.
 
-    `slot`: the one that is asked for. `confirming`: a yes or a no is awaited. `options`: the suggested
-    replies, of which a message may name one. `candidates`: the values among which the user was asked to
-    choose. `words`: as the question was put.
+    `slot`: the requested slot. `confirming`: a yes or no is expected. `options`: suggested replies, which a
+    message may name. `candidates`: values to choose from. `words`: the question's text.
     """
 
     slot: str | None = None
@@ -91,14 +90,14 @@ class NluContext:
 
     @property
     def intent(self) -> str | None:
-        """Return the intent of the active flow."""
+        """Return the intent of the active flow, or None."""
         return None if self.active is None else self.active.intent
 
 
 def read_nlu_context(
     state: DialogueState, now: float, separators: Separators = ENGLISH_SEPARATORS
 ) -> NluContext:
-    """See a dialogue state as NLU needs it. `now`: seconds on the clock where the user is."""
+    """Return NLU's view of a dialogue state. `now`: Unix seconds, shifted to the user's time zone."""
     stack, active = state.stack, state.stack.top
     latest = reversed(state.completed[-_RECENT_COMPLETED:])
     return NluContext(
@@ -123,7 +122,7 @@ def read_nlu_context(
 
 
 def find_last_said(state: DialogueState, role: str) -> str:
-    """Return what was said last in this role; empty when nothing was."""
+    """Return the last text in this role, or an empty string."""
     return next((line["text"] for line in reversed(state.history.lines) if line["role"] == role), "")
 
 
@@ -152,12 +151,12 @@ def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestio
 
 
 def _value_of(option: Option) -> str:
-    """Take the value, or else the slot, that an option stands for: people name these too."""
+    """Return the value or slot that an option stands for, which users name too."""
     return str(option.payload.get("value", option.payload.get("slot", "")))
 
 
 def values_of(flow: BaseFlow) -> dict[str, Json]:
-    """Take the filled slots of a flow, without the marks of where they came from."""
+    """Return the filled slots of a flow, without the sources of their values."""
     return {name: held.value for name, held in flow.slots.items()}
 
 

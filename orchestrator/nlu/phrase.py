@@ -21,7 +21,7 @@ GENERIC = word_set("to for in at on of with as and or from")
 ARTICLES = word_set("a an the my our your this that these those")
 PROPOSING = word_set("how what")
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
-"""Kinds of values that are found where there are none."""
+"""Kinds of values with frequent false positives."""
 SAYING_LITTLE = word_set(
     "please thanks thank hi hello hey ok okay sorry oops actually well oh hmm um yes yeah no not nope "
     "i i'm i'd i'll i've we we're we'd we'll we've you you're it's that's let's lets don't can't one ones like want "

@@ -33,10 +33,7 @@ _AMBIGUOUS = word_set("change")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What may be repeated in a plain yes.
-
-    `verbs`, `nouns`: words that name the offered call. `values`: its own values, as they are written.
-    """
+    """Words that a plain “yes” may repeat: `verbs` and `nouns` for the offered call, `values` as written."""
 
     verbs: frozenset[str] = frozenset()
     nouns: frozenset[str] = frozenset()
@@ -131,7 +128,7 @@ class _Match:
         return bool(self._words) and self._walk(0, granted=False, acted=False, last=())
 
     def _walk(self, place: int, *, granted: bool, acted: bool, last: Words) -> bool:
-        """Try every unit that begins at a place; the same yes twice in a row is no plain one ("yeah yeah")."""
+        """Try every unit that begins at a place; the same “yes” twice in a row is not plain ("yeah yeah")."""
         if place == len(self._words):
             return granted and (acted or not self._deed_needed)
         for end in range(place + 1, len(self._words) + 1):

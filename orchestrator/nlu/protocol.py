@@ -1,4 +1,4 @@
-"""What every reader of messages takes and gives; the readers and their order are in `readers`."""
+"""The interface of NLU components; `readers` has the components and their order."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,11 +15,10 @@ from orchestrator.types import Dact, Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reader makes of a message.
+    """An interpretation of a message.
 
-    `confidence`: in its kind and flow, 0 … 1. `is_final`: no later reader is asked. `problem`: the error
-    code of a model that should have been asked and failed. `second`: what System 1 made of a message that a
-    model has read.
+    `confidence`: in its kind and flow, from 0 to 1. `is_final`: no later component is asked. `problem`: the
+    error code of a model that failed. `second`: System 1's interpretation of a message that a model has read.
     """
 
     understanding: Understanding
@@ -53,13 +52,13 @@ class Reader(Protocol):
 
 
 Rate: TypeAlias = Callable[[str, NluContext], Mapping[Dact, float]]
-"""Returns how likely each flow is for a message, in English as far as it is known."""
+"""Returns the probability of each flow for a message, in English if known."""
 FindSlots: TypeAlias = Callable[[str, FlowSpec, NluContext], Mapping[str, Mention]]
-"""Returns what a message says for the slots of a flow."""
+"""Returns a message's values for the slots of a flow."""
 
 
 class Asker(Protocol):
-    """What is needed of the Prompt Engineer."""
+    """The part of the Prompt Engineer that NLU uses."""
 
     @property
     def available(self) -> bool: ...
@@ -77,11 +76,11 @@ class Asker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReaderSetup:
-    """What readers are made from, for one domain.
+    """Inputs for creating the components of one domain.
 
-    `flows`: those that a message may ask for. `system1`: System 1 as a reader, trained already. `rate`: how
-    likely it holds each flow. `find_slots`: the values that it finds for a flow. `lexicon`: of the default language.
-    `asker`: the Prompt Engineer, if a model may be asked. `development`: a developer's shortcuts count.
+    `flows`: flows that a message can request. `system1`: System 1, trained. `rate`: its probability of each
+    flow. `find_slots`: its values for a flow. `lexicon`: of the default language. `asker`: the Prompt
+    Engineer, if models are available. `development`: enables developers' shortcuts.
     """
 
     domain: Domain
@@ -95,6 +94,6 @@ class ReaderSetup:
 
     @property
     def assistant(self) -> str:
-        """Who the assistant is, for prompts."""
+        """Return a description of the assistant, for prompts."""
         config = self.domain.config
         return f"{config.persona.name}. {config.description}".strip()

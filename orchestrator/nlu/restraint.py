@@ -1,6 +1,7 @@
-"""Holds back a task that the words of a message forbid, report, suppose or tell of the past (NL-8).
+"""Restraint on tasks that the words forbid, report, suppose or place in the past (NL-8).
 
-What was understood instead is said. The reading may be a model's or System 1's; the words decide.
+The user is told how the message was understood. The interpretation may be a model's or System 1's; the words
+decide.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -121,7 +122,7 @@ class Restraint:
     def _name_exclusions(
         self, understood: Understanding, utterance: Utterance, moods: Mapping[int, Mood]
     ) -> Understanding:
-        """Tell what a request leaves out or depends on: neither is run."""
+        """Report exclusions and conditions of a request, which do not run."""
         untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
         if not understood.declines:
             untaken.add(Mood.FORBIDDEN)

@@ -1,6 +1,7 @@
-"""Reads what is asked about displayed rows: for another ("anything else?"), or for a field ("what is the address?").
+"""Questions about displayed rows: for another ("anything else?") or a field ("what is the address?").
 
-Fields are known by their own words and by the common ones for what they hold. The rows themselves are no matter here.
+Fields are known by their own words and by common ones for their content. The rows themselves don't matter
+here.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ _SAYING_LITTLE = STOP_WORDS | word_set(
 _FORMS = re.compile(r"(?:ing|ed|es|s)$")
 _EACH = re.compile(r"\b(?:they|them|these|those|all|each|every)\b")
 _NOUNS = re.compile(r"\b(?:what|which)(?: are| were)?(?: the| your| their)?(?: [a-z]+){0,2} ([a-z]{3,})s\W*$")
-"""What ends a question about several things: "what are the outbound fares", "which airlines"."""
+"""Endings of questions about several things: "what are the outbound fares", "which airlines"."""
 _NO_NOUNS = word_set("cost leave land arrive depart take start begin doe i thi include")
 
 
@@ -125,7 +126,7 @@ def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] =
 
 
 def _names_something_else(said: str, known: Collection[str]) -> bool:
-    """Return whether a question has a word that no field explains, and that is not part of a field's name."""
+    """Return whether a question has a word that neither describes a field nor belongs to its name."""
     for clause in filter(_ASKS.search, _CLAUSES.split(said)):
         words = tokenize(clause).words
         known_at = [not word.isalnum() or _is_known(word, known) for word in words]

@@ -87,7 +87,7 @@ def word_set(words: str) -> frozenset[str]:
 
 
 def read_signs(text: str) -> str:
-    """Put signs into words that say yes or no, or that doubt: "👍" is "yes"."""
+    """Convert signs that mean yes, no or doubt into words: "👍" is "yes"."""
     return text if text.isascii() else clean(text.translate(_READ_SIGNS))
 
 
@@ -110,7 +110,7 @@ PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
 
 
 def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
-    """Return whether one of so many words before a place says that what stands there is not meant: "not the first"."""
+    """Return whether one of the words just before a place excludes it: "not the first"."""
     return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])
 
 

@@ -1,7 +1,7 @@
-"""Checking every understanding again, whoever made it (NL-7).
+"""Validation of every understanding, whatever its source (NL-7).
 
-Unknown flows and slots are dropped, scores ordered and bounded, values judged by their slot types,
-and entity names repaired or declared partial.
+Unknown flows and slots are dropped, scores sorted and limited, values validated by their slot types, and
+entity names repaired or marked as partial.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OF_ACTIVE = frozenset(
 _OF_NO_VALUES = frozenset(
     {MessageKind.CANCELLATION, MessageKind.CHITCHAT, MessageKind.CONFIRMATION, MessageKind.DENIAL}
 )
-"""What gives no values to what was looked up before; who names some there has it looked up with them."""
+"""Kinds that add no values to an earlier look-up; with values, the look-up is repeated."""
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
@@ -151,7 +151,7 @@ class Validation:
         context: NluContext,
         grounding: Grounding,
     ) -> dict[str, Mention]:
-        """Put two values in each other's place that a model has exchanged: each is none where it is, and one there."""
+        """Swap two values that a model has exchanged: each is invalid where it is, and valid in the other slot."""
         changed = dict(slots)
         wrong = [name for name, one in slots.items() if name in spec.slots and one.value is None]
         for one, other in combinations(wrong, 2):
@@ -200,7 +200,7 @@ class Validation:
         return mention if judged.value is mention.value else replace(mention, value=judged.value)
 
     def _find_own(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention | None:
-        """Find one of the session's own values, by its name or by a misspelt one that is no known entity's."""
+        """Find one of the session's own values by its name, or by a misspelling that is not a known entity."""
         own = context.own.get(slot.entity or "")
         if not own:
             return None
@@ -259,7 +259,7 @@ def _reconsider(
     known: Mapping[Dact, FlowSpec],
     context: NluContext,
 ) -> MessageKind:
-    """Return the kind that the values of a message speak for: who names a day has not only greeted."""
+    """Return the kind that a message's values indicate: a message that names a day is not just a greeting."""
     kind, named = understanding.kind, understanding.slots.keys()
     if not named:
         return kind
@@ -289,9 +289,9 @@ def _reconsider(
 
 
 def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
-    """Return whether a message gives values to a task that nobody works on, whatever kind a model calls it.
+    """Return whether a message gives values to a task that isn't running, whatever kind a model assigned.
 
-    The task running, or the last one, has no place for them: it was begun by mistake, or is to wait.
+    The running or last task has no slots for them: it was started by mistake, or should wait.
     """
     at_hand = {flow.dact for flow in context.tasks} | {past.spec.dact for past in context.completed}
     last = context.active or next((past.spec for past in context.completed), None)

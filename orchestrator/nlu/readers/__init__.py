@@ -1,6 +1,6 @@
-"""Who reads a message, in order: the first final reading is the understanding (NL-1, NL-2).
+"""NLU components, in order: the first final interpretation wins (NL-1, NL-2).
 
-A reader that a domain has no use for is left out when the list is made.
+Components that a domain doesn't need are left out when the list is built.
 """
 
 from collections.abc import Callable
@@ -22,5 +22,5 @@ READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
 
 
 def make_readers(setup: ReaderSetup) -> tuple[Reader, ...]:
-    """Create the readers of one domain, in the order in which they are asked."""
+    """Create the components of one domain, in order."""
     return tuple(reader for make in READERS if (reader := make(setup)) is not None)

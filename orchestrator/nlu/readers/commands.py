@@ -19,7 +19,7 @@ from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.types import Dact
 
 LONGEST_COMMAND = 300
-"""Longer messages are no commands; it also bounds what a pattern may cost."""
+"""Maximum length of a command, which also limits the cost of patterns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Commands:
         *,
         development: bool,
     ) -> Commands:
-        """Take the commands that count here: a developer's shortcuts only in development."""
+        """Select the available commands; developers' shortcuts only in development."""
         patterns = tuple(
             (re.compile(command.pattern, re.IGNORECASE), command)
             for command in commands

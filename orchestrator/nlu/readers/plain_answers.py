@@ -19,7 +19,7 @@ _LONGEST = 120
 
 
 class PlainReader:
-    """Reads a message that is a plain answer to a yes-or-no question, or to none."""
+    """Reads plain answers, whether to a yes-or-no question or without a question."""
 
     def __init__(self, answers: PlainAnswers, setup: ReaderSetup) -> None:
         self._answers = answers

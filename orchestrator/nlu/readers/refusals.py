@@ -1,6 +1,6 @@
-"""Refusing messages before they are read: nobody could understand them, or hardly what was meant (NL-1).
+"""Rejection of messages that cannot be understood, or hardly as meant (NL-1).
 
-The guard of languages is no identification: short and unclear texts pass. Languages are ISO 639-1 codes.
+The language guard does not identify languages: short and unclear texts pass. Languages are ISO 639-1 codes.
 """
 
 import re
@@ -100,13 +100,13 @@ def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
 
 
 def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
-    """Refuse the same words again, unless something is open, which they may answer, or a click came between."""
+    """Reject repeated words, unless they may answer an open question, or follow a click."""
     said_before = message.text.casefold() == clean(context.previous).casefold()
     return said_before and not context.question.is_open and not _has_clicked(context)
 
 
 def _has_clicked(context: NluContext) -> bool:
-    """Return whether the assistant has spoken twice in a row, as after a click, which leaves no words of the user's."""
+    """Return whether the assistant spoke twice in a row, as after a click, which adds no user message."""
     last = context.history.recent(2)
     return len(last) == 2 and last[0].role != "user"
 
@@ -143,7 +143,7 @@ def make_unlikely(setup: ReaderSetup) -> Reader:
 
 
 _WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’][^\W\d_]+)*(?!\w)")
-"""Letters that no digit touches: a reference such as UW7Z5W is in no language."""
+"""Letters without adjacent digits: a reference such as UW7Z5W has no language."""
 _READ = 1_000
 _FEW_WORDS = 4
 _SCRIPTS: dict[str, str] = {

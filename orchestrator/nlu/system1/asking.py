@@ -1,4 +1,4 @@
-"""Tells questions from values that are proposed as one: “is monday possible?” asks nothing."""
+"""Questions as opposed to proposals in question form: “is Monday possible?” proposes a value."""
 
 from collections.abc import Iterable, Sequence
 

@@ -42,7 +42,7 @@ def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowS
 
 
 def _names_deed(context: NluContext, index: int) -> bool:
-    """Return whether an option decides about what was done: who asks "undo it?" has not decided."""
+    """Return whether an option decides about a past action: the question "undo it?" is not a decision."""
     return index < len(context.question.options) and context.question.options[index].action_name in _DEEDS
 
 
@@ -91,7 +91,7 @@ _DEEDS: Mapping[str, frozenset[str]] = {
     "compensate_effect": word_set("undo redo rebook change replace switch swap move correct instead new"),
     "repeat_effect": word_set("both keep also too additionally besides second another extra more add"),
 }
-"""What is said for deciding about something that was done (RT-12), by the action of its option."""
+"""Words of decisions about a past action (RT-12), by the action of the option."""
 _BETWEEN = word_set(
     "it a an my this your do then now thanks was booking booked flight one so just all right as"
 )

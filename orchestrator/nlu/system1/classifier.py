@@ -73,7 +73,7 @@ def pick_best(model: LinearModel, scores: Mapping[str, float]) -> tuple[str, flo
 
 
 def put_kinds(words: Sequence[str], candidates: Sequence[Candidate]) -> tuple[list[str], list[int]]:
-    """Put the kind of each candidate, as a token, in the place of its words; gives the places as well."""
+    """Replace the words of each candidate by its kind, as a token; also return the positions."""
     tokens: list[str] = []
     places: list[int] = []
     position = 0
@@ -127,7 +127,7 @@ AROUND = {
     "a": 0.35,
     "z": 0.25,
 }
-"""What features of each sort count."""
+"""Weights of the features, by sort."""
 
 
 def context_features(
@@ -142,9 +142,9 @@ def context_features(
 
 
 def describe_around(tokens: list[str], place: int, asked: str | None) -> list[str]:
-    """Name what surrounds a candidate: words to both sides, its kind, its place, and the open question.
+    """Return the features around a candidate: words on both sides, kind, position, and open question.
 
-    `tokens`: with the kinds of candidates in their places.
+    `tokens`: the message with candidates replaced by their kinds.
     """
     token = tokens[place]
     kind, same = token[1:-1], tokens[:place].count(token)
@@ -174,9 +174,9 @@ def _reach(nearest: list[str], edge: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """How likely each label is: `shares`, in the order of `labels`, which is the alphabet's.
+    """Probabilities of labels. `shares`: in the order of `labels`, which is alphabetical.
 
-    `known`: the share of the words that training had seen.
+    `known`: the share of the words seen in training.
     """
 
     labels: tuple[str, ...]
@@ -190,7 +190,7 @@ class Opinion:
 
 
 class Classifier:
-    """Says how likely each label is for a message. Constant but for a cache."""
+    """A classifier of messages. Immutable except for a cache."""
 
     def __init__(self, model: LinearModel) -> None:
         self.model = model
@@ -305,7 +305,7 @@ def weigh(opinion: Opinion, context: NluContext) -> Weighed:
 
 
 def _see_context(context: NluContext) -> tuple[int, bool, bool, bool]:
-    """Say what of the context counts: the column of `_WEIGHTS`, and what may be corrected, cancelled and resumed."""
+    """Return features of the context: the column of `_WEIGHTS`, and which of three kinds of messages apply."""
     column = 0 if context.question.confirming else 1 if context.question.is_open else 2
     held = bool(context.values) or any(flow.values for flow in context.completed)
     waits = bool(context.interrupted)

@@ -1,4 +1,4 @@
-"""What System 1 knows of a domain, as its parts see it."""
+"""System 1's knowledge of a domain, as its parts use it."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -13,7 +13,7 @@ from orchestrator.types import Dact, ToolId
 
 
 class Learnt(Protocol):
-    """What System 1 knows of a domain."""
+    """System 1's knowledge of a domain."""
 
     flows: Mapping[Dact, FlowSpec]
     extractor: Extractor

@@ -1,6 +1,6 @@
-"""What of a request nothing explains: neither its flow, nor its values, nor words that say nothing (IR-6, NL-2).
+"""Unexplained parts of a request: not its flow, its values, or filler words (IR-6, NL-2).
 
-Whoever reads a message without a model is sure only of what is explained; the rest is for a model, or is named.
+Without a model, a component is only sure of what is explained; the rest is left to a model, or reported.
 """
 
 import re
@@ -25,21 +25,21 @@ _PARTS = re.compile(
     re.IGNORECASE,
 )
 _JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
-"""What may as well join two values; two requests where a word with which requests begin comes next."""
+"""Separators of values, or of two requests if a word that begins requests follows."""
 _BETWEEN = (",", ";", ". ", " and ", " then ", " after that", " afterwards")
-"""What joins parts begins with one of these."""
+"""Beginnings of separators between parts."""
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
 """Behind these a word names a thing: one that is not known was asked for and is not had."""
 SURE_OF_VALUES = 0.8
-"""How sure it is that values which fit answer or correct, where nothing speaks against it."""
+"""Confidence that fitting values answer or correct, if nothing contradicts it."""
 _SURE_OF_SENTENCE = 0.4
 _SAYING = word_set(
     "i i'm i'd i'll i've we we'd we'll we're you it it's is are am was that that's what how do does done need want "
     "some would could can will thank thanks also pick"
 )
-"""Words of sentences, which names that someone is asked for seldom have."""
+"""Words of sentences, which a requested name seldom has."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
-"""What only says that there are values, which have been found or not."""
+"""Kinds that only indicate values, whether found or not."""
 _ABOUT_TASK = frozenset({MessageKind.CORRECTION, MessageKind.CANCELLATION})
 _SHORTEST_MISSPELT = 5
 POLITE_WORDS = word_set("""
@@ -72,9 +72,9 @@ def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool]
 def are_two_requests(
     begun: Understanding, other: Understanding, context: NluContext, *, is_certain: bool
 ) -> bool:
-    """Return whether two parts of a message, as they were understood, are to be seen to one after the other.
+    """Return whether two parts of a message are requests to run one after the other.
 
-    What the first says about the running task may be followed by another task: "stop, then show my bookings".
+    A part about the running task can precede another task: "stop, then show my bookings".
     """
     if other.kind is MessageKind.CANCELLATION:
         return is_certain and begun.kind is MessageKind.TASK  # "… and then cancel it": it is asked about then
@@ -142,10 +142,10 @@ def find_owner(
 
 
 def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -> float:
-    """Return the confidence that a message answers or corrects, which values and the open question may decide alone.
+    """Return the confidence that a message answers or corrects, by its values and the open question.
 
-    What the classifier took it for counts against that as much as it is likely: "never mind the gap", said where a
-    text was asked for, may be one or not. A whole sentence is seldom the name that was asked for.
+    The classifier's alternatives reduce it by their probability: "never mind the gap" may or may not be the
+    requested text. A whole sentence is seldom the requested name.
     """
     if _is_sentence(evidence, context):
         return _SURE_OF_SENTENCE
@@ -162,7 +162,7 @@ def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -
 
 
 def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
-    """Return whether a sentence is all that the answer is: "I also need a hotel", said where a city was asked for."""
+    """Return whether the whole answer is a sentence: "I also need a hotel", when asked for a city."""
     asked = evidence.mentions.get(context.question.slot or "")
     slot = context.active.slots.get(context.question.slot or "") if context.active is not None else None
     if asked is None or slot is None or asked.value != asked.text or is_free_text(slot):
@@ -173,13 +173,13 @@ def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
 
 
 def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
-    """Return whether each word of a message says nothing about any task, or is one of an answer's examples."""
+    """Return whether every word is filler, or occurs in an answer's examples."""
     known = _words_of(answer.examples if answer is not None else ())
     return all(not _is_telling(word) or _is_known(word, known) for word in utterance.words)
 
 
 def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
-    """Return whether all things that a request names are left: "book a hotel" asks for none of the tasks."""
+    """Return whether all things that a request names are unexplained: "book a hotel" fits no task."""
     things = name_things(utterance)
     return bool(things) and things <= set(left)
 
@@ -268,10 +268,10 @@ def _general() -> frozenset[str]:
 
 
 def name_untaken(words: Iterable[str]) -> Saying:
-    """Tell the user what was not taken into account."""
+    """Report to the user which words were not used."""
     return say("not_taken_into_account", words=list(words))
 
 
 def name_unknown(words: Iterable[str]) -> Saying:
-    """Tell the user why nothing of a request was done."""
+    """Explain to the user why nothing was done."""
     return say("not_helped_with", words=list(words))

@@ -26,7 +26,7 @@ from orchestrator.telemetry import get_logger
 
 LIBRARIES = ("numpy", "scipy")
 _UNREADABLE = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
-"""What NumPy raises for files that are none of its own, or damaged."""
+"""Errors that NumPy raises for damaged or foreign files."""
 _TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.3)
 _FOLDS = 3
 _LEAST_EXAMPLES = 12 * _FOLDS
@@ -53,11 +53,12 @@ class TrainedModels(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """What a model is fitted to: `rows` of features, and the right label of each.
+    """Training data of a model.
 
-    `allowed`: the labels that were possible for each row, with the scores they begin with; None: all.
-    `parts`: what a label has in common with others, so that they learn from each other. `importance` of each
-    row; None: all alike. `balanced`: rare labels count as much as frequent ones.
+    `rows`: features. `labels`: the right label of each row. `allowed`: possible labels of each row with
+    initial scores, or None for all. `parts`: common parts of labels, by which they learn from each other.
+    `importance`: weight of each row, or None for equal weights. `balanced`: rare labels count as much as
+    frequent ones.
     """
 
     rows: Sequence[Features]
@@ -144,7 +145,7 @@ def _share(known: Sequence[str], parts: Mapping[str, Collection[str]]) -> Any:
 
 
 def _regress(problem: _Problem, strength: float) -> tuple[Any, Any]:
-    """Return weights as (feature, label) and bias by label."""
+    """Return the weights by (feature, label) and the bias by label."""
     from scipy import optimize  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
@@ -193,7 +194,7 @@ def _loss(scores: Any, targets: Any) -> float:
 
 
 def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]) -> LinearModel:
-    """Take what is kept under the key; train, and keep it, when nothing there can be used."""
+    """Load the model stored under the key, or train and store it."""
     if kept is None:
         return train()
     content = kept.get(key)
@@ -208,7 +209,7 @@ def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearM
 
 
 def key_of(*material: object) -> str:
-    """Name what training would give: a digest of what is learned from, and of the code and libraries that learn."""
+    """Return a digest of the training data, code and libraries."""
     return hashlib.sha256(orjson.dumps([material, _versions()], _as_json)).hexdigest()
 
 

@@ -40,7 +40,7 @@ _SURE_OF_FLOW = 0.5
 _STOP_WORDS = 3
 """More words than these are a text, though they begin like a stop: "never mind the gap"."""
 _ANSWER_WORDS = 4
-"""More words than these are no failed answer; they may say something else."""
+"""Maximum words of a failed answer; longer messages may say something else."""
 _SURE_OF_YES = 0.75
 """A yes may do something that lasts: what is not plainly one is asked about again."""
 _BARE = 0.75
@@ -56,16 +56,16 @@ _WHETHER_DONE = re.compile(
     r"(?: (?:yet|already|now|for me|out|all))*\W*$",
     re.IGNORECASE,
 )
-"""How people ask whether something was done: "did you send it?"."""
+"""Questions whether something was done: "did you send it?"."""
 _LEAVES_TEXT = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
-"""What is not taken for the text that was asked for."""
+"""Kinds that prevent a message from being the requested text."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
 
 
 @dataclass(slots=True)
 class Evidence:
-    """What was found in one message, before the kind is decided."""
+    """Features found in one message before its kind is decided."""
 
     utterance: Utterance
     candidates: list[Candidate]
@@ -77,7 +77,7 @@ class Evidence:
 
     @property
     def is_grounded(self) -> bool:
-        """Return whether some value is of a kind that the domain knows."""
+        """Return whether any value is of a kind that the domain knows."""
         return any(candidate.kind not in {NAME, QUOTE} for candidate in self.candidates)
 
 
@@ -104,10 +104,10 @@ class Decider:
         return MessageKind.DENIAL if context.question.confirming and _declines(kind, evidence) else kind
 
     def _likely_kind(self, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Return the kind from the words alone; what is too unlikely is unknown.
+        """Return the kind by the words alone, or unknown if it is too unlikely.
 
-        What is no sure yes, and likely another task, is that task. The evidence of a question whether something was
-        done becomes that of a question for the status.
+        An uncertain “yes” that is likely another task counts as that task. A question whether something was
+        done counts as a question for the status.
         """
         kind = kind_of_label(evidence.weighed.label)
         unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
@@ -205,7 +205,7 @@ class Decider:
         return MessageKind.CORRECTION if changes else MessageKind.TASK
 
     def _is_answer(self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, context: NluContext) -> bool:
-        """Return whether the message answers the open question rather than going elsewhere."""
+        """Return whether the message answers the open question."""
         active = context.active
         assert active is not None
         words = evidence.utterance.words
@@ -305,9 +305,9 @@ def _names_another(mentions: Mapping[str, Mention], values: Mapping[str, object]
 
 
 def is_bare(evidence: Evidence, *, whole: bool = False, besides: frozenset[str] = frozenset()) -> bool:
-    """Return whether a message holds values and hardly a word besides (`whole`: none), and asks nothing.
+    """Return whether a message has values and hardly any other words (`whole`: none), and asks nothing.
 
-    `besides`: words that do not count, as those by which the values are called.
+    `besides`: words that do not count, such as names for the values.
     """
     words = evidence.utterance.words
     asks = "?" in words and not ASKING.isdisjoint(words) and not is_proposal(words)
@@ -353,13 +353,13 @@ _CORRECTING = word_set(
     "actually sorry oops wait instead rather meant mean means change set update switch correct correction wrong "
     "mistake should said say and also but can you could let let's us leave leaving go going fly flying"
 )
-"""What people say around values that they correct."""
+"""Words around corrected values."""
 
 _LEAVING = word_set(
     "stop cancel quit abort exit end never mind nevermind forget leave drop skip enough it that that's this all "
     "everything whole thing task please now here no sorry thanks back go let's to continue resume carry on with . ! ,"
 )
-"""What a text consists of that is no text: "cancel that", not "cancel the newspaper"."""
+"""Words of a message that is not text: "cancel that", not "cancel the newspaper"."""
 _YES = word_set("yes yep yeah take approve approved")
 _NOTHING = word_set("nothing none keep leave")
 _AS_IT_IS = word_set("no yes as is it's all that's fine good right was at to change i want my mind")
@@ -370,4 +370,4 @@ _KEEPS = re.compile(r"\b(?:keep|leave) (?:it|that|them|this|the|my|both|all|ever
 _AGREEING = word_set(
     "sorry ok okay please do go ahead with it that this one i i'll we we'll will then now . ! ,"
 )
-"""What may stand around words that agree."""
+"""Words around words of agreement."""

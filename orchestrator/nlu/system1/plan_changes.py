@@ -121,7 +121,7 @@ def _present(plan: PlanFlow) -> PlanStep | None:
 
 
 def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
-    """Find the one step still to come that shares the most words with what was said; None: none or several do."""
+    """Return the only remaining step with the most words in common, or None."""
     mentioned = find_words(said)
     waiting = [step for step in plan.steps if not step.is_finished]
     shared = [

@@ -84,12 +84,10 @@ class System1:
         find_more_names: Find | None = None,
         lexicon: Lexicon | None = None,
     ) -> System1:
-        """Learn a domain.
+        """Train for a domain.
 
-        `extra`: annotated messages besides the flows' own examples, and `find_more_names` learned from them; only
-        evaluations have such.
-
-        `kept`: models that were trained before, and where those go that are trained now; None: nowhere.
+        `extra`: annotated messages besides the flows' examples, and `find_more_names` learned from them; only
+        evaluations have these. `kept`: storage of trained models, if any.
         """
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}
@@ -121,9 +119,9 @@ class System1:
     def for_domain(
         cls, domain: Domain, kept: TrainedModels | None = None, examples: int | None = None
     ) -> System1:
-        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7).
+        """Train for a compiled domain; background flows are never predicted from a user's words (AG-7).
 
-        `examples`: how many of each flow are learned from, the first ones; None: all.
+        `examples`: maximum number of examples for each flow, or None for all.
         """
         lexicon = Lexicon(domain.lexicon)
 
@@ -160,7 +158,7 @@ class System1:
         return self._or_mended(case, read(case))
 
     def _or_mended(self, case: Case, reading: Reading) -> Reading:
-        """Take a message with its slips of the pen mended, where it is understood better so."""
+        """Return the reading of a message with its misspellings corrected, if that is better."""
         if reading.is_final or reading.confidence >= SURE_OF_VALUES or case.asks_text:
             return reading
         own = {name for names in case.context.own.values() for name in names}
@@ -200,7 +198,7 @@ def _codes_by_flow(flows: Iterable[FlowSpec]) -> dict[Dact, frozenset[str]]:
 
 
 def _in_own_words(reading: Reading, message: Message) -> Reading:
-    """Give a value that is the whole message as the user has written it."""
+    """Restore the user's own spelling of a value that is the whole message."""
     understood = reading.understanding
     slots = {
         name: Mention(message.text, message.text) if one.value == message.english else one

@@ -1,6 +1,6 @@
-"""How System 1 reads a message: the readings that it tries, in order, and the case they look at.
+"""System 1's readings of a message, in order, and the case they look at.
 
-What it has learned comes in as `Learnt`; the parts that find values and weigh kinds have files of their own.
+Learned data comes in as `Learnt`; finding values and weighing kinds have their own files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from orchestrator.nlu.system1.rivals import doubt_little_known, find_owners, fin
 from orchestrator.nlu.text import clean, tokenize
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
-"""What values alone may be taken for."""
+"""Kinds that values alone can have."""
 _WITH_VALUES = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL})
 _OF_PLANS = _WITH_VALUES | {MessageKind.TASK}
 _SURE_OF_PART = 0.5
@@ -94,7 +94,7 @@ class Case:
 
     @property
     def probabilities(self) -> Mapping[str, float]:
-        """Return shares by label of the classifier, whatever the context."""
+        """Return the classifier's shares by label, whatever the context."""
         return self._opinion.probabilities
 
     @cached_property
@@ -119,7 +119,7 @@ class Case:
 
 
 def _read_choice(case: Case) -> Reading | None:
-    """Take the message for one of the choices that the open question offers; no model could say better which."""
+    """Read a choice among the options of the open question; no model could choose better."""
     if not case.context.question.choices:
         return None
     chosen = choose(case.utterance, case.context, case.system1.flows)
@@ -127,7 +127,7 @@ def _read_choice(case: Case) -> Reading | None:
 
 
 def _read_repeat(case: Case) -> Reading | None:
-    """Take the message for a completed task again, with other values."""
+    """Read a repetition of a completed task with other values."""
     if REPEATING.isdisjoint(case.utterance.words):
         return None
     past = find_repeated(case.utterance, case.context)
@@ -136,7 +136,7 @@ def _read_repeat(case: Case) -> Reading | None:
 
 
 def _read_reference(case: Case) -> Reading | None:
-    """Take the message for a row of what was displayed last; other values in it are taken along."""
+    """Read a reference to a displayed row; other values are included."""
     system1, context = case.system1, case.context
     shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
@@ -160,7 +160,7 @@ def _read_reference(case: Case) -> Reading | None:
 
 
 def _read_new_text(case: Case) -> Reading | None:
-    """Take the message for other words of the user's own: "change the text to …", "no, write: …"."""
+    """Read a new free text: "change the text to …", "no, write: …"."""
     active, text = case.context.active, case.utterance.text
     slots = {} if active is None or case.asks_text else read_new_text(text, active, case.context.values)
     if active is None or not slots:
@@ -170,7 +170,7 @@ def _read_new_text(case: Case) -> Reading | None:
 
 
 def _read_withdrawal(case: Case) -> Reading | None:
-    """Take the message for what is no longer wanted, or for the wish to talk to a person instead."""
+    """Read the withdrawal of a request, or the wish to talk to a person instead."""
     text, context, system1 = case.utterance.text, case.context, case.system1
     refused = None if case.asks_text else withdrawals.refused_part(case.utterance)
     may_wish = not (case.asks_text or refused or withdrawals.PERSONS.isdisjoint(case.utterance.words))
@@ -191,7 +191,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
 
 
 def _read_two_requests(case: Case) -> Reading | None:
-    """Take the first of several requests; the rest is read when it has ended."""
+    """Read the first of several requests; the rest is read when it has ended."""
     system1 = case.system1
     parts = split_request(case.utterance.text, system1.flows.values())
     if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
@@ -221,7 +221,7 @@ def _read_part(case: Case, words: str, least: float) -> Reading | None:
 
 
 def _look_up_again(case: Case) -> Reading | None:
-    """Take values alone, said after something was done, for it: it is looked up with them, or asked about (RT-12)."""
+    """Read bare values after an action as a correction of it: look it up again, or ask (RT-12)."""
     context, evidence, kind = case.context, case.evidence, case.kind
     past = context.completed[0] if context.completed else None
     if context.active is not None or kind not in _BARE or past is None:
@@ -241,7 +241,7 @@ def _look_up_again(case: Case) -> Reading | None:
 
 
 def _read_plan_value(case: Case) -> Reading | None:
-    """Take a value that is said to be the plan's, while one of its steps is running."""
+    """Read a value of the plan, while one of its steps is running."""
     plan = case.context.plan
     if plan is None or case.context.question.slot is not None or case.kind not in _OF_PLANS:
         return None
@@ -297,7 +297,7 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_plan_value,
     _conclude,
 )
-"""What System 1 tries, in order; the last one always has a reading."""
+"""System 1's readings, in order; the last one always succeeds."""
 
 
 def read(case: Case) -> Reading:

@@ -32,7 +32,7 @@ _FILLER = word_set(
     "hmm well any anything something got"
 )
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
-"""What may stand around a number that is the number of a row."""
+"""Words around the number of a row."""
 _FEW_WORDS = 12
 _MOST_OF_NAME = 3
 _SHORT = 3
@@ -50,9 +50,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Message:
-    """What is looked at for a reference. `current`: the key of the row that is being talked about.
+    """Inputs of reference resolution.
 
-    `candidates`: the values that were found in the message. `flows`: the tasks that may take a row.
+    `current`: the key of the current row. `candidates`: values found in the message. `flows`: tasks that can
+    take a row.
     """
 
     utterance: Utterance
@@ -214,7 +215,7 @@ def _by_value(message: Message) -> Reference | None:
 
 
 def _may_name_value(message: Message) -> bool:
-    """Return whether a message names a time, a number or a known value, or has a word that a row has, too."""
+    """Return whether a message names a time, a number or a known value, or shares a word with a row."""
     if message.named or message.amounts:
         return True
     values = [row.get(name) for row in message.shown.rows for name in message.spec.fields]
@@ -223,7 +224,7 @@ def _may_name_value(message: Message) -> bool:
 
 
 def _places_of(message: Message, value: Json) -> set[int]:
-    """Where a message names a field's value."""
+    """Return the positions at which a message names a field's value."""
     words = message.utterance.words
     if isinstance(value, str):
         key = _words_of(value)
@@ -264,7 +265,7 @@ def _by_missing_time(message: Message) -> Reference | None:
 
 
 def _by_missing_name(message: Message) -> Reference | None:
-    """Read "the SAS one" where no row has that: it is no value of something else, as "the morning one" may be."""
+    """Read "the SAS one" if no row has that: it isn't a value of another kind, as in "the morning one"."""
     words = message.utterance.words
     end = words.index("one")
     first = next((place + 1 for place in range(end - 1, -1, -1) if words[place] == "the"), end)
@@ -307,7 +308,7 @@ def understand_reference(
     flows: Mapping[Dact, FlowSpec],
     likely: Sequence[FlowScore],
 ) -> Understanding | None:
-    """Say what is to be done with the row: in the active flow if that takes it, else by another that does."""
+    """Return an understanding of the row: for the active flow if it takes the row, or another that does."""
     key, active, text = message.shown.key, context.active, message.utterance.text
     rows = [row[key] for row in found.rows]
     mention = Mention(rows[0], text) if len(rows) == 1 else Mention(None, text, tuple(rows), found.why)
@@ -337,7 +338,7 @@ _DEEDS = word_set("cancel delete remove drop undo refund change modify move add 
 
 
 def _explains(flow: FlowSpec, deeds: frozenset[str]) -> bool:
-    """Return whether one of a flow's examples asks for any of these deeds."""
+    """Return whether one of a flow's examples asks for any of these actions."""
     return any(not deeds.isdisjoint(example.casefold().split()) for example in flow.examples)
 
 

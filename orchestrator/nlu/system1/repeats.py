@@ -1,4 +1,4 @@
-"""Reads “the same but …”, “another one for …”: a completed task again, with what the words change (IR-7)."""
+"""Repetitions of a completed task: “the same but …”, “another one for …” (IR-7)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from orchestrator.nlu.text import Utterance, word_set
 
 REPEATING = word_set("same another")
 _JOINTS = word_set("but for on in with to from again thing one please like as only and at")
-"""What may follow “same” or “another”; “the same day” is one of the values."""
+"""Words that can follow “same” or “another”; “the same day” is a value."""
 
 
 def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
-    """Return the completed task that is wanted again, or None."""
+    """Return the completed task to repeat, or None."""
     if context.active is not None:
         return None
     for past in context.completed:

@@ -1,4 +1,4 @@
-"""Tells which of several values a slot is given, and which of several slots a value is for, where words tell it."""
+"""Disambiguation between several values for a slot, and several slots for a value, by words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BEFORE_PLACES = word_set(
 )
 _JOINING = [["and"], ["or"], [","], [",", "and"], [",", "or"]]
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
-"""Kinds of values that are found where there are none."""
+"""Kinds of values with frequent false positives."""
 
 
 def find_rivals(
@@ -81,7 +81,7 @@ def find_rivals(
 
 
 def is_apart(utterance: Utterance, candidate: Candidate, owner: Candidate) -> bool:
-    """Return whether a preposition of its own parts a value from another: “to Rome via Munich” goes to Rome."""
+    """Return whether a preposition separates a value from another: “to Rome via Munich” goes to Rome."""
     own, other = (utterance.words[max(0, one.first - 1)] if one.first else "" for one in (candidate, owner))
     if own in NARROWING:
         return True
@@ -104,7 +104,7 @@ def _days_between(utterance: Utterance, days: Sequence[Candidate]) -> tuple[str,
 def doubt_little_known(
     evidence: Evidence, mentions: Mapping[str, Mention], gazetteer: Gazetteer
 ) -> dict[str, Mention]:
-    """Have it asked whether a little-known place is meant where no preposition says so: "I'd rather fly Iberia"."""
+    """Mark a little-known place as doubtful if no preposition supports it: "I'd rather fly Iberia"."""
     words = evidence.utterance.words
     loose = {
         one.text
@@ -124,7 +124,7 @@ def doubt_little_known(
 def find_owners(
     evidence: Evidence, context: NluContext, takes: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the slots that a corrected value may be for, where no word says which: the one given last, if it is one.
+    """Return the slots that a corrected value may be for: only the one given last, if it is one.
 
     `takes`: the kinds of values that the slots of the running flow take.
     """
@@ -150,9 +150,10 @@ def find_owners(
 def settle_in_past(
     found: dict[str, Mention], past: PastFlow, evidence: Evidence, slots: SlotAssigner
 ) -> dict[str, Mention]:
-    """Give a value of which no word says what it is for to the slot of a task that is over that it changes.
+    """Assign a value without cues to the most likely changed slot of a completed task.
 
-    Who changes their plans changes where they go, seldom where they are; it is asked about before it is done (RT-12).
+    Users who change their plans change the destination, seldom the origin; Parley asks before it acts
+    (RT-12).
     """
     if len(found) != 1 or len(evidence.candidates) != 1:
         return found
@@ -168,7 +169,7 @@ def settle_in_past(
 
 
 def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether no word around a value says what it is for."""
+    """Return whether no word around a value indicates its slot."""
     before = utterance.words[: candidate.first]
     after = utterance.words[candidate.last :]
     return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
@@ -181,7 +182,7 @@ _UNCUED = word_set(
 
 
 def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]:
-    """List those of several slots that some words speak of: by name, else by a telling word, else by any of its own."""
+    """Return those of several slots that the words name: by name, by a distinctive word, or by any word."""
     own = {
         slot.name: word_set(f"{slot.name} {slot.description}".replace("_", " ").lower()) for slot in rivals
     }
@@ -195,5 +196,5 @@ def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]
 
 
 def _is_form_of(said: str, word: str) -> bool:
-    """Return whether a word is another one, or a longer form of it: "leaving" of "leave"."""
+    """Return whether a word equals another or extends it: "leaving" of "leave"."""
     return said == word or (len(word) > 3 and said.startswith(word[:-1]) and len(said) > len(word))

@@ -49,7 +49,7 @@ _LEAST_SHARE = 0.35  # a slot must be this likely, among the slots the value cou
 _LEAST_SHARE_OPEN = 0.5
 _UNSEEN = 0.02  # the odds of a slot that no example has
 _ASKED, _LISTED = 2.0, 1.0
-"""What speaks for a slot whatever the words around a value: it was asked for, it knows the value."""
+"""Scores for a slot regardless of the words around a value: it was asked for; it lists the value."""
 _LATER = 0.8  # against each further day of a flow: people say the days of a journey in their order
 _TELLING = frozenset({DATE, TIME, MONEY})  # decide the slot by themselves, where only one takes them
 _UNWANTED = re.compile(
@@ -58,17 +58,17 @@ _UNWANTED = re.compile(
     r"(?: (?!(?:and|but|or|more|less|than|before|after|over|under|only|just|instead|because|if)\b)\w+){0,6}"
     r"|^good) $"
 )
-"""What stands before a value that is not meant; "good morning" greets."""
+"""Words before a value that is not meant; "good morning" is a greeting."""
 _UNWANTING = word_set(
     "not isn't isn’t isnt never of than don't don’t dont doesn't doesn’t doesnt longer good"
 )
-"""Of these words one at least stands there."""
+"""Words at least one of which must occur there."""
 _REACH = 12
 """Tokens before a value among which a cue may stand."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
 _WRONG = word_set("wrong incorrect mistake right correct")
 _IS_WRONG = re.compile(r"(?:is|was|'s) (?:all )?(?:wrong|incorrect|(?:a|my) mistake|not (?:right|correct))\b")
-"""What stands behind such a value; one of the `_WRONG` is in it."""
+"""Words after such a value; they include one of `_WRONG`."""
 _AFTER_NAME = word_set("to be should is must as not a the : = in for")  # between a slot's name and its value
 
 
@@ -78,10 +78,11 @@ def _no_takers() -> dict[tuple[bool | str, ...], list[SlotSpec]]:
 
 @dataclass(frozen=True, slots=True)
 class FlowSlots:
-    """What slots take: `kinds`, `own` ones, `lists`, `booleans`; `things`: slots by what they count.
+    """What the slots of a flow take.
 
-    `takers`: the slots that take some kinds, once they were looked for. `cues`: with which the names of things begin
-    that are wanted or not. `people`: the slot that counts them.
+    `kinds`, `own`, `lists`, `booleans`: by slot. `things`: slots by what they count. `takers`: cache of the
+    slots that take some kinds. `cues`: beginnings of names that are wanted or not. `people`: the slot that
+    counts people.
     """
 
     kinds: Mapping[str, tuple[str, ...]]
@@ -143,7 +144,7 @@ class SlotAssigner:
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
     ) -> dict[str, Mention]:
-        """Fill the slots of a flow: from candidates, from wishes, and with the answer to a yes-or-no question."""
+        """Fill the slots of a flow from candidates, from wishes, and from the answer to a yes-or-no question."""
         active, asked = context.active, context.question.slot
         if active is None or flow.dact != active.dact:
             asked = None
@@ -169,7 +170,7 @@ class SlotAssigner:
         return find_shifted(utterance, flow, context) | mentions if is_shift else mentions
 
     def know(self, flow: FlowSpec) -> FlowSlots:
-        """Tell what a flow's slots take, also of a flow that nothing was learned for."""
+        """Return what a flow's slots take, also for a flow without training data."""
         if flow.dact not in self._flows:
             self._flows[flow.dact] = FlowSlots.of(flow)
         return self._flows[flow.dact]
@@ -177,7 +178,7 @@ class SlotAssigner:
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
-        """Give each slot of the flow its likeliest value; each value fills one slot at most."""
+        """Assign each slot of the flow its likeliest value; each value fills at most one slot."""
         slots, guesses = self.know(flow), list[Guess]()
         kinds = slots.kinds
         tokens, places = put_kinds(utterance.words, candidates)
@@ -228,7 +229,7 @@ class SlotAssigner:
         return _rate(candidate, possible, odds, self._numbers)
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
-        """Read a candidate as a value of a slot; None when it is none."""
+        """Parse a candidate as a slot value, or return None if it isn't one."""
         for kind in kinds:
             reading = candidate.readings.get(kind)
             if reading is not None:
@@ -297,7 +298,7 @@ def read_as(reading: Reading, text: str) -> Mention:
 
 
 def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
-    """Put the values of a list together as they were said, whichever was the surest."""
+    """Return the values of a list in spoken order, whatever their scores."""
     mentions = [mention for _, mention in sorted(parts, key=lambda part: part[0])]
     if len(mentions) == 1:
         (mention,) = mentions
@@ -312,7 +313,7 @@ def _values_of(held: Json) -> list[Json]:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether this value is said not to be meant: "not X", "I don't want to fly to X", "X is wrong"."""
+    """Return whether the words negate this value: "not X", "I don't want to fly to X", "X is wrong"."""
     words = utterance.words
     if not _WRONG.isdisjoint(words) and _IS_WRONG.match(" ".join(words[candidate.last :])) is not None:
         return True

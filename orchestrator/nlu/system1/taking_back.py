@@ -13,11 +13,11 @@ _TAKING_BACK = word_set(
 
 
 def puts_off(words: Iterable[str]) -> bool:
-    """Return whether words put off rather than give up: "let me think about whether I can afford this"."""
+    """Return whether words postpone rather than cancel: "let me think about whether I can afford this"."""
     said = frozenset(words)
     return not _HEDGING.isdisjoint(said) and _GIVING_UP.isdisjoint(said)
 
 
 def gives_up(text: str) -> bool:
-    """Return whether a text has a word that takes back what is wanted, or refuses it."""
+    """Return whether a text has a word of withdrawal or refusal."""
     return not _TAKING_BACK.isdisjoint(tokenize(text.casefold().replace("’", "'")).words)

@@ -62,7 +62,7 @@ _HALT = re.compile(
     r"(?:[, ]+(?:please|yet|now|wait|a (?:moment|minute|second|sec)))*[.! ]*$",
     re.IGNORECASE,
 )
-"""Interruptions of a running task that asks nothing."""
+"""Calls to stop a running task that asks nothing."""
 _EVERYTHING = re.compile(r"\b(?:everything|all|both)\b", re.IGNORECASE)
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
 
@@ -81,7 +81,7 @@ _FOR_PERSON = re.compile(
     r"|^(?:a |an )?(?:human|operator|representative|real person)(?: please)?[.! ]*$",
     re.IGNORECASE,
 )
-"""The wish to talk to a person, also behind a complaint; "remind me to talk to someone" is none."""
+"""Requests to talk to a person, also after a complaint; "remind me to talk to someone" is not one."""
 PERSONS = word_set(
     "human person people agent operator somebody someone representative employee colleague staff support manager "
     "supervisor boss"
@@ -89,7 +89,7 @@ PERSONS = word_set(
 
 
 def wish_for_person(text: str) -> Understanding | None:
-    """Read the wish to talk to a person; there is none where none of the `PERSONS` is named."""
+    """Parse the wish to talk to a person, or return None if none of the `PERSONS` is named."""
     if _FOR_PERSON.search(text) is None:
         return None
     return Understanding(MessageKind.DIGRESSION, Source.SYSTEM1, text, digression=Digression.PERSON)
@@ -141,10 +141,10 @@ def undo_done(
     flows: Mapping[Dact, FlowSpec],
     context: NluContext,
 ) -> Understanding | None:
-    """Read "cancel it" after it was done and with nothing in progress: as the flow that undoes it.
+    """Read "cancel it" after an action, with nothing in progress, as the flow that undoes it.
 
-    A value that was no part of what was done is about something else. `candidates`: the values that were found;
-    `shares`: by label of the classifier.
+    A value that did not belong to the action is about something else. `candidates`: values found; `shares`:
+    the classifier's shares by label.
     """
     text = utterance.text
     found = _UNDO.search(text)
@@ -181,7 +181,7 @@ def _which_of_done(utterance: Utterance, flow: FlowSpec, context: NluContext) ->
 
 
 def _weekday_of(value: Json) -> int:
-    """Return the number of a day's weekday; -1 of what is no day."""
+    """Return a day's weekday number, or -1 for an invalid day."""
     try:
         return date.fromisoformat(str(value)).weekday()
     except ValueError:
@@ -193,7 +193,7 @@ def _values_of(candidate: Candidate) -> set[str]:
 
 
 def target_of(utterance: Utterance) -> str | None:
-    """Take the words of a resumption or cancellation that describe which one."""
+    """Return the words that say which task to resume or cancel."""
     words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
     return " ".join(words) or None
 

@@ -45,7 +45,7 @@ _REFUSALS = frozenset({"any", "anything", "whatever", "none", "nothing"})
 
 
 def core_of(text: str) -> str:
-    """Take away the words around an answer: "it's Anna, please" → "Anna"."""
+    """Strip the words around an answer: "it's Anna, please" → "Anna"."""
     return _TAIL.sub("", _FILLER.sub("", text)).strip(" .,!?")
 
 
@@ -136,7 +136,7 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return whether an answer says yes or no: the first word that does decides; None when none does."""
+    """Return whether an answer means yes or no, by the first word that decides, or None."""
     for word in words[:8]:
         if word in _NO:
             return False
@@ -192,7 +192,7 @@ def _place(words: list[str], phrase: list[str]) -> int | None:
 
 
 def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
-    """Return the value in the spelling of the slot's own list, when it has one."""
+    """Return the value as spelled in the slot's own list, if it has one."""
     return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
 
 

@@ -117,7 +117,7 @@ def _find(text: str, today: date) -> tuple[Found, ...]:
 
 @lru_cache(maxsize=1024)
 def read_loosely(text: str, today: date) -> str | None:
-    """Read a whole answer as a date with dateparser; slow, for answers that no pattern knows."""
+    """Parse a whole answer with dateparser; slow, for answers that no pattern matches."""
     import dateparser  # noqa: PLC0415 - heavy, and rarely needed
 
     with warnings.catch_warnings():

@@ -24,11 +24,11 @@ from orchestrator.types import Json
 
 _JOINED = r"\s*(?:\b(?P<word>to|until|till|through|and|or)\b|[-–—])\s*(?:the\s+)?"  # as people type it
 _BEFORE = re.compile(rf"\b(?P<day>{DAY}){_JOINED}$", re.IGNORECASE)
-"""What stands before a day with its month: "3 to" before "6 December"."""
+"""A day before a day with its month: "3 to" before "6 December"."""
 _AFTER = re.compile(
     rf"{_JOINED}\b(?P<day>{DAY})(?!\w|:\d|\s?[ap]\.?m\b)(?!(?:\s+of)?\s+{MONTH})", re.IGNORECASE
 )
-"""What stands after one: "to 6" after "December 3"."""
+"""A day after one: "to 6" after "December 3"."""
 _NAMED = re.compile(rf"\b{MONTH}", re.IGNORECASE)
 _MONTH_FIRST = re.compile(rf"\b{MONTH}\s+(?:the\s+)?{DAY}$", re.IGNORECASE)
 _MONTH_BEFORE = re.compile(rf"\b{MONTH}\s+(?:the\s+)?$", re.IGNORECASE)
@@ -90,7 +90,7 @@ def _either(alike: list[Found]) -> Reading:
 
 @lru_cache(maxsize=4096)
 def _spell(word: str) -> tuple[str, ...]:
-    """Name the months or weekdays that a word may be misspelt for; none for one that is spelt well."""
+    """Return the months or weekdays that a word may misspell; none if it is spelled correctly."""
     return spell(word, _SPELT)
 
 
@@ -156,7 +156,7 @@ def _in_month(month: date, number: int) -> date | None:
 
 
 def _follow_on(found: list[Found], text: str) -> list[Found]:
-    """Let a weekday come after the day before it: on a Friday, "monday to friday" does not end today."""
+    """Place a weekday after the day before it: on a Friday, "monday to friday" does not end today."""
     ordered = sorted(found, key=lambda one: one.start)
     for place, (one, other) in enumerate(pairwise(ordered), start=1):
         begins, ends = one.reading.value, other.reading.value
@@ -169,7 +169,7 @@ def _follow_on(found: list[Found], text: str) -> list[Found]:
 
 
 def find_shifted(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-    """Move the days or hours that the running task has; of two those that the words are about, else both."""
+    """Move the days or hours of the running task: those that the words are about, or both."""
     if context.active is None or context.active.dact != flow.dact:
         return {}
     found = _SHIFT.search(" ".join(utterance.words))
@@ -213,7 +213,7 @@ def _count(said: str) -> int:
 def count_from(
     mentions: Mapping[str, Mention], flow: FlowSpec, held: Mapping[str, Json]
 ) -> dict[str, Mention]:
-    """Let a bare weekday or hour that changes one count from that one, not from today or midnight (IR-6)."""
+    """Resolve a bare weekday or hour relative to the value it changes, not to today or midnight (IR-6)."""
     return {
         name: _count_one(mention, flow.slots.get(name), held.get(name)) for name, mention in mentions.items()
     }

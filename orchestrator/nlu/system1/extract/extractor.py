@@ -67,7 +67,7 @@ def type_name(slot: SlotSpec) -> str:
 
 
 def value_kind(slot: str) -> str:
-    """Return the kind of span that names one of a slot's own allowed values."""
+    """Return the kind of span that names one of a slot's allowed values."""
     return f"{LISTED}{slot}"
 
 
@@ -81,12 +81,12 @@ CODES = "pattern:"
 
 
 def pattern_kind(type_or_slot: str) -> str:
-    """Return the kind of span that has the form of a domain's own slot type, or of one exact slot."""
+    """Return the kind of span that matches a custom slot type, or one exact slot."""
     return f"{CODES}{type_or_slot}"
 
 
 def is_boolean(slot: SlotSpec) -> bool:
-    """Recognize a yes-or-no slot: of that type, or with no allowed values but true and false."""
+    """Return whether a slot is a yes-or-no slot, by its type or because it only allows true and false."""
     return type_name(slot) == "boolean" or (
         bool(slot.values) and all(value.lower() in _BOOLEANS for value in slot.values)
     )
@@ -124,7 +124,7 @@ def _kinds(
 
 
 def accepts_names(slot: SlotSpec) -> bool:
-    """Return whether a name that no list knows may be this slot's value."""
+    """Return whether the slot takes names that no list has."""
     return NAME in kinds_of(slot)
 
 
@@ -134,19 +134,19 @@ def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
 
 
 def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
-    """Pick the yes-or-no slots of a flow."""
+    """Return the yes-or-no slots of a flow."""
     return {name: slot for name, slot in slots.items() if is_boolean(slot)}
 
 
 # How telling a kind is; smaller is more.
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
-"""Kinds that no extractor shares: entities, values, patterns."""
+"""Rank of kinds that no extractor shares: entities, values, patterns."""
 _OWN_KINDS = frozenset({"value", "pattern"})
-"""Kinds that slots have of their own, so that a find may be of several."""
+"""Kinds that belong to single slots, so that a span can have several."""
 Find = Callable[[Utterance], list[Found]]
 _UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
-"""What ends a name, as dates do."""
+"""Expressions that end a name, as dates do."""
 _FORMS: tuple[tuple[str, Find], ...] = (
     (RANGE, find_ranges),
     (CODE, find_codes),
@@ -273,7 +273,7 @@ class Extractor:
 
 
 def _chief_kind(candidate: Candidate) -> str:
-    """Return the kind of a find. Of several lists, or of several forms, none tells more than the others: all count."""
+    """Return the main kind of a candidate. Several lists or patterns are equally specific: all count."""
     form, colon, _name = candidate.kind.partition(":")
     if form not in _OWN_KINDS:
         return candidate.kind
@@ -282,7 +282,7 @@ def _chief_kind(candidate: Candidate) -> str:
 
 
 def _without_chains(candidates: list[Candidate]) -> list[Candidate]:
-    """Drop names that are only known ones side by side: "Oslo Barcelona" is no place."""
+    """Drop names that consist of known names: "Oslo Barcelona" is not a place."""
     known = {
         place
         for candidate in candidates

@@ -1,6 +1,6 @@
-"""What extractors give: spans of the message with typed readings.
+"""Output of extractors: spans of the message with typed readings. Records only.
 
-Records only. A candidate belongs to no slot yet; `slot_assignment` decides that.
+A candidate belongs to no slot yet; `slot_assignment` decides that.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Hits = dict[str, tuple[Json, ...]]
 """Kind → canonical values that go by a name."""
 FUZZY_LIMIT = 86
 FUZZY_LIMIT_MAIN = 82
-"""Of the values that people most often mean, where a domain marks them."""
+"""Fuzzy limit for the values that users most often mean, if a domain marks them."""
 FUZZY_SURE = 90
 """From here on other values are taken without asking, too."""
 LONGEST_CODE = 4
@@ -44,7 +44,7 @@ class Gazetteer:
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
     def add(self, kind: str, name: str, *values: Json) -> None:
-        """Let `name` stand for values of a kind; several values make it ambiguous."""
+        """Add `name` for values of a kind; several values make it ambiguous."""
         key = key_of(name)
         if key:
             self.add_key(kind, key, *values)
@@ -123,20 +123,20 @@ class Gazetteer:
         return reading_of(values) if sure else Reading(candidates=values)
 
     def has_word(self, word: str) -> bool:
-        """Return whether a folded word is a name, or the first of one."""
+        """Return whether a folded word is a name, or the first word of one."""
         return word in self._longest
 
     def is_main_name(self, word: str) -> bool:
-        """Return whether a folded word is a name that people most often mean, where a domain marks those."""
+        """Return whether a folded word is one of the main names, if a domain marks those."""
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
 
     def is_little_known(self, kind: str, value: Json) -> bool:
-        """Return whether a domain marks its main values, and this is none of them."""
+        """Return whether a domain marks its main values, and not this one."""
         main = self._main.get(kind)
         return main is not None and (value,) not in main.values()
 
     def is_value(self, kind: str, value: Json) -> bool:
-        """Return whether this is a value itself, not only a name of one."""
+        """Return whether this is a value itself, not only one of its names."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def is_entity(self, entity: str, value: Json) -> bool:

@@ -1,4 +1,4 @@
-"""The holidays that everybody means the same day by, and when each is kept."""
+"""Holidays with an unambiguous name, and their dates."""
 
 import re
 from datetime import date, timedelta

@@ -1,7 +1,7 @@
-"""Mends words with two letters swapped, or one too many or too few of a pair: "plna a tirp to rmoe", "pariss".
+"""Correction of two swapped letters, or of a single or doubled one: "plna a tirp to rmoe", "pariss".
 
-No other slip is mended: a letter more or less makes other words ("plane", "plan"), and what is meant is asked then.
-Long names of days and of a slot's own values are known by more.
+Other slips are not corrected, because an added or missing letter makes other words ("plane", "plan"); the
+user is asked instead. Long names of days and of a slot's own values tolerate more.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def is_slip(word: str, known: Collection[str]) -> bool:
 
 
 def mend(text: str, is_known: Callable[[str], bool], is_meant: Callable[[str], bool]) -> str:
-    """Put what is meant for each misspelt word of a text; as it was where nothing, or several things, may be.
+    """Correct each misspelled word of a text; a word with no or several corrections stays.
 
-    `is_known`: of words that are right as they are. `is_meant`: of those that they may be mended to.
+    `is_known`: whether a word is correct. `is_meant`: whether it can be the result of a correction.
     """
 
     def mend_word(found: re.Match[str]) -> str:

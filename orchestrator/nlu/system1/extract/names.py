@@ -1,4 +1,4 @@
-"""Finds open vocabulary: names nobody listed, recognized by capitals, and quoted text."""
+"""Open vocabulary: unlisted names, recognized by capitals, and quoted text."""
 
 import re
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
 
 
 def _begins(words: list[str], index: int, common: frozenset[str]) -> bool:
-    """Return whether a word with a capital begins a name."""
+    """Return whether a capitalized word begins a name."""
     if words[index] in _NEVER:
         return False
     opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
@@ -103,7 +103,7 @@ def _counts_something(text: str, starts: list[int], words: list[str], last: int)
 
 
 def _with_region(text: str, starts: list[int], words: list[str], last: int) -> int:
-    """Take in a region after a comma: "Fresno, CA"."""
+    """Extend a name by a region after a comma: "Fresno, CA"."""
     region = last + 1
     if (
         region < len(words)
@@ -150,9 +150,9 @@ def find_pairs(utterance: Utterance) -> list[Found]:
 def find_patterns(
     utterance: Utterance, patterns: Mapping[str, re.Pattern[str]], common: frozenset[str]
 ) -> list[Found]:
-    """Find what has a declared form, by kind; patterns of capitals also find what was typed in small letters.
+    """Find spans with a declared pattern, by kind; patterns of capitals also match lower case.
 
-    An ordinary word and a number after it are no code: "make it 1" names no flight IT 1.
+    An ordinary word and a number after it are not a code: "make it 1" does not name flight IT 1.
     """
     text = utterance.text
     capitals = text.upper() if text.isascii() else text

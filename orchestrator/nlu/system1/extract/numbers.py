@@ -250,14 +250,14 @@ _NAMED = _PERSON | _PEOPLE | _PARENTS
 _SELF = word_set("me myself i")
 _OWNERS = word_set("my our his her their the")
 TELL_PEOPLE = _NAMED | _SELF | {"of"}
-"""Of these words one at least stands where people are counted."""
+"""Words that count people, at least one of which must occur."""
 _JOINS = word_set("and plus with , &")
 _ALONE = re.compile(r"\b(?:only|just) (?:for )?(?:me|myself)\b(?! and\b)", re.IGNORECASE)
 _FAMILY = re.compile(r"\b(?:family|group|party) of (\w+)\b", re.IGNORECASE)
 
 
 def count_people(utterance: Utterance) -> tuple[int, str] | None:
-    """Count who comes along, the speaker included where they are; gives the words too. None: nobody is named."""
+    """Return the number of travelers, including the speaker if they join, and the words; None if no one is named."""
     words = utterance.words
     family = _FAMILY.search(utterance.text) if "of" in words else None
     if family is not None and (number := _small_number(family[1].lower())) is not None:

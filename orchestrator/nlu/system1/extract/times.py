@@ -66,7 +66,7 @@ _SAID_PART = re.compile(rf"{_MERIDIEM}|morning|afternoon|evening|night|noon|midd
 
 
 def in_part_of_day(value: str, text: str, part: str | None) -> str:
-    """Take an hour for the part of the day that its slot is about, where the words do not say which."""
+    """Shift an hour to the slot's part of the day if the words don't specify one."""
     hour = int(value[:2])
     if part is None or not 1 <= hour <= 12 or value[:1] == "0" == text[:1] or _SAID_PART.search(text):
         return value

@@ -1,6 +1,6 @@
-"""Which of a flow's days a date is, where the words before it name one of them alone (IR-4).
+"""The day slot that a date is for, if the words before it name exactly one (IR-4).
 
-What examples teach of the words around a value is weighed elsewhere.
+Learned cues around a value are weighed elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrator.nlu.text import tokenize, word_set
 
 _UNTIL = word_set("until till til through")
 _LINKS = word_set("the a it on for is to be should must will as in at by them that this my our up me - = :")
-"""What stands between the words that name a day and the day."""
+"""Words that can stand between a day's name and the day."""
 _GENERIC = word_set("date day time")
 _FORMS = re.compile(r"(?:ing|ed|s)$")
 

@@ -83,7 +83,7 @@ def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
 def fill(
     template: str, samples: Mapping[str, Sequence[str]], turn: int
 ) -> tuple[str, tuple[tuple[int, int, str], ...]]:
-    """Put the samples of one turn into a template's placeholders; unknown ones stay as plain words."""
+    """Fill a template's placeholders with the samples of one turn; unknown ones stay as plain words."""
     pieces: list[str] = []
     spans: list[tuple[int, int, str]] = []
     length = position = 0
@@ -114,7 +114,7 @@ def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
 
 
 def slot_examples(flow: FlowSpec, samples: Mapping[str, Sequence[str]]) -> Iterator[Example]:
-    """Make what a flow's slots alone teach: answers to their questions, their names, their types."""
+    """Generate examples from a flow's slots alone: answers to their questions, their names, their types."""
     for name, slot in flow.slots.items():
         if is_boolean(slot) or is_free_text(slot):
             continue
@@ -172,7 +172,7 @@ def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]
 
 
 def without_spans(example: Example) -> str:
-    """Take an example's own words, without the values that it mentions."""
+    """Return an example's words without the values that it mentions."""
     pieces: list[str] = []
     position = 0
     for start, end, _slot in sorted(example.spans):
@@ -205,7 +205,7 @@ def kind_texts() -> tuple[tuple[str, str], ...]:
 
 
 def kind_examples(values: Sequence[str]) -> Iterator[Example]:
-    """Take the shipped examples with `{*}` replaced by typical values of the domain, in turn."""
+    """Yield the shipped examples with `{*}` replaced by typical values of the domain, in turn."""
     usable = values or ("something",)
     turn = 0
     for kind, text in kind_texts():

@@ -40,11 +40,11 @@ def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearMod
 def learn_slots(
     examples: Iterable[Example], extractor: Extractor, flows: Mapping[Dact, FlowSpec]
 ) -> LinearModel:
-    """Learn from the spans of the examples; candidates outside of all spans teach "no slot".
+    """Train the slot model on the examples' spans; candidates outside of all spans teach "no slot".
 
-    A value decides between the slots of its flow that it may fill, and a number between all that take one: "two
-    bags" are no passengers, though a flow takes no bags. Slots learn from others with a word in common.
-    What was made up for a slot counts the less the more often users were heard to fill it.
+    A value chooses between the slots of its flow that it fits, and a number between all numeric ones: "two
+    bags" are not passengers, even if a flow takes no bags. Slots with a word in common learn from each other.
+    Generated examples for a slot count less the more user examples there are.
     """
     examples = list(examples)
     said = Counter(slot for example in examples if example.said for _, _, slot in example.spans)
@@ -107,9 +107,10 @@ def _mark_candidates(
 
 
 def _kinds_of_span(taken: Sequence[str], *, said: bool) -> Sequence[str]:
-    """List the kinds of a span that no extractor finds, the most telling first: all that its slot takes.
+    """Return the kinds of a span that no extractor finds, most specific first: all that its slot takes.
 
-    It is none of the slot's known values if it may be another. What users said is a name where the slot takes names.
+    It isn't one of the slot's known values if it may be another. What users said is a name if the slot takes
+    names.
     """
     unknown = [kind for kind in taken if not is_listed(kind)] or taken
     return [NAME] if not unknown or (said and NAME in unknown) else unknown
