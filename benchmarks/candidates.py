@@ -88,8 +88,6 @@ def _send(candidate: Candidate, number: signal.Signals) -> None:
 
 @dataclass
 class ByHand:
-    """See `benchmarks.by_hand`."""
-
     database_url: str
     redis: Redis
     celery: Celery

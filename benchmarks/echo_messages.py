@@ -1,6 +1,6 @@
-"""`benchmarks.echo` with a Celery message for each turn: a task runs its session and ends with it.
+"""Variant of `benchmarks.echo` with one Celery message for each turn.
 
-What it costs beside `benchmarks.echo` is the price of turns that are Celery tasks of their own.
+The difference to `benchmarks.echo` is the cost of turns as separate Celery tasks.
 """
 
 import asyncio

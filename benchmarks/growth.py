@@ -26,7 +26,7 @@ KILOBYTES = (8, 98, 968)
 SHORT, LONG = 100, 100_000
 """Turns that wait, and sessions at rest."""
 TURNS_EACH = 10
-"""Of each session that waits."""
+"""Turns of each waiting session."""
 WINDOW = 0.05
 """The share of a long queue over which its rate is taken, once all are awake and at its end."""
 BAR = 1.2

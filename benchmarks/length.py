@@ -35,7 +35,7 @@ ROUND = (
     "cancel my booking",
     "yes",
 )
-"""A search, questions aside, a booking with a correction and a yes; cancelled again, or seats would run out."""
+"""A search, side questions, a booking with a correction and a confirmation; canceled again, to free the seats."""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
 """Turns at which a round begins that is measured: multiples of the round's length."""
 FULL_AT = 100

@@ -8,7 +8,7 @@ QUEUE = "by_hand"
 TASK = "by_hand.run"
 DONE = "hand:done"
 PROCESSES = 2
-"""Of the prefork pool, one turn each; more at once are threads of one process."""
+"""Processes of the prefork pool, one turn each; further concurrency is threads in one process."""
 TABLES = (
     """CREATE TABLE IF NOT EXISTS by_hand_sessions
        (session_id text PRIMARY KEY, version bigint NOT NULL, state text NOT NULL)""",

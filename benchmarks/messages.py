@@ -32,7 +32,7 @@ BAR = 1.1
 
 @dataclass
 class Messages(Ours):
-    """The real path, except that each turn has a message of its own."""
+    """The real path, except that each turn has a separate message."""
 
     sender: Celery
 
@@ -45,7 +45,7 @@ class Messages(Ours):
 
 @asynccontextmanager
 async def run_each(running: Stores, folder: Path) -> AsyncIterator[list[Candidate]]:
-    """Run both candidates, each on stores of its own."""
+    """Run both candidates, each on separate stores."""
     async with AsyncExitStack() as stack:
         own = [own_stores(running, number) for number in range(2)]
         echo = await stack.enter_async_context(

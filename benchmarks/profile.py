@@ -170,7 +170,7 @@ class Talk:
 
 
 class Samples:
-    """Notes where this process is at each tick of its own CPU time."""
+    """Samples of this process's position at each tick of its CPU time."""
 
     def __init__(self) -> None:
         self.cpu_s = 0.0

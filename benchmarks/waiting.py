@@ -50,7 +50,7 @@ class Waited:
 
 
 Opener: TypeAlias = Callable[[Stores, Path], AbstractAsyncContextManager[Candidate]]
-"""Starts one worker process of a candidate, on stores of its own."""
+"""Starts one worker process of a candidate, on separate stores."""
 Results: TypeAlias = dict[str, list[Waited]]
 
 

@@ -225,12 +225,11 @@ NO_INTERACTION: JsonObject = {"kind": "none"}
 
 @dataclass(slots=True)
 class Answer:
-    """The reply and what goes with it (RS-7), while it is made.
+    """The reply and its attachments, while it is built (RS-7).
 
-    `parts`: paragraphs in order, the open question last. `templates`: the names that made them.
-
-    `frames`: what is shown beside the words, each with its block. `interaction`: how the open question is
-    answered. `fixed`: places of paragraphs that no model may rewrite.
+    `parts`: paragraphs in order, the open question last. `templates`: the names of their templates. `frames`:
+    blocks to display with the text. `interaction`: the form of the open question. `fixed`: indexes of
+    paragraphs that no model can rewrite.
     """
 
     parts: list[str] = field(default_factory=list[str])
@@ -241,7 +240,7 @@ class Answer:
     interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
     fixed: set[int] = field(default_factory=set[int])
     leads: bool = False
-    """Whether the last paragraph introduces the next sentence."""
+    """The last paragraph introduces the next sentence."""
 
     def add(self, text: str, *, leads: bool = False, fixed: bool = False) -> None:
         """Add a paragraph; after an introducing one, a single line continues it."""

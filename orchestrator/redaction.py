@@ -48,7 +48,7 @@ class Redactor:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Also hide these from now on; texts shorter than `SHORTEST_SECRET` are ignored."""
+        """Hide these secrets too; texts shorter than `SHORTEST_SECRET` are ignored."""
         known = self._known | {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
         if known == self._known:
             return

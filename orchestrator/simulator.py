@@ -51,7 +51,7 @@ START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """The default start of simulations: a Friday noon."""
 
 URL = "http://127.0.0.1:8600"
-"""Where tools that answer later are told to send results."""
+"""URL to which tools that answer later send their results."""
 
 _STORES = ("store", "records", "live", "scratchpad", "preferences", "documents", "scheduled")
 
@@ -219,7 +219,7 @@ class Conversation:
         return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
     async def wait(self, seconds: float) -> list[JsonObject]:
-        """Let time pass; return the turns of events that became due."""
+        """Advance the clock; return the turns of events that became due."""
         simulator = self.simulator
         simulator.now += seconds
         before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)

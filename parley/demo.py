@@ -1,7 +1,7 @@
-"""`make demo`: a worker is killed in the middle of a booking, and the flight is booked once.
+"""The demonstration `make demo`: a worker is killed in the middle of a booking, and the flight is booked once.
 
-The booking is held up by a lock on the table that the airline of the travel domain writes to, as a slow booking
-system would, so that the worker is killed while the call is running and nobody can tell whether it succeeded.
+The booking is held up by a lock on the table that the airline of the travel domain writes to, as a slow
+booking system would, so that the worker is killed while the call is running and its outcome is unknown.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def fork_program(
 
 
 def die_with(parent: int, dies_by: signal.Signals) -> None:
-    """Let the kernel signal this process when its parent exits; exit immediately if it already has."""
+    """Ask the kernel to signal this process when its parent exits; exit immediately if it already has."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
         if os.getppid() != parent:

@@ -118,7 +118,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def as_lines(facts: Mapping[str, Any]) -> str:
-    """Write each member on a line of its own."""
+    """Return each member on a separate line."""
     return "\n".join(f"{name:<12} {'' if value is None else value}" for name, value in facts.items())
 
 

@@ -31,7 +31,7 @@ _POLL_S = 0.02
 _SAY_EVERY_S = 15.0
 _LEAST_WORK_S = 0.1
 _MOST_WORK_S = 60.0
-"""Of processor time: ten times what a start takes; who has used more without being ready goes in circles."""
+"""Maximum CPU time before a process is ready, in seconds: ten times what a start takes."""
 _HURRIED_GRACE_S = 1.0
 
 

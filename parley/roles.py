@@ -46,12 +46,12 @@ PORTS: Final[Mapping[Role, int]] = {Role.GATEWAY: 8600, Role.FLOWER: 5555}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """Where and as whom a role runs.
+    """A role's location and account.
 
     Args:
-        name: of a worker among the workers; ``%h`` stands for the host.
-        threads: of a worker; None for the usual number.
-        in_flower: whether a worker sends Flower events of what it does.
+        name: name among the workers; ``%h`` stands for the host.
+        threads: threads of a worker; None for the default.
+        in_flower: whether a worker sends events to Flower.
     """
 
     host: str = "127.0.0.1"

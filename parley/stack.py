@@ -77,7 +77,7 @@ class StackPlan:
 
 @dataclass(frozen=True, slots=True)
 class Flower:
-    """Where Flower answers, and with which basic auth."""
+    """The URL of Flower, and its basic auth."""
 
     port: int
     user: str
@@ -99,7 +99,7 @@ class RunningStack:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Where Prometheus finds the gateway's and each worker's metrics."""
+        """Return the metrics URLs of the gateway and each worker."""
         served = [child.program.metrics for child in self.children]
         return (f"{self.url}/metrics", *(address for address in served if address is not None))
 
@@ -131,7 +131,7 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
 
 
 def _kept_in(plan: StackPlan) -> Path:
-    """Where what is trained is kept: the environment's folder, or the plan's."""
+    """Return the folder of trained models: the environment's, or the plan's."""
     return Path(os.environ.get(TRAINED_FOLDER) or plan.trained or trained_folder(plan.data_dir))
 
 
@@ -153,7 +153,7 @@ def _import_roles() -> None:
 
 
 def note_models(say: Callable[[str], None]) -> None:
-    """Print which models answer, their problems, or that none is configured."""
+    """Print the models in use and their problems, or that none is configured."""
     # Imports the settings of all processes, which take a while.
     from parley.diagnosis.surroundings import examine_models  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Keeps started children alive."""
+"""Supervision of child processes, which are restarted when they exit."""
 
 import time
 from collections.abc import Callable, Iterable

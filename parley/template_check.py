@@ -40,7 +40,7 @@ class _Open(dict[str, Json]):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What rendering found. `mistakes`: templates that fail. `hints`: names that the samples don't have."""
+    """The result of rendering. `mistakes`: templates that fail. `hints`: names that the samples don't have."""
 
     mistakes: list[Problem]
     hints: list[str]

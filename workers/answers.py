@@ -50,9 +50,9 @@ def describe_task(request: Any) -> BrokerTask:
 
 
 def name_callbacks(request: Any) -> None:
-    """Give callbacks and errbacks of a task IDs that stay the same when its message is redelivered.
+    """Assign a task's callbacks and errbacks IDs that stay the same when its message is redelivered.
 
-    Receivers can so recognize what is sent again. Celery would choose new IDs.
+    Receivers can thus recognize duplicates. Celery would choose new IDs.
     """
     for kind in ("callbacks", "errbacks"):
         for place, signature in enumerate(request.get(kind) or ()):

@@ -1,4 +1,4 @@
-"""Hold senders' tasks while a store is unavailable: nothing that can wait is rejected (RT-30, RT-34).
+"""A buffer for senders' tasks while a store is unavailable, so that nothing is rejected (RT-30, RT-34).
 
 A few messages wait here, unacknowledged; others stay in the broker, because all threads are busy. When the
 worker stops or the message expires, it returns to the broker, where Celery checks `expires`.

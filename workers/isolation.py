@@ -98,7 +98,7 @@ class Isolation:
         await self._wakeup.offer(session_id)
 
     def _stop_worker(self) -> None:
-        """Have the worker replaced, because its fork server has exited.
+        """Request a replacement of the worker, because its fork server has exited.
 
         Signals once: a second signal would kill it.
         """

@@ -25,7 +25,7 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 0.5
 OUTBOX_GATHERS_S = 0.25
-"""How long the outbox of several turns is collected, to be sent together."""
+"""Time in seconds to collect the outbox of several turns, to be sent together."""
 END_WAITS_EVERY_S = 1.0
 DELIVER_EVENTS_EVERY_S = 0.5
 PROBE_EVERY_S = 2.0

@@ -58,7 +58,7 @@ STALLED_AFTER_LEASES = 2
 """A loop that has been stalled for this many lease times can no longer commit."""
 
 LOOK_FOR_ENDS_EVERY_S = 1.0
-"""How often a process looks for tasks whose turn ended elsewhere."""
+"""Interval in seconds at which a process looks for tasks whose turn ended elsewhere."""
 
 _log = get_logger(__name__)
 T = TypeVar("T")
@@ -69,10 +69,7 @@ MakeTaskEnder = Callable[[Ports, PostgresAwaitedTasks, FlowerEvents | None], Del
 
 @dataclass(frozen=True, slots=True)
 class InternalWork:
-    """What a process needs for background flows.
-
-    `carries_out`: whether it executes them if no message can be sent.
-    """
+    """Dependencies of a process for background flows. `carries_out`: execute them if no message can be sent."""
 
     app: Celery
     make_catalogue: MakeCatalogue

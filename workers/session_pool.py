@@ -1,6 +1,6 @@
-"""Take ready and unclaimed sessions, and run their lanes concurrently on the process's loop.
+"""A pool of ready and unclaimed sessions, whose lanes run concurrently on the process's loop.
 
-A Celery task makes the process take sessions until it has been idle for a while, so a steady flow of turns
+A Celery task makes the process claim sessions until it has been idle for a while, so a steady flow of turns
 costs no Celery message.
 """
 
@@ -18,10 +18,10 @@ TAKE_AT_ONCE = 16
 TAKE_FOR_S = 1.0
 RECONNECT_AFTER_S = 0.5
 OFFERED_FOR_S = 10.0
-"""How long a futile offer of a session is remembered."""
+"""Time in seconds for which a futile offer of a session is remembered."""
 
 LEFT_TO_OTHERS_S = 10.0
-"""How long a process without lanes stops looking for sessions after a failed offer."""
+"""Time in seconds that a process without lanes stops looking for sessions after a failed offer."""
 
 _log = get_logger(__name__)
 
@@ -93,7 +93,7 @@ class SessionPool:
             self._serving = False
 
     def stop(self) -> None:
-        """Take no more sessions; lanes stop after their current turn."""
+        """Stop claiming sessions; lanes stop after their current turn."""
         self._stopping.set()
         self._room.set()
         self._lanes.drain()
@@ -140,7 +140,7 @@ class SessionPool:
         return taken
 
     async def _wait_for_room(self) -> None:
-        """When full, don't count as awake, so that others are woken."""
+        """Wait for room, without counting as awake, so that others are woken."""
         await self._wakeup.retire(force=True)
         self._room.clear()
         if self._capacity <= len(self._running) and not self._stopping.is_set():

@@ -34,7 +34,7 @@ from orchestrator.turns.turn import FINISHED, Submission, TurnRecord, turn_objec
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, UserId
 
 CANCELS_WITHIN_S: Final = 30.0
-"""How long `cancel_turn` waits for a running turn to stop, by default."""
+"""Default time in seconds that `cancel_turn` waits for a running turn to stop."""
 DECIDED_BY: Final = "a backend"
 _REVOKE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 10, 10, 10, 10)
 

@@ -36,7 +36,7 @@ from parley.output import progress
 from parley.processes import log_says
 
 WAITING_TURNS = 5
-"""Of each session: the slowest take minutes for more."""
+"""Waiting turns of each session; the slowest candidates would take minutes for more."""
 
 HERE = Path(__file__).parent
 PEERS = {
@@ -62,7 +62,7 @@ def install(module: str) -> str:
 
 @dataclass
 class Peer:
-    """A candidate whose client is a process in an environment of its own."""
+    """A candidate whose client runs in a separate environment."""
 
     name: str
     client: asyncio.subprocess.Process

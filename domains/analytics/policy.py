@@ -1,4 +1,4 @@
-"""What the policies of this domain share: which table is meant, asking with a choice, and frames."""
+"""Common parts of this domain's policies: the table in question, questions with choices, and frames."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def has_table(run: Execution) -> bool:
 
 
 def _offer_tables(run: Execution) -> None:
-    """Let a question for a table offer the tables by number."""
+    """Offer the tables by number in a question for a table."""
     entry = run.context.changes.state.ambiguity.current
     if entry is None or entry.slot != "table" or entry.flow_id != run.flow.flow_id or entry.options:
         return

@@ -190,7 +190,7 @@ def check_name(said: str) -> str:
 
 
 def suggest(said: str, names: list[str], *, others: bool = True) -> str:
-    """Name the nearest of the known names, or all of them if none is near."""
+    """Return the closest known names, or all of them if none is close."""
     if near := get_close_matches(said.casefold(), names, 1):
         return f" Did you mean {near[0]}?"
     return f" There are {', '.join(names[:12])}." if names and others else ""

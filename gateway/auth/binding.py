@@ -1,4 +1,4 @@
-"""Where the gateway can listen: reachable from other machines only with authentication (RT-22)."""
+"""Addresses the gateway can listen on: reachable from other machines only with authentication (RT-22)."""
 
 import ipaddress
 

@@ -24,7 +24,7 @@ class UnfinishedTurn(ResponseModel):
 
 
 class Trouble(ResponseModel):
-    """What an operator needs to know to repair a session."""
+    """Facts that an operator needs to repair a session."""
 
     session_id: str
     epoch: int

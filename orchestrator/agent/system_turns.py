@@ -53,7 +53,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision on a proposal. `reason`: the reason or the change. `mended`: the repaired state, if any."""
+    """The decision on a proposal. `reason`: the reason or the change. `mended`: the repaired state, or None."""
 
     decision: Decision
     reason: str

@@ -14,10 +14,9 @@ def waits_for_person(state: DialogueState) -> bool:
 
 
 def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
-    """Let an operator answer the user. Returns the requests that this answers.
+    """Route a session to an operator. Returns the requests that this answers.
 
-    Raises:
-        Refused: an operator has taken over already.
+    Raises: Refused: an operator has taken over already.
     """
     if state.person is not None:
         raise Refused(f"{state.person} has taken over already.")
@@ -35,10 +34,9 @@ def require_taken_over(state: DialogueState, operator: str) -> None:
 
 
 def hand_back(state: DialogueState) -> str:
-    """Let the assistant answer the user again. Returns who did so far.
+    """Return a session to the assistant. Returns the operator who answered so far.
 
-    Raises:
-        Refused: no operator has taken over.
+    Raises: Refused: no operator has taken over.
     """
     operator = state.person
     if operator is None:

@@ -17,11 +17,11 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, c
 
 @dataclass(slots=True)
 class Flags:
-    """What the Agent's loop goes by.
+    """Flags for the Agent's loop.
 
-    `keep_going`: run the next flow without waiting for the user. `has_issues`: a check failed.
-    `has_plan`: a plan is in progress. `natural_birth`: the top flow came from the user's own words,
-    not from a plan or a fallback.
+    `keep_going`: run the next flow without waiting for the user. `has_issues`: a check failed. `has_plan`: a
+    plan is in progress. `natural_birth`: the top flow came from the user's own words, not from a plan or a
+    fallback.
     """
 
     keep_going: bool = False

@@ -65,7 +65,7 @@ class ModelPrice(Section):
 
 
 class Models(Section):
-    """Which model answers which prompt. Prompts are named by their ID, for example ``nlu_think``."""
+    """Models by prompt. Prompts are named by their ID, for example ``nlu_think``."""
 
     default: ModelReference
     """A name, or ``{model, provider}``. Default: `PARLEY_MODEL`."""

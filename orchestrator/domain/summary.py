@@ -1,4 +1,4 @@
-"""What each flow of a domain can do: its tools and their tags, for reviewing a domain."""
+"""Abilities of each flow of a domain: its tools and their tags, for reviewing a domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -113,7 +113,6 @@ class BusinessContext:
         return self.embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
-        """See `ContextSearch`."""
         asked = question[:LONGEST_QUESTION]
         terms = find_terms(asked)
         if not terms:
@@ -158,7 +157,6 @@ class DomainDocuments:
         self._domain = domain
 
     async def search(self, call: ToolCall, question: str) -> JsonObject:
-        """See `DocumentSearch`."""
         owned = Owned(call.tenant_id, call.user_id, self._domain)
         found = await self._context.search(owned, question, limit=PASSAGES_READ)
         labels = {label for passage in found for label in passage.labels}

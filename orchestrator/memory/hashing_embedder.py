@@ -87,7 +87,6 @@ class FallbackEmbedder:
 
     @property
     def space(self) -> str:
-        """See `Embedder`."""
         return self._chosen().space
 
     async def embed(self, texts: Sequence[str]) -> Embedded:

@@ -91,7 +91,6 @@ class FlowNotes:
     state: DialogueState
 
     async def read(self, limit: int) -> list[Note]:
-        """See `Notes`."""
         flows = [*self.state.completed, *self.state.stack.flows]
         found = [Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad]
         return sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
@@ -117,7 +116,6 @@ class SharedNotes:
     session_id: SessionId
 
     async def read(self, limit: int) -> list[Note]:
-        """See `Notes`."""
         own = await self.own.read(limit)
         known = {note.text for note in own}
         try:
@@ -133,7 +131,6 @@ class SharedNotes:
         return [*shared, *own][-limit:] if limit else []
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        """See `Notes`."""
         await self.own.write(flow, note)
 
 

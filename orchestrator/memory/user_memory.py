@@ -149,7 +149,6 @@ class UserPreferences:
         self._known: list[Preference] | None = None
 
     async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
-        """See `memory.notes.Preferences`."""
         rules = [one for one in await self._all() if one.kind is PreferenceKind.RULE]
         found: dict[str, Preference] = {}
         for spec in slots:
@@ -159,7 +158,6 @@ class UserPreferences:
         return found
 
     async def find(self, words: str) -> list[Preference]:
-        """See `memory.notes.Preferences`."""
         said_once = [one for one in await self._all() if not _is_of_note(one)]
         return _find(said_once, words, least=0.0)
 

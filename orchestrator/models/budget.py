@@ -24,7 +24,7 @@ _NOTHING = Spent()
 
 
 class Tariff(Protocol):
-    """What a model costs."""
+    """Prices of a model."""
 
     def of(self, usage: Usage) -> Spent:
         """Return the spending for token counts."""
@@ -105,7 +105,6 @@ class InProcessSpending:
         self._counters: dict[str, tuple[Spent, float]] = {}
 
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
-        """See `SpendingStore.add`."""
         now = self._clock()
         spent, forget_at = self._counters.pop(key, (Spent(), now))
         total = (spent if forget_at > now else Spent()).plus(amount)

@@ -96,7 +96,7 @@ class CallContext:
 
 @dataclass(slots=True)
 class _Payment:
-    """The token counts of an answer, or None while there is none."""
+    """Token counts of an answer, or None until it arrives."""
 
     usage: Usage | None = None
 

@@ -1,4 +1,4 @@
-"""Which model answers which prompt, and its limits. Values only; loading is elsewhere."""
+"""Models by prompt, and their limits. Values only; loading is elsewhere."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,10 +32,10 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """How calls are made. `default`: None to use no model.
+    """Configuration of model calls.
 
-    Keys of `max_tokens_per_prompt`, `effort_per_prompt` and `per_prompt` are prompt IDs; keys of `prices`
-    are models, and other models have their provider's list price.
+    `default`: None to use no model. Keys of `max_tokens_per_prompt`, `effort_per_prompt` and `per_prompt` are
+    prompt IDs; keys of `prices` are models, and other models have their provider's list price.
     """
 
     default: ModelChoice | None = None

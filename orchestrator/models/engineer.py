@@ -95,17 +95,17 @@ class PromptEngineer:
         board: BreakerBoard | None = None,
         keep_prompts: bool = False,
     ) -> None:
-        """Make one.
+        """Create an engineer.
 
         Args:
-            models: endpoints by provider name; empty when none is configured.
-            prompts: what can be asked.
-            config: how it is asked.
+            models: endpoints by provider name; empty if none is configured.
+            prompts: the available prompts.
+            config: the configuration of calls.
             spending: counters shared with other processes.
             record: receives a signal for every call and every change of a breaker.
-            pacing: time.
-            board: breakers that are shared with other engineers; they record where they were made.
-            keep_prompts: signals of calls carry what was asked and answered.
+            pacing: the clock.
+            board: breakers shared with other engineers, which record where they were created.
+            keep_prompts: include prompts and answers in the signals.
         """
         self._prompts = prompts
         self._config = config

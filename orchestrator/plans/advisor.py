@@ -131,7 +131,7 @@ class Advisor:
         return await self._ask(REPLAN, question, schema, REPLANNING, context)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> JsonObject | None:
-        """Ask whether the goal is met (PL-3)."""
+        """Ask a model whether the goal is met (PL-3)."""
         question: dict[str, Json] = {
             "assistant": _frame_question(context)["assistant"],
             "goal": plan.goal,

@@ -71,14 +71,14 @@ def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
 
 
 def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagreement]:
-    """List the values of steps that are not what the plan says.
+    """Return values of steps that differ from the plan.
 
-    A flow that was adopted brings values of its own; a value that is corrected leaves flows behind
-    that were run with the old one. What one of both does not know is no disagreement.
+    An adopted flow brings its own values; a corrected value leaves flows behind that ran with the old one. A
+    value that one side does not know is not a difference.
 
     Args:
         plan: with its steps.
-        flows: those on the stack, and completed ones that are to be looked at as well.
+        flows: those on the stack, and completed ones to compare too.
     """
     known = {flow.flow_id: flow for flow in flows}
     return [

@@ -55,7 +55,7 @@ class Planner:
         self._advisor = advisor
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """Find the steps of a request, or more of them for one whose goal is not met. None: nobody knows any."""
+        """Return the steps of a request, or further ones if its goal is not met; None if no source knows any."""
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None

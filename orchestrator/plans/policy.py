@@ -21,7 +21,7 @@ LONGEST_FACT = 60  # longer values are not listed among what the steps have foun
 
 
 class PlanPolicy(BasePolicy):
-    """`planner` is given by whoever puts the Agent together."""
+    """The policy of plans. `planner` is set when the Agent is built."""
 
     planner: Planner
 

@@ -94,7 +94,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
-    """Return a completed flow with an unchanged side effect that is no step of this plan yet."""
+    """Return a completed flow with an unchanged side effect that isn't a step of this plan yet."""
     spec, state = context.world.domain.flows[step.dact].spec, context.changes.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}

@@ -54,7 +54,7 @@ class Node(Generic[State]):
 
 
 class Tree(Generic[State]):
-    """Nodes in the order in which they were made; the first one is the root, which is no candidate."""
+    """Nodes in order of creation; the first one is the root, which is not a candidate."""
 
     def __init__(self, root: State) -> None:
         self.nodes: list[Node[State]] = [Node(0, root)]
@@ -70,7 +70,7 @@ class Tree(Generic[State]):
         return node
 
     def select(self, exploration: float) -> Node[State] | None:
-        """Go down from the root by upper confidence bound to a node that was not expanded; None: all are."""
+        """Return the unexpanded node with the highest upper confidence bound, or None if all are expanded."""
         node = self.root
         while node.expanded:
             open_children = [child for child in node.children if not child.closed]
@@ -95,7 +95,7 @@ class Tree(Generic[State]):
             above.closed = True
 
     def best(self) -> Node[State] | None:
-        """Find the candidate with the highest score of its own, the earliest of equals."""
+        """Return the candidate with the highest own score, the earliest of equals."""
         scored = [node for node in self.nodes[1:] if node.score is not None]
         return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
 
@@ -110,7 +110,7 @@ class Budget:
         return self.limit - self.spent
 
     def spend(self) -> None:
-        """Count one call; whoever spends has looked at what is left."""
+        """Count one call; callers check the remaining budget first."""
         self.spent += 1
 
 
@@ -214,7 +214,7 @@ class _Search(Generic[State]):
         return best
 
     def _new(self, states: Sequence[State], width: int) -> list[State]:
-        """Candidates that nobody proposed before, at most as many as wanted."""
+        """Return at most `width` candidates that were not proposed before."""
         fresh: dict[Hashable, State] = {}
         for state in states:
             key = self.task.key(state)

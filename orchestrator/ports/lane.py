@@ -97,7 +97,7 @@ class Lane(Protocol):
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Decide a pending approval, once; return it as it then stands, whoever decided (PX-17).
+        """Decide a pending approval once; return it with the decision that holds (PX-17).
 
         Returns None if the session has no such approval.
         """

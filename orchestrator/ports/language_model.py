@@ -26,7 +26,7 @@ class ChatRole(StrEnum):
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped. Unknown reasons become OTHER."""
+    """The reason why a model stopped. Unknown reasons become OTHER."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -49,14 +49,14 @@ class Effort(StrEnum):
 
 
 class ToolChoice(StrEnum):
-    """Whether the model must call a tool."""
+    """The model's freedom to call a tool."""
 
     AUTO = "auto"
     REQUIRED = "required"
 
 
 class OutputMode(StrEnum):
-    """How to request an object, in order of decreasing demands on the endpoint."""
+    """The way to request an object, in order of decreasing demands on the endpoint."""
 
     SCHEMA = "schema"
     """By JSON Schema, enforced by the endpoint."""

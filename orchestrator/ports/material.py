@@ -38,7 +38,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """How often a user gave a value for a slot in completed tasks."""
+    """The number of times a user gave a value for a slot in completed tasks."""
 
     dact: str
     slot: str

@@ -27,7 +27,7 @@ class SandboxLimits:
 
 
 class StopCategory(StrEnum):
-    """Why a run has no result."""
+    """The reason why a run has no result."""
 
     TIMEOUT = "timeout"
     """The wall-clock or CPU time limit was reached."""

@@ -8,7 +8,10 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 
 
 class ScheduledEvents(Protocol):
-    """Every method raises Unavailable. An event is delivered at most once per revision, whoever dies meanwhile."""
+    """Scheduled events of sessions. Every method raises Unavailable.
+
+    An event is delivered at most once per revision, even if a process dies.
+    """
 
     async def schedule(self, event: NewEvent) -> ScheduledEvent:
         """Store an event, and deliver it if it is due.

@@ -79,7 +79,7 @@ class Sessions(Protocol):
     async def release_lane(
         self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
     ) -> SessionRecord:
-        """Take the lane from its holder, which is fenced off, and requeue the running turn.
+        """Free the lane from its holder, which is fenced off, and requeue the running turn.
 
         `signed`: the operator and reason, stored in the event log. Raises NotFound; Refused if the lane is
         free, or the session is not at this epoch.

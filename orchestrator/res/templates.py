@@ -144,7 +144,7 @@ class Templates:
         return text.strip()
 
     def _word_all(self, value: Json) -> Json:
-        """Put a saying into words, or those of a list or a dictionary."""
+        """Render a saying, or those of a list or a dictionary."""
         if isinstance(value, Saying):
             return self.word(value)
         if value.__class__ is dict:

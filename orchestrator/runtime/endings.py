@@ -1,4 +1,4 @@
-"""How an attempt at a turn ends: a closed set, and the commit of a stopped turn."""
+"""Endings of an attempt at a turn, as a closed set, and the commit of a stopped turn."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias

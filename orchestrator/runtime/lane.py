@@ -194,7 +194,7 @@ class LaneRunner:
             hints.close()
 
     async def _decide(self, lease: Lease, journal: Journal) -> TurnCommit:
-        """Have the agent decide the turn; if stopped, return what it has done so far."""
+        """Let the agent decide the turn; if stopped, return its work so far."""
         cause = _find_stop(lease.work)
         if cause is None:
             try:

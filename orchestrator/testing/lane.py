@@ -299,7 +299,7 @@ def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonO
 def decide_approval(
     store: MemoryStore, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
-    """Decide if nobody has and there is time; gives the approval as it then stands."""
+    """Decide a pending approval that has not expired; return it with the decision that holds."""
     tenant, record = store.approvals.get(approval_id, (None, None))
     if tenant != tenant_id or record is None:
         return None

@@ -7,7 +7,6 @@ from orchestrator.turns.lease import Lease, Said, Work
 
 
 def said_meanwhile(store: MemoryStore, lease: Lease) -> Said:
-    """See the lane's port."""
     session, mine = store.turn(lease.tenant_id, lease.work.turn_id)
     numbers = {None, *(turn.client_sequence for turn in session.turns)}
 

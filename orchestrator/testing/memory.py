@@ -258,7 +258,7 @@ def _equal(left: Json, right: Json) -> bool:
 
 
 def _copy(document: JsonObject) -> JsonObject:
-    """Copy as a store would give it back: equal, and nobody else's."""
+    """Return an independent, equal copy, as a store would."""
     return orjson.loads(orjson.dumps(document))
 
 

@@ -97,7 +97,7 @@ class MemoryTurn:
     started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """When each step was last written."""
+    """Time of the last write of each step."""
     signals: tuple[JsonObject, ...] = ()
 
     @property
@@ -152,7 +152,7 @@ class MemorySession:
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
     root: SessionId | None = None
-    """Of a branch: where its family begins."""
+    """For a fork: the root of its family."""
 
     def unfinished(self) -> list[MemoryTurn]:
         """Return the queued turns in order."""
@@ -216,7 +216,7 @@ class MemoryStore:
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
     outbox: list[OutboxMessage] = field(default_factory=list[OutboxMessage])
     outbox_sent: dict[int, datetime | None] = field(default_factory=dict[int, datetime | None])
-    """By message, when it was sent last; None: it was acknowledged."""
+    """Time of the last sending by message, or None if it was acknowledged."""
     documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
         default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
     )

@@ -21,7 +21,6 @@ class InProcessRateLimits:
         self._calls: OrderedDict[str, deque[float]] = OrderedDict()
 
     async def take(self, key: str, *, per_minute: int) -> float:
-        """See `RateLimits.take`."""
         now = self._clock()
         calls = self._calls.setdefault(key, deque())
         self._calls.move_to_end(key)
@@ -43,7 +42,6 @@ class InProcessCache:
         self._kept: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
 
     async def get(self, key: str) -> bytes | None:
-        """See `ToolCache.get`."""
         until, value = self._kept.get(key, (0.0, None))
         if value is None or until > self._clock():
             return value
@@ -51,7 +49,6 @@ class InProcessCache:
         return None
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        """See `ToolCache.put`."""
         self._kept.pop(key, None)
         self._kept[key] = (self._clock() + ttl_ms / 1000, value)
         while len(self._kept) > MOST_CACHED:

@@ -20,7 +20,6 @@ class ServiceEvents:
     async def schedule(
         self, call: ToolCall, name: str, payload: JsonObject, *, at: float, key: str
     ) -> JsonObject:
-        """See `SessionEvents`."""
         due = datetime.fromtimestamp(at, UTC)
         event = NewEvent(call.session_id, call.tenant_id, name, payload, key, due, call.idempotency_key)
         try:
@@ -30,7 +29,6 @@ class ServiceEvents:
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, str(error)) from error
 
     async def cancel(self, call: ToolCall, key: str) -> bool:
-        """See `SessionEvents`."""
         try:
             event = await self._store.cancel(call.tenant_id, call.session_id, key)
         except NotFound:
@@ -38,6 +36,5 @@ class ServiceEvents:
         return event.status is EventStatus.CANCELLED
 
     async def scheduled(self, call: ToolCall) -> list[JsonObject]:
-        """See `SessionEvents`."""
         found = await self._store.of_session(call.tenant_id, call.session_id)
         return [event.as_json() for event in found if event.status is EventStatus.SCHEDULED]

@@ -24,7 +24,7 @@ TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
 class Cause:
     """Why a call needs an approval. `told`: what the user is told, or None if the manifest alone requires it.
 
-    `of_gate`: because of the trifecta.
+    `words`: for the user, or empty if the manifest alone requires it. `of_gate`: because of the trifecta.
     """
 
     told: Saying | None = None

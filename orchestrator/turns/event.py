@@ -32,4 +32,4 @@ class Event:
     payload: JsonObject = field(default_factory=JsonObject)
     number: int | None = None
     at: datetime | None = field(default=None, compare=False)
-    """When it was written, if it was read from the log."""
+    """Time of writing, if it was read from the log."""

@@ -31,11 +31,9 @@ class Work:
     """Seconds since the turn was accepted."""
     steps: tuple[Step, ...] = ()
     accepted_at: float = 0.0
-    """When the turn was accepted, in Unix seconds of the store's clock: the time of the turn in every
-    attempt (RT-29).
-    """
+    """Time of acceptance in Unix seconds of the store's clock: the time of the turn in every attempt (RT-29)."""
     failure: str | None = None
-    """Why no attempts are left: end the turn with what they did, without any further call (RT-25)."""
+    """Reason why no attempts are left: end the turn with what they did, without any further call (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Mark(RequestBody):
 
 
 class TakeOver(RequestBody):
-    """Take over from the assistant: it records what the user says, and does nothing."""
+    """An operator takeover: the assistant records what the user says, and does nothing."""
 
     kind: Literal["take_over"]
 
@@ -56,7 +56,7 @@ class HandBack(RequestBody):
 
 
 class Release(RequestBody):
-    """Take the lane from its holder: another worker restarts the running turn."""
+    """The release of a lane from its holder: another worker restarts the running turn."""
 
     kind: Literal["release"]
     done: ClassVar = "The lane is taken from its holder, and the turn at work is begun again."

@@ -27,7 +27,7 @@ EVENT: Final = "event"
 RESULT: Final = "tool_result"
 """Name of the event that brings a call's result, and of its turn's action (RT-32)."""
 CALLS: Final = "/v1/calls/"
-"""Where results of calls are posted; the path needs no credentials but its signature."""
+"""Path to which results of calls are posted; its signature is the only credential."""
 MOST_SCHEDULED: Final = 100
 """Maximum number of undelivered events of one session."""
 TRY_AGAIN_AFTER_S: Final = 5.0
@@ -110,7 +110,7 @@ class ScheduledEvent:
 
     @property
     def signature(self) -> str:
-        """Return the signature of a call's callback URL: nobody else can answer it."""
+        """Return the signature of a call's callback URL, which no one else can compute."""
         signed = f"{self.tenant_id}\n{self.event_id}"
         return _encode(hmac.digest(self.payload[_SIGNED_BY].encode(), signed.encode(), "sha256"))
 

@@ -8,11 +8,11 @@ from orchestrator.types import JsonObject, TurnId, UserId
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """What a turn must have; None for any.
+    """A filter for turns; None matches all.
 
-    `words`: all occur in what was said or answered. `failed`: ended with an error or an apology.
+    `words`: all occur in the message or the reply. `failed`: ended with an error or an apology.
     `not_understood`: no NLU component could interpret the message. `rated_down`: has a thumbs-down.
-    `over_budget`: a model call was refused by a budget.
+    `over_budget`: a budget refused a model call.
     """
 
     words: tuple[str, ...] = ()

@@ -80,7 +80,7 @@ def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
 
 
 class IfBusy(StrEnum):
-    """How to handle a new turn while the session has an unfinished one (RT-5)."""
+    """The handling of a new turn while the session has an unfinished one (RT-5)."""
 
     ENQUEUE = "enqueue"
     REJECT = "reject"

@@ -31,7 +31,7 @@ from orchestrator.types import JsonObject, SessionId, TurnId
 from parley.diagnosis.finding import Finding, bad, note, well
 
 WITHIN_S = 120.0
-"""Of one question; a local server may load its model with the first."""
+"""Time limit of one question; a local server may load its model with the first."""
 LONG_PROMPT = 6_000
 """Words, as many as a long conversation with its flows has."""
 _BARE = EndpointProfile(

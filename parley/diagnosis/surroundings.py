@@ -25,7 +25,7 @@ _OF_MODELS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_MODEL", "PARLEY_MODEL
 
 
 def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Find values that cannot be read, and those that let everybody in."""
+    """Return settings that are invalid, or that give access to everyone."""
     yield from _check_values(environment)
     yield from _check_exposure(environment)
     yield from _check_tokens(environment)

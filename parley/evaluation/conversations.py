@@ -1,6 +1,6 @@
-"""Runs the conversations in a domain's `evaluations/` through the real Agent, and checks each turn.
+"""Runs of the conversations in a domain's `evaluations/` through the real Agent, with checks of each turn.
 
-Each conversation has stores in memory of its own. What is measured of the outcomes is `scores`' business.
+Each conversation has separate stores in memory. `scores` measures the outcomes.
 """
 
 import re

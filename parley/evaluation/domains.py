@@ -138,7 +138,7 @@ async def _hold(
     name: str,
     notice: Callable[[str], None],
 ) -> list[Outcome]:
-    """Hold the conversations of files, or simulated ones. `name`: of the variant, for the progress bar."""
+    """Run the conversations of files, or simulated ones. `name`: the variant, for the progress bar."""
     with progress(name) as counted:
         if simulated is not None:
             return await simulate(evaluated, simulated, notice, counted)
@@ -173,7 +173,7 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
 async def open_model(
     model: str | None, record: RecordSignal = drop_signal
 ) -> AsyncGenerator[ModelPool | None]:
-    """Open the endpoint that the environment configures. Raises InvalidInput when there is none."""
+    """Open the endpoint that the environment configures. Raises InvalidInput if none is configured."""
     if model is None:
         yield None
         return

@@ -43,7 +43,7 @@ class Judge:
     async def judge(
         self, criteria: Sequence[str], said: str, answer: str, before: Sequence[str]
     ) -> list[Verdict]:
-        """Ask the model; criteria that it does not judge are judged by nobody."""
+        """Ask the model; criteria that it does not grade stay ungraded."""
         variables: dict[str, Json] = {
             "assistant": self.assistant,
             "criteria": list(criteria),

@@ -28,7 +28,7 @@ MAIN_FIGURE = "turns_as_expected"
 class Variant:
     """A variant to evaluate: a model, and a folder of prompts that replace the domain's.
 
-    `examples`: how many of each flow System 1 learns from; None: all.
+    `examples`: maximum number of examples for each flow that System 1 learns from, or None for all.
     """
 
     model: str | None = None
@@ -133,10 +133,9 @@ def keep(run: JsonObject, folder: Path) -> Path:
 
 
 def find_run(said: str, folder: Path) -> JsonObject:
-    """Read a run by its name, by its file, or the latest that is kept.
+    """Read a stored run by its name or file, or the latest one.
 
-    Raises:
-        InvalidInput: there is none.
+    Raises: InvalidInput: no such run.
     """
     kept = sorted(folder.glob("*.json"))
     path = Path(said) if said.endswith(".json") else folder / f"{said}.json"

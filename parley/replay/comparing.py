@@ -90,9 +90,9 @@ def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
 
 
 def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
-    """Return the model calls that were made only then, and those that would be made only now: prompt and digest.
+    """Return model calls made only in the recording, and those made only now: prompt and digest.
 
-    What failed then is not recorded, so it is none of the latter.
+    Calls that failed then are not recorded, so they are not in the second list.
     """
     failed = Counter(
         one["payload"]["prompt_id"]

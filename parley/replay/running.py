@@ -94,17 +94,16 @@ def replay(
     processes: int = 1,
     counted: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> tuple[str, list[JsonObject], float]:
-    """Replay sessions of a database.
+    """Replay sessions of a database. Returns their domain, the sessions with changed turns, and the seconds it took.
 
-    Gives their domain, each of them with its turns that came out otherwise, and the seconds it took.
+    Args:
+        url: the database.
+        wanted: the sessions to replay.
+        processes: number of processes.
+        counted: receives the number of finished sessions and of all.
 
-    `counted`: is told how many sessions are done, of how many.
-
-    Raises:
-        NotFound: there are none.
-        InvalidInput: they are of several domains; there is no such prompt or model.
-        ConfigurationError: the domain has mistakes.
-        Unavailable: the database does not answer.
+    Raises: NotFound: no such session. InvalidInput: the sessions belong to several domains, or the prompt or
+    model is unknown. ConfigurationError: the domain is invalid. Unavailable: the database does not respond.
     """
     found = asyncio.run(_find(url, wanted))
     domains = sorted(set(found.values()))
@@ -248,7 +247,7 @@ async def _replay_part(
 
 
 async def replay_session(sandbox: Sandbox, session: RecordedSession, *, since: int = 0) -> JsonObject:
-    """Replay each turn of a session from the state that it had then, so that none pays for another's change."""
+    """Replay each turn of a session from its recorded state, so that differences don't accumulate."""
     had_model = any(
         any(step.kind != TOOL for step in turn.steps)
         or any(one["type"] == SignalType.MODEL_CALL.value for one in turn.signals)

@@ -43,7 +43,7 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, FlowId, Json, SessionId, TenantId, TurnId, UserId, hash_json
 
 _NEW = ":new"
-"""Ends the key of a call that no recording answers."""
+"""Suffix of a call's key if no recording answers it."""
 
 
 class RecordedJournal(Journal):

@@ -1,6 +1,6 @@
-"""The conversations of a soak: each books one flight, is interrupted in between, and lists the bookings.
+"""Conversations of a soak test: each books one flight, is interrupted, and lists the bookings.
 
-Each has a user of its own, so that a booking made twice shows in what the assistant itself says.
+Each has a separate user, so that a duplicate booking shows in the assistant's own answers.
 """
 
 import asyncio

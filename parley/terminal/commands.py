@@ -23,7 +23,7 @@ from parley.terminal.words import (
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation in a terminal. `turn`: the last one. `read`: asks the user for one more line."""
+    """A conversation in a terminal. `turn`: the last one. `read`: asks the user for another line."""
 
     conversation: Conversation
     console: Console

@@ -19,7 +19,7 @@ RUNNING = frozenset({"queued", "running"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the user is: a time zone and a locale, or None for what the session has already."""
+    """The user's time zone and locale, or None to keep the session's."""
 
     timezone: str | None = None
     locale: str | None = None

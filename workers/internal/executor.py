@@ -53,9 +53,9 @@ from workers.internal.session_side import SessionSide
 FLUSH_EVERY_S = 0.2
 """Results of fast items are written in batches; those of a slow item immediately."""
 DEFERRED_FOR_S = 1.0
-"""How long the task of a deferred maintenance run waits before it checks again."""
+"""Time in seconds before the task of a deferred maintenance run checks again."""
 WAITED_FOR_S = 1.0
-"""How long a task itself waits for its run's start time."""
+"""Time in seconds that a task itself waits for its run's start time."""
 
 _log = get_logger(__name__)
 
@@ -169,12 +169,12 @@ class RunExecutor:
         return len(swept.hints)
 
     def repair_later(self, sessions: Sequence[SessionId]) -> None:
-        """Have a dead worker's sessions checked for inconsistencies, from the next sweep on."""
+        """Schedule a check of a dead worker's sessions for inconsistencies, from the next sweep on."""
         if REPAIR_STATE in self.catalogue.graphs:
             self._freed += sessions
 
     def stop(self) -> None:
-        """Take no more work; shares of items end after the current one."""
+        """Stop accepting work; shares of items end after the current one."""
         self._stopping = True
 
     async def drain(self, grace_s: float) -> None:

@@ -45,14 +45,14 @@ class InShares:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """It has ended and requested a rerun."""
+    """A run that has ended and requested a rerun."""
 
     hint: Hint
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """It is deferred: turns wait, it is not due, or this worker is stopping."""
+    """A deferred run: turns wait, it is not due, or this worker is stopping."""
 
     after_s: float
 

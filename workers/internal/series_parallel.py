@@ -52,7 +52,7 @@ def _extend(series: Series, graph: Mapping[str, GraphNode]) -> Series:
 
 
 def _join(series: list[Series], graph: Mapping[str, GraphNode]) -> list[Series] | None:
-    """Join one set of series whose last runs are exactly those some run waits for; None if there is none."""
+    """Join one set of series whose last runs are exactly those that a run waits for, or return None."""
     ends = {number: one[-1] for number, one in enumerate(series)}
     waiting: dict[str, list[int]] = {}
     for number, last in ends.items():

@@ -125,7 +125,7 @@ class AskData(TablePolicy):
         return await super().results(run)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Say what works without a model if there is none."""
+        """Explain what works without a model if none is configured."""
         if failure.check == "model_available":
             failure = replace(failure, message=WITHOUT_MODEL)
         return await super().recover(run, failure)

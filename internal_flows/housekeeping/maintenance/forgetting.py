@@ -13,7 +13,7 @@ from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, SessionId, TenantId, UserId
 
 AFTER_S = 30.0
-"""How long an answer that names forgotten content stays readable for the user who asked."""
+"""Time in seconds for which the requesting user can read an answer that names forgotten content."""
 
 
 class Forgotten(BaseModel):

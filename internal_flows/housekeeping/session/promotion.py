@@ -1,7 +1,4 @@
-"""Which scratchpad entries are worth keeping beyond a session, and why (CO-4).
-
-Pure rules; the flows apply them.
-"""
+"""Rules for keeping scratchpad entries beyond a session (CO-4). Pure rules; the flows apply them."""
 
 from __future__ import annotations
 

@@ -53,15 +53,12 @@ class LibraryChat:
 
     @property
     def endpoint(self) -> str:
-        """See `ChatModel`."""
         return self._endpoint
 
     def list_price(self, model: str, usage: Usage) -> float:
-        """See `ChatModel`."""
         return list_price(self._settings, self._endpoint, model, usage)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """See `ChatModel`."""
         with self._translated(request):
             model = self._model(request)
             parameters = parameters_for(model, request)
@@ -83,7 +80,6 @@ class LibraryChat:
             return await model.request(messages, settings, parameters)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """See `ChatModel`."""
         deadline = asyncio.get_running_loop().time() + request.timeout_s
         async with AsyncExitStack() as stack:
             with self._translated(request):

@@ -27,7 +27,6 @@ class OpenAIEmbedder:
         self.space = f"model-{model}"
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `Embedder`."""
         shown = self._provider.base_url
         try:
             async with asyncio.timeout(WITHIN_S):

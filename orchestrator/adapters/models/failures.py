@@ -61,7 +61,7 @@ _WIRE_NAMES: dict[RequestField, tuple[str, ...]] = {
     RequestField.TOOL_CHOICE: ("tool_choice",),
     RequestField.STREAM: ("stream",),
 }
-"""What endpoints call the optional parts of a request, in search order."""
+"""Endpoints' names for the optional parts of a request, in search order."""
 _TOO_LONG = re.compile(r"context (size|length|window)|too many tokens", re.IGNORECASE)
 _LOOKED_AT = 600
 """Characters of an endpoint's message to search for a field name."""

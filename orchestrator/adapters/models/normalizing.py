@@ -69,7 +69,7 @@ def _written_calls(text: str) -> list[JsonObject]:
 
 
 def _misplaced_object(message: JsonObject) -> str:
-    """Return the object that a server took for a thought, or an empty text if there is none."""
+    """Return the object that a server sent as a thought, or an empty string."""
     thoughts = (message[name].strip() for name in _thoughts(message))
     return next((thought for thought in thoughts if _read_object(thought) is not None), "")
 

@@ -89,17 +89,17 @@ class ModelPool:
         pacing: Pacing | None = None,
         keep_prompts: bool = False,
     ) -> None:
-        """Make one; nothing is connected yet.
+        """Create a pool; nothing is connected yet.
 
         Args:
             endpoints: by provider name.
-            model: where a domain names none.
-            fallback: likewise.
-            breaker: when a model is left alone, and for how long.
-            spending: counters shared with other processes; None counts in this one.
+            model: for domains that name none.
+            fallback: for domains that name none.
+            breaker: when to stop calling a failing model, and for how long.
+            spending: counters shared with other processes, or None to count in this one.
             record: receives a signal for every call and every change of a breaker.
-            pacing: time and chance.
-            keep_prompts: signals of calls carry what was asked and answered.
+            pacing: clock and random numbers.
+            keep_prompts: include prompts and answers in the signals.
         """
         self._endpoints = dict(endpoints)
         self._model = ModelChoice(model)

@@ -26,7 +26,7 @@ Connection = psycopg.AsyncConnection[TupleRow]
 Query: TypeAlias = Statement | LiteralString
 
 _AT_HAND_FOR_S = 600.0
-"""How long a connection is kept before the pool renews it or closes a surplus one."""
+"""Age in seconds at which the pool renews a connection, or closes a surplus one."""
 MOST_PREPARED = 200
 """Prepared statements per connection: one per text and argument types."""
 _STOPPED_WITHIN_S = 5.0
@@ -242,7 +242,7 @@ class HotConnections:
             raise Unavailable("Every database connection is in use; try again later.")
 
     def _make_room(self) -> None:
-        """Let the next borrower in the queue have a returned connection."""
+        """Hand a returned connection to the next borrower in the queue."""
         while self._line:
             waiter = self._line.popleft()
             if not waiter.done():

@@ -56,7 +56,7 @@ def unfinished(session_id: str, done_seq: int) -> Select[Any]:
 
 
 async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Take a locked lane from its holder. The running turn is queued again and its attempt doesn't count."""
+    """Free a locked lane from its holder. The running turn is queued again and its attempt doesn't count."""
     freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + TOKEN_STEP}
     await connection.execute(
         update(lanes)

@@ -151,7 +151,7 @@ def make_login(database_url: str, login_url: str, role: str) -> str:
 
 
 def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
-    """Let an existing login role read the rows of one tenant only, over a few connections.
+    """Restrict an existing login role to the rows of one tenant, over a few connections.
 
     Raises NotFound, Unavailable, or Refused if this user cannot change the role.
     """

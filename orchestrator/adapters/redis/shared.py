@@ -27,7 +27,6 @@ class RedisRequestLimits:
         self._take = redis.register_script(read_script("take_requests"))
 
     async def take(self, tenant_id: TenantId, limits: Sequence[Limit]) -> float:
-        """See `RequestLimits.take`."""
         keys = [f"{REQUESTS}{{{tenant_id}}}:{limit.key}" for limit in limits]
         arguments: list[int] = []
         for limit in limits:
@@ -45,14 +44,12 @@ class RedisTickets:
         self._redis: Any = redis
 
     async def issue(self, caller: Caller, *, lives_s: int) -> str:
-        """See `Tickets.issue`."""
         ticket = secrets.token_urlsafe(32)
         with translated("No ticket can be given at present; try again later."):
             await self._redis.set(_key(ticket), _CALLER.dump_json(caller), ex=lives_s)
         return ticket
 
     async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
-        """See `Tickets.redeem`."""
         with translated("Tickets can't be checked at the moment; try again later."):
             kept = await self._redis.get(_key(ticket))
             if kept is None and stream is not None:
@@ -60,7 +57,6 @@ class RedisTickets:
         return None if kept is None else _CALLER.validate_json(kept)
 
     async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
-        """See `Tickets.keep`."""
         with translated("Tickets can't be issued at the moment; try again later."):
             await self._redis.set(_key(ticket, stream), _CALLER.dump_json(caller), ex=lives_s)
 
@@ -85,7 +81,6 @@ class RedisRateLimits:
         self._take_call = redis.register_script(read_script("take_call"))
 
     async def take(self, key: str, *, per_minute: int) -> float:
-        """See `RateLimits.take`."""
         with translated("Redis is not responding; try again later."):
             wait_ms = await self._take_call(keys=[CALLS + key], args=[new_id("call"), per_minute, WINDOW_MS])
         return wait_ms / 1000
@@ -98,12 +93,10 @@ class RedisToolCache:
         self._redis: Any = redis
 
     async def get(self, key: str) -> bytes | None:
-        """See `ToolCache.get`."""
         with translated("Redis is not responding; try again later."):
             return await self._redis.get(ANSWERS + key)
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
-        """See `ToolCache.put`."""
         with translated("Redis is not responding; try again later."):
             await self._redis.set(ANSWERS + key, value, px=ttl_ms)
 
@@ -121,7 +114,6 @@ class RedisSpending:
         self._redis = redis
 
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
-        """See `SpendingStore.add`."""
         name = PREFIX + key
         with translated("Redis is not responding; try again later."):
             async with self._redis.pipeline(transaction=True) as pipeline:

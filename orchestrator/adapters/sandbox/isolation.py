@@ -95,7 +95,7 @@ def set_limits(limits: dict[str, int]) -> None:
 
 
 def filter_system_calls(libc: Any) -> bool:
-    """Have the kernel kill the process at any system call that is not in the table."""
+    """Kill the process, by seccomp, at any system call that is not in the table."""
     machine = os.uname().machine
     if machine not in SYSTEM_CALLS:
         return False

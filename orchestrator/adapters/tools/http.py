@@ -84,7 +84,6 @@ class HttpTools:
         self._credentials = UserCredentials(credentials or {}, self._client, self._environment)
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
-        """See `ToolTransport.send`."""
         credentials = await self._credentials.read(tool, call)
         built = build_request(tool, arguments, call, self._environment, credentials)
         timeout_s = tool.timeout_ms / 1000

@@ -59,7 +59,6 @@ class McpTools:
         self._servers: dict[tuple[Any, ...], McpServer] = {}
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
-        """See `ToolTransport.send`."""
         self._check_environment(tool)
         server = self._server(tool)
         try:

@@ -25,7 +25,7 @@ from orchestrator.telemetry import get_logger
 CHUNK_BYTES = 65_536
 EDGE_BYTES = 200
 LEAVE_WITHIN_S = 2.0
-"""How long a server can take to exit after its input is closed, and again after SIGTERM."""
+"""Time in seconds for a server to exit after its input is closed, and again after SIGTERM."""
 
 _HEAD = re.compile(rb'^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"result"')
 _TAIL = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*\}\s*$')

@@ -32,7 +32,6 @@ class Transports:
             self._carriers[Implementation.MCP] = self._mcp
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
-        """See `ToolTransport.send`."""
         carrier = self._carriers.get(tool.implementation)
         if carrier is None:
             message = f"Tools over {tool.implementation.value} are not called from here."

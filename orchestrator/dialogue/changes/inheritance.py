@@ -12,12 +12,12 @@ from orchestrator.types import Json, JsonObject
 
 
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
-    """Give a starting flow what it needs, unless the user speaks of something else.
+    """Fill a starting flow with known values, unless the user talks about something else.
 
-    Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
-    `said` for a slot stays open where it did not decide, and so does what an earlier task asks for again.
-    Returns what was taken that other tasks call by other names: what only looks something up takes it where the
-    message `refers` to it, or where nothing else is missing.
+    A user who searched flights to Rome and now books one from Paris does not want Rome's date. A slot that
+    the message left undecided stays open, and so does one that an earlier task asks for again. Returns the
+    values that other tasks have under another name; a look-up only takes them if the message `refers` to
+    them, or if nothing else is missing.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)

@@ -126,7 +126,7 @@ class Question(ABC):
 
     @abstractmethod
     def word(self, say: Wording) -> str:
-        """Put the question into words."""
+        """Return the question's text."""
 
     def yes(self) -> Deed:
         """Return the action of the only reply; with several replies, “yes” selects none."""

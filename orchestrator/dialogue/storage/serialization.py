@@ -90,7 +90,7 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """An outline of a session's state for maintenance flows.
+    """A summary of a session's state for maintenance flows.
 
     It has the flows on the stack, pending approvals, and the number of turns that no summary covers.
     """

@@ -1,7 +1,4 @@
-"""Get the consent of the user, or whoever is required, before a call (AM-3, PX-17).
-
-`dialogue.consent` stores it.
-"""
+"""Consent of the user, or an operator, before a call (AM-3, PX-17). `dialogue.consent` stores it."""
 
 from collections.abc import Callable, Iterator
 
@@ -141,7 +138,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
 
 
 def put_to_user(context: TurnContext, approval: PendingApproval) -> None:
-    """Tell the user what waits for an approval, and why."""
+    """Show the user which call waits for an approval, and why."""
     spec = context.world.domain.tools.get(approval.tool_id)
     approval.put(context.changes.state.turn)
     context.changes.remark(

@@ -77,7 +77,6 @@ class SkillRunner:
         }
 
     def can_run(self, dact: Dact) -> bool:
-        """See `Skills`."""
         return dact in self._domain.skills and self._engineer.can_answer(PROMPT)
 
     async def run(self, run: Execution, policy: Choices) -> SkillOutcome:

@@ -82,7 +82,7 @@ def _next_rung(run: Execution) -> Proposal:
 
 
 def _climb(run: Execution, rung: Recovery) -> bool:
-    """Take a step, unless this flow has taken it in this turn."""
+    """Run a recovery step, unless this flow has run it in this turn."""
     step = (run.flow.flow_id, rung.value)
     if step in run.context.changes.climbed:
         return False

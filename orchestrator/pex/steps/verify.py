@@ -32,7 +32,7 @@ async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
 
 
 async def verify(_policy: Choices, run: Execution) -> Ending | None:
-    """Record and flag what is wrong with the state; nothing that was run again would mend it."""
+    """Record and flag faults of the state, which no repetition would fix."""
     _record_faults(run, OF_STATE)
     return None
 

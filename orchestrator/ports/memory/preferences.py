@@ -21,11 +21,11 @@ class PreferenceKind(StrEnum):
     NOTE = "note"
     """A sentence about the user."""
     PLAYBOOK = "playbook"
-    """How a task usually proceeds; `key` is ``playbook.dact``."""
+    """The usual course of a task; `key` is ``playbook.dact``."""
 
 
 class Source(StrEnum):
-    """Why it was remembered, in increasing order of weight."""
+    """The reason for remembering, in increasing order of weight."""
 
     HABIT = "habit"
     """Observed often enough."""

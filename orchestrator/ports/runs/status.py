@@ -69,7 +69,7 @@ class RedoStatus(StrEnum):
 
 
 class Urgency(StrEnum):
-    """How a run is treated while turns wait (IF-14)."""
+    """The priority of a run while turns wait (IF-14)."""
 
     URGENT = "urgent"
     """A turn waits for it."""
@@ -77,7 +77,7 @@ class Urgency(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What happens to a failed run's successors."""
+    """The treatment of a failed run's successors."""
 
     BLOCK = "block"
     """They stay unrun, with the reason."""

@@ -74,7 +74,7 @@ def _make_field(flow: BaseFlow, slot: SlotSpec) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """How RES phrases a question: see `Wording`. `flow`: None if the question belongs to no flow."""
+    """The wording of a question by RES: see `Wording`. `flow`: None if the question belongs to no flow."""
 
     context: TurnContext
     flow: BaseFlow | None

@@ -102,7 +102,6 @@ class GuardedPython:
         self._limits = limits
 
     async def run(self, code: str, arguments: JsonObject) -> Json:
-        """See `PythonRunner`."""
         result = await run_guarded(code, arguments, self._sandbox, rules=self._rules, limits=self._limits)
         if isinstance(result, Returned):
             return result.value
@@ -117,7 +116,6 @@ class GuardedSql:
         self._limits = limits
 
     async def run(self, code: str, tables: Mapping[str, Table]) -> QueryRows:
-        """See `SqlRunner`."""
         entities = {name: [column for column, _ in table.columns] for name, table in tables.items()}
         approved = apply_guardrails(code, Language.SQL, entities)
         if isinstance(approved, RejectedCode):

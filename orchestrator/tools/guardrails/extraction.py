@@ -99,7 +99,7 @@ def _looks_like_code(line: str) -> bool:
 
 
 def _shortened(code: str) -> Iterable[str]:
-    """Yield the code, then without its last paragraphs, one more each time, at most twenty."""
+    """Yield the code, then shorter versions without its last paragraphs, at most twenty."""
     yield code
     gaps = [match.start() for match in re.finditer(r"\n[ \t]*\n", code)]
     for gap in reversed(gaps[-20:]):

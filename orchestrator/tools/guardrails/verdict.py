@@ -33,7 +33,7 @@ class Category(StrEnum):
     NOT_READ_ONLY = "not_read_only"
     """A statement that changes data, which the tool does not permit."""
     FORBIDDEN_STATEMENT = "forbidden_statement"
-    """A statement that no tool permits: attach, copy, pragma, install, set, call …"""
+    """A statement that is never permitted: attach, copy, pragma, install, set, call …"""
     FORBIDDEN_SOURCE = "forbidden_source"
     """A file, a URL or a system table in place of a table."""
     FORBIDDEN_FUNCTION = "forbidden_function"

@@ -141,7 +141,7 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
 
 
 async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:
-    """Answer an offer by looking at what is there: a yes only where something is missing, and to no other offer."""
+    """Answer an offer by the missing effects: “yes” only if something is missing, and only to the first offer."""
     for _ in range(3):
         last = talk.course.heard[-1]
         is_other = sound.turns_down(last.reply) or (is_misheard and not sound.has_offered(last))

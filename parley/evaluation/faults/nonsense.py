@@ -1,4 +1,4 @@
-"""Wrong interpretations that a model might return: other tasks, and values that nobody said."""
+"""Wrong interpretations that a model might return: other tasks, and invented values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def list_nonsense(
 
 
 def _fill_wrongly(spec: FlowSpec, held: JsonObject, domain: Domain, chance: Random) -> Iterator[JsonObject]:
-    """Fill a flow with a slot that is none, with two values in each other's place, and with each that is not meant."""
+    """Yield wrong values for a flow: an unknown slot, two values swapped, and each value replaced."""
     yield {**held, _INVENTED: "Zanzibar"}
     for one, other in combinations(held, 2):
         yield {**held, one: held[other], other: held[one]}
@@ -51,7 +51,7 @@ def _fill_wrongly(spec: FlowSpec, held: JsonObject, domain: Domain, chance: Rand
 
 
 def _find_other(slot: SlotSpec, held: JsonObject, domain: Domain, chance: Random) -> Json:
-    """Find a value that a slot takes and does not have; None where there is none."""
+    """Return a value that a slot takes and does not have, or None."""
     listed = list(slot.values)
     if slot.entity is not None and slot.entity in domain.entities:
         listed = [value.canonical for value in domain.entities[slot.entity].values]

@@ -1,4 +1,4 @@
-"""The ports at which faults happen: tools, records, the lane, the model. None of our own code is touched."""
+"""Ports at which faults are injected: tools, records, lane, model. Parley's own code is unchanged."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Outside:
 
 @dataclass(slots=True)
 class Ports:
-    """Where the workers of a domain reach the outside of the run at hand."""
+    """The outside connections of a domain's workers in the current run."""
 
     outside: Outside = field(default_factory=Outside)
 

@@ -207,7 +207,7 @@ class Talk:
         return agent
 
     async def take_script(self, goes_on: Callable[[Course], bool]) -> None:
-        """Say the whole script with its faults; afterwards, the outside world works."""
+        """Run the whole script with its faults; afterwards, the outside world works."""
         for at, entry in enumerate(self.conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break

@@ -187,9 +187,9 @@ def list_cases(
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What to search: conversations by name, in at most `budget` cases.
+    """A fault search: conversations by name, in at most `budget` cases.
 
-    `seed` gives their order. `kinds`: the faults that happen.
+    `seed`: determines their order. `kinds`: the faults to inject.
     """
 
     workers: Workers

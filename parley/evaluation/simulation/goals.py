@@ -19,7 +19,7 @@ _NOT_ASKED_FOR = frozenset({Family.INTERNAL, Family.CONVERSE})
 
 
 class Twist(StrEnum):
-    """How a user departs from the shortest way to a goal."""
+    """A user's deviation from the shortest way to a goal."""
 
     NONE = ""
     CORRECT = "changes a value"
@@ -93,10 +93,10 @@ class Stock:
         return not missing
 
     def _givers(self, name: str, flows: Sequence[FlowSpec], *, creates: bool) -> list[FlowSpec]:
-        """Return the flows that produce an output from values of their own.
+        """Return the flows that produce an output from their own slots.
 
-        A value that users can't name has to be created, so flows with side effects come first. For a value that is
-        pointed at, lookups do.
+        A value that users can't name has to be created, so flows with side effects come first. For a value
+        that is pointed at, look-ups do.
         """
         giving = [one for one in flows if name in one.outputs and not self._needs[one.dact]]
         return [one for one in giving if bool(find_acting(one, self.domain)) is creates] or giving

@@ -26,7 +26,7 @@ MOST_TURNS = 16
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """How many conversations to simulate, and the seed that determines all of them."""
+    """The number of conversations to simulate, and the seed that determines all of them."""
 
     count: int
     seed: int = 0
@@ -38,7 +38,7 @@ async def simulate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Hold conversations, each with goals of its own, which go through the domain's flows in turn.
+    """Run simulated conversations, whose goals cover the domain's flows in turn.
 
     A model plays the user if the assistant has one. `counted`: receives progress.
     """
@@ -126,7 +126,7 @@ class _Talk:
             self._blame(goal, pursuit)
 
     async def _take(self, move: Move, judge: Judge, pursuit: _Pursuit) -> None:
-        """Say something and judge what came of it."""
+        """Send a message and grade the result."""
         seen, before = len(self._simulator.signals), deepcopy(self._records)
         turn = await self._conversation.say(move.text)
         signals = self._simulator.signals[seen:]
@@ -138,7 +138,7 @@ class _Talk:
         pursuit.flows |= {flow["dact"] for payload in predicted for flow in payload["flows"][:1]}
 
     def _excuse(self, goal: Goal, pursuit: _Pursuit) -> str:
-        """Return why a goal could not be reached through nobody's fault, or an empty text."""
+        """Return why a goal could not be reached without a fault of the assistant, or an empty string."""
         if self._user.is_speechless:
             return self._user.gave_up
         last = pursuit.turns[-1]

@@ -16,7 +16,7 @@ _MOST_RESTATED = 2
 _MOST_FAILED = 2
 """Failed calls after which a user gives up."""
 _PLAIN = 5
-"""How many of a language's shortest yeses are used."""
+"""Number of a language's shortest confirmations to use."""
 
 
 class Purpose(StrEnum):
@@ -36,10 +36,10 @@ class Move:
 
 
 class User(Protocol):
-    """Who talks to the assistant until a goal is reached or given up.
+    """A simulated user, who talks to the assistant until a goal is reached or given up.
 
-    `gave_up`: why the user stopped before the goal was reached, or empty. `is_speechless`: because the user had
-    nothing to say, not because of the assistant.
+    `gave_up`: the reason for stopping before the goal, or an empty string. `is_speechless`: the user stopped
+    for lack of anything to say, not because of the assistant.
     """
 
     gave_up: str

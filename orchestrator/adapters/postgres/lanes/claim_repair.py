@@ -20,7 +20,7 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 LEFT_FOR_S = 10.0
-"""How long a lane waits for a process for suspected poison turns before the sweep considers it."""
+"""Time in seconds that a lane waits for a process for suspected poison turns before the sweep considers it."""
 
 Suspected = Callable[[SessionId, int], None]
 """Receives a session whose next turn has crashed so often that it needs a process for suspects."""

@@ -26,7 +26,6 @@ class PostgresSessionMaterial:
     async def collect(
         self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]
     ) -> Mapping[str, Any]:
-        """See `SessionMaterial`."""
         readers = {CONVERSATION: self._conversation, HABITS: self._habits, HISTORY: self._history}
         return {name: await readers[name](tenant_id, session_id) for name in names}
 

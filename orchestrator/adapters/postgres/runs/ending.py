@@ -17,7 +17,7 @@ from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import TenantId, new_id
 
 REPORT_S: Final = 3.0
-"""How long a run's task can take to report its end before the reconciler sends another."""
+"""Time in seconds for a run's task to report its end before the reconciler sends another."""
 
 
 async def end_run(

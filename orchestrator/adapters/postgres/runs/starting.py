@@ -19,7 +19,7 @@ STARTED_BY_OTHERS: Final = (
     "The same runs are started and ended again and again at this moment; try again later."
 )
 GRACE_S: Final = 1.0
-"""How long a message can take before the reconciler sends another."""
+"""Time in seconds for a message to arrive before the reconciler sends another."""
 
 
 def identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
@@ -56,7 +56,7 @@ async def store_graph(
 
 
 async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id: str) -> bool:
-    """Let a new run wait for an earlier one. Returns False if that one has ended."""
+    """Make a new run wait for an earlier one. Returns False if that one has ended."""
     arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
     return await transaction.fetch_one(statement("follow_run"), arguments) is not None
 

@@ -35,7 +35,7 @@ from orchestrator.ports.runs.work import (
 from orchestrator.types import Json, JsonObject
 
 AGAIN_S = 5.0
-"""How long the reconciler's own message can take, because a queue can be long."""
+"""Time in seconds for the reconciler's own message, because a queue can be long."""
 MAX_ITEMS_PER_CLAIM = 50
 
 

@@ -16,7 +16,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 FINISH_TASK: Final = "finish_task"
 """The outbox message kind; its payload names the task."""
 KEPT_FOR_S: Final = 3600.0
-"""How long an ended task is remembered, in case its message is redelivered."""
+"""Time in seconds to remember an ended task, in case its message is redelivered."""
 MOST_AT_ONCE: Final = 500
 
 

@@ -39,7 +39,6 @@ class PostgresEffects:
 
 
 async def find_effect(database: Database, session_id: SessionId, effect: Effect) -> LedgerEntry | None:
-    """See the lane's port."""
     named = {"session_id": session_id, "fingerprint": effect.fingerprint}
     row = await database.fetch_one(statement("find_effect"), named)
     if row is None:

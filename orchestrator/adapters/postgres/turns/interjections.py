@@ -7,7 +7,6 @@ from orchestrator.turns.turn import TurnInput, TurnKind
 
 
 async def said_meanwhile(database: Database, lease: Lease) -> Said:
-    """See the lane's port."""
     named = {"session_id": lease.session_id, "turn_id": lease.work.turn_id}
     upto, cancelled, waiting = 0, False, list[Work]()
     for row in await database.fetch_all(statement("said_meanwhile"), named):

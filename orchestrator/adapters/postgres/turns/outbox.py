@@ -14,12 +14,10 @@ class PostgresOutbox:
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
-        """See `Outbox`."""
         arguments = {"kinds": list(kinds), "again_after_s": again_after_s, "limit": limit}
         rows = await self._database.fetch_all(statement("take_outbox"), arguments)
         found = (OutboxMessage(*facts, payload=body) for *facts, body in rows)
         return sorted(found, key=lambda message: message.id)
 
     async def acknowledge(self, ids: list[int]) -> None:
-        """See `Outbox`."""
         await self._database.fetch_all(statement("acknowledge_outbox"), {"ids": ids})

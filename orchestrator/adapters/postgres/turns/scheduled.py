@@ -39,7 +39,6 @@ class PostgresScheduledEvents:
         self._inbox = inbox
 
     async def schedule(self, event: NewEvent) -> ScheduledEvent:
-        """See `ScheduledEvents`."""
         async with self._database.transaction() as connection:
             lane = await _lock(connection, event.tenant_id, event.session_id)
             found = await _find(connection, event.session_id, _EVENTS.key == event.key)
@@ -53,7 +52,6 @@ class PostgresScheduledEvents:
     async def move(
         self, tenant_id: TenantId, session_id: SessionId, event_id: str, not_before: datetime
     ) -> ScheduledEvent:
-        """See `ScheduledEvents`."""
         async with self._database.transaction() as connection:
             lane = await _lock(connection, tenant_id, session_id)
             found = require_movable(await _named(connection, session_id, event_id))
@@ -61,7 +59,6 @@ class PostgresScheduledEvents:
             return await self._deliver(connection, lane, moved)
 
     async def cancel(self, tenant_id: TenantId, session_id: SessionId, event_id: str) -> ScheduledEvent:
-        """See `ScheduledEvents`."""
         async with self._database.transaction() as connection:
             lane = await _lock(connection, tenant_id, session_id)
             found = await _named(connection, session_id, event_id)
@@ -85,7 +82,6 @@ class PostgresScheduledEvents:
     async def answer(
         self, tenant_id: TenantId, reference: str, signature: str, outcome: JsonObject
     ) -> ScheduledEvent:
-        """See `ScheduledEvents`."""
         which = (_EVENTS.event_id == reference, _EVENTS.tenant_id == tenant_id, _EVENTS.name == RESULT)
         row = await self._database.read_one(select(scheduled_events).where(*which))
         event = None if row is None else _record(row)
@@ -110,7 +106,6 @@ class PostgresScheduledEvents:
     async def of_session(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 100
     ) -> list[ScheduledEvent]:
-        """See `ScheduledEvents`."""
         query = (
             select(scheduled_events)
             .where(_EVENTS.session_id == session_id, _EVENTS.tenant_id == tenant_id, _EVENTS.name != RESULT)
@@ -120,7 +115,6 @@ class PostgresScheduledEvents:
         return [_record(row) for row in await self._database.read_all(query)]
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:
-        """See `ScheduledEvents`."""
         due = (
             select(_EVENTS.event_id, _EVENTS.session_id)
             .where(_UNDELIVERED, _EVENTS.not_before <= NOW)
