@@ -61,7 +61,7 @@ class PendingApproval:
     turn_id: TurnId | None = None
     question: str = ""
     cause: Told | None = None
-    """Why it is asked, for the user; None if the tool's manifest says so."""
+    """The reason for the user, or None if the tool's manifest gives it."""
     found: tuple[str, ...] = ()
     """The arguments that came from a tool's answer or a document."""
     asked_turn: int = 0
@@ -99,7 +99,7 @@ class EffectNote:
     """Slot name → value at the time of the call."""
     arguments: JsonObject
     summary: Told = ""
-    """What was done, for the user."""
+    """The call, for the user."""
     status: EffectStatus = EffectStatus.FINISHED
     compensation: ToolId | None = None
     turn_id: TurnId | None = None

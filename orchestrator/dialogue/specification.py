@@ -78,7 +78,7 @@ class SlotSpec:
     same_as: tuple[str, ...] = ()
     """Names of this value in other flows: ``slot``, or ``flow.slot`` for a single flow (FS-7)."""
     not_before: str | None = None
-    """Of a date: another one that it may not be before, and along with which it is moved (IR-4)."""
+    """For a date: another date that it cannot precede, and with which it moves (IR-4)."""
     own_label: str = ""
     """The name that the domain's author gave it for users, or an empty string."""
 
