@@ -19,7 +19,7 @@ from orchestrator.nlu.row_questions import refers_to_before
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.module import clear_stack
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
-from orchestrator.saying import say
+from orchestrator.saying import Told, say
 from orchestrator.types import FlowId, Json, JsonObject
 
 LONGEST_GOAL = 500
@@ -41,7 +41,7 @@ def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
     turn.carry_on = False
 
 
-def done_by(turn: RunningTurn, flow: BaseFlow) -> list[str]:
+def done_by(turn: RunningTurn, flow: BaseFlow) -> list[Told]:
     """List what a task, a plan with its steps, has done irreversibly; it stays when the task is given up."""
     own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
     return [note.summary for note in turn.changes.state.effects if note.flow_id in own and note.is_done]

@@ -72,7 +72,7 @@ class Wording(Protocol):
         """Return name and value of every argument of a call, and whether it was `found` by a tool."""
         ...
 
-    def list_done(self) -> list[str]:
+    def list_done(self) -> list[Told]:
         """Return what the flow has committed so far, unless the answer says so already."""
         ...
 

@@ -29,7 +29,7 @@ from orchestrator.res.wording import (
     name_task,
     show_slots,
 )
-from orchestrator.saying import Saying, say
+from orchestrator.saying import Saying, Told, say
 from orchestrator.types import Json, JsonObject
 
 FEWEST_FIELDS = 2
@@ -115,7 +115,7 @@ class Speech:
             return []
         return list_facts(self.flow, shown, self.context.world.registry, self.context.local_now)
 
-    def list_done(self) -> list[str]:
+    def list_done(self) -> list[Told]:
         if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported it
             return []
         mine = (one for one in self.context.changes.state.effects if one.flow_id == self.flow.flow_id)
