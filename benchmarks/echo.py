@@ -1,7 +1,7 @@
-"""Our worker with agents that do the benchmark's work and nothing else: what they cost is the runtime's own cost.
+"""A Parley worker with agents that only do the benchmark's work, to measure the runtime's own cost.
 
-``celery -A benchmarks.echo worker``. Each turn waits `BENCH_MODEL_S` seconds, as turns wait for a model. The states of
-a domain that is called ``echo-98`` have 98 KB.
+Start it with ``celery -A benchmarks.echo worker``. Each turn waits `BENCH_MODEL_S` seconds, as for a model.
+States of a domain named ``echo-98`` have 98 KB.
 """
 
 import asyncio

@@ -128,7 +128,7 @@ def run_workers(
 
 
 class Report:
-    """Prints figures as tables, or all of them at the end as one JSON object."""
+    """A report of results, printed as tables or at the end as one JSON object."""
 
     def __init__(self, name: str, *, as_json: bool) -> None:
         self._as_json = as_json

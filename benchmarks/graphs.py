@@ -1,7 +1,7 @@
-"""`make bench-graphs`: how much longer than its critical path a graph of Internal flows takes on workers (IF-9).
+"""`make bench-graphs`: time of background graphs on workers, compared with their critical path (IF-9).
 
-Prints, per random graph, time to finish over critical path, and what a node costs beyond its own work; then what
-a node of a chain costs that has nothing to do, and how long a fan-out takes beside its critical path.
+Prints, for each random graph, the time divided by the critical path, and the overhead of a node. Then it
+prints the overhead of an empty node in a chain, and the time of a fan-out.
 """
 
 import asyncio

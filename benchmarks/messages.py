@@ -1,7 +1,8 @@
 """The cost of one Celery message per turn: ``python -m benchmarks.messages``.
 
-*echo* as it is, whose workers take ready sessions, and *a message a turn*: each submission sends a task that ends when
-its session has run. Closed loop and drain as in `benchmarks.turns`, rounds interleaved, ratios of the same round.
+Compares *echo*, whose workers claim ready sessions, with a variant in which each submission sends a task that
+ends when its session has run. Closed loop and drain are as in `benchmarks.turns`; rounds alternate, and
+ratios are within a round.
 """
 
 import asyncio

@@ -229,7 +229,7 @@ class Calls:
 
 
 class Served:
-    """Adds up what statements take of PostgreSQL's CPU, and how many there are, by purpose."""
+    """CPU time and count of PostgreSQL statements, by purpose."""
 
     def __init__(self) -> None:
         self.cpu_ns: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""Looks up every pinned package in a stored list of known vulnerabilities: `python deploy/audit.py`.
+"""Look-up of every pinned package in a stored list of known vulnerabilities: `python deploy/audit.py`.
 
-Exit code 1: something was found. 2: something could not be checked, and what. The list is renewed from a copy of the
-Python Packaging Advisory Database: `python deploy/audit.py --renew FOLDER`.
+Exit code 1: vulnerabilities were found. 2: some packages could not be checked. The list is updated from a
+copy of the Python Packaging Advisory Database: `python deploy/audit.py --renew FOLDER`.
 """
 
 from __future__ import annotations

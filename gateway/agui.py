@@ -1,4 +1,4 @@
-"""Translates a session's events into those of an AG-UI run; see docs.ag-ui.com."""
+"""Translation of a session's events into those of an AG-UI run; see docs.ag-ui.com."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ STARTED: Final = """
 
 
 class Screen:
-    """Prints the conversation and what happens to the processes. In a terminal it pauses so that one can read."""
+    """Prints the conversation and the events of processes. In a terminal it pauses, to leave time for reading."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()

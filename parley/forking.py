@@ -1,6 +1,6 @@
-"""Runs a Python program in a fork of this process, which has imported what the program needs.
+"""Start of a Python program in a fork of this process, which has already imported what the program needs.
 
-It starts in a fraction of the time that a new interpreter takes, and shares the memory of all that was imported.
+It starts in a fraction of the time of a new interpreter, and shares the imported modules' memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generates a domain's `tools.yaml` from the OpenAPI document of a service."""
+"""Generation of a domain's `tools.yaml` from the OpenAPI document of a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders a domain's answer templates with sample values, to find what fails before a user meets it."""
+"""Check of a domain's templates by rendering them with sample values, to find failures before users do."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ LONGEST_S = 900
 
 
 class Client:
-    """Carries out orders; `peer` knows how a turn is handed in, and when all are done `expected` have been."""
+    """A client that runs orders; `peer` submits a turn and knows when all `expected` turns are done."""
 
     def __init__(self, peer: Any) -> None:
         self._peer = peer

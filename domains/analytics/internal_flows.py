@@ -1,4 +1,4 @@
-"""Sends due reports, each to the conversation in which it was ordered."""
+"""Delivery of due reports to the conversations that ordered them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SOURCES = ("table", "table_id", "column", "by")
 
 
 class TablePolicy(BasePolicy):
-    """Asks again for a table that does not exist, and makes frames of what the tools found."""
+    """Asks again for a table that does not exist, and builds frames from tool results."""
 
     async def review(self, run: Execution) -> Ending | None:
         table = run.flow.slots.get("table")

@@ -1,4 +1,4 @@
-"""Hides operators' notes from users: who made a repair, and why (RT-35)."""
+"""Hiding of operators' notes from users: who made a repair, and why (RT-35)."""
 
 from dataclasses import replace
 

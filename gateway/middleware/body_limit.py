@@ -51,9 +51,7 @@ class BodyLimit:
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         headers = dict(scope["headers"])
         if b"transfer-encoding" in headers and b"content-length" in headers:
-            raise InvalidInput(
-                "A request has one length: leave Content-Length or Transfer-Encoding out.", field="headers"
-            )
+            raise InvalidInput("Send either Content-Length or Transfer-Encoding, not both.", field="headers")
         declared = headers.get(b"content-length", b"0")
         most = _most(scope)
         if declared.isdigit() and int(declared) > most:

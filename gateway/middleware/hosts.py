@@ -20,7 +20,7 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Permits only requests to these hosts, from the gateway's own or allowed origins."""
+    """Middleware that only permits requests to these hosts, from the gateway's own or allowed origins."""
 
     app: ASGIApp
     hosts: Collection[str]

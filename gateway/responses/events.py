@@ -1,4 +1,4 @@
-"""Answers about outside events, reminders and results of calls."""
+"""Responses about outside events, reminders and results of calls."""
 
 from gateway.responses.common import JsonMap, ResponseModel, Timestamp
 from orchestrator.turns.scheduled import EventStatus

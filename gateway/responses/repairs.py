@@ -29,7 +29,7 @@ class Trouble(ResponseModel):
     session_id: str
     epoch: int
     person: str | None = Field(description="The operator who answers instead of the assistant.")
-    wrong: list[str] = Field(description="What must not be in the state.")
+    wrong: list[str] = Field(description="Violations of invariants in the state.")
     flows: list[JsonMap] = Field(description="The stack, top last, as it is stored.")
     effects: list[Effect] = Field(description="The ledger, oldest first.")
     approvals: list[Approval] = Field(description="Those that wait.")

@@ -172,5 +172,5 @@ class JournalStep(ResponseModel):
     kind: str
     status: StepStatus
     request_hash: str
-    duration_ms: float | None = Field(description="Of the call; null while it has not ended.")
+    duration_ms: float | None = Field(description="Duration of the call, or null until it ends.")
     at: Timestamp

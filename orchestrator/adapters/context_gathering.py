@@ -11,10 +11,7 @@ from orchestrator.types import JsonObject, TenantId, is_object
 
 
 class RunsContextGathering:
-    """Implements `ports.memory.context.ContextGathering`.
-
-    `wake` has a worker claim the run, and never raises.
-    """
+    """Implements `ports.memory.context.ContextGathering`. `wake` makes a worker claim the run, and never raises."""
 
     def __init__(self, runs: PostgresRuns, wake: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs

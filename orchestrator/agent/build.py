@@ -1,4 +1,4 @@
-"""Puts an Agent together from a loaded domain. Pure: who loads the domain and makes services is `bootstrap`."""
+"""Construction of an Agent from a loaded domain. Pure: `bootstrap` loads the domain and creates services."""
 
 from collections.abc import Mapping
 

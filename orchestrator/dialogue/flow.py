@@ -22,12 +22,12 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, copy_json
 
 @dataclass(eq=False, repr=False)
 class PlanFlow(BaseFlow):
-    """Decomposes a request into sub-flows; `revision` grows with every change of the plan.
+    """A plan, which decomposes a request into sub-flows; `revision` grows with every change.
 
-    `goal`: the request in the user's words. `rounds`: how often sub-flows were stacked.
-    `noted`: how many revisions are on record. `by_model`: a model chose the steps, so that what is declared does not
-    join them. `findings_seen`: entries of the scratchpad that the plan knows. `settled`: the values that the plan had
-    for each step that committed something, by the step's flow. `beyond`: words of the request for the planner.
+    `goal`: the request in the user's words. `rounds`: number of times sub-flows were stacked. `noted`: number
+    of recorded revisions. `by_model`: a model chose the steps, so declared ones don't join them.
+    `findings_seen`: scratchpad entries that the plan knows. `settled`: the plan's values for each committed
+    step, by the step's flow. `beyond`: words of the request for the planner.
     """
 
     steps: list[PlanStep] = field(default_factory=list[PlanStep])

@@ -260,7 +260,7 @@ class DialogueState:
         return own | corrected | steps
 
     def serialize(self) -> JsonObject:
-        """As JSON; shares no container that is changed later."""
+        """Return the state as JSON, without sharing containers that can change later."""
         return self.write()[0]
 
     def write(self) -> tuple[JsonObject, bytes]:

@@ -1,6 +1,7 @@
-"""Finds the parts of a message that request nothing: what is forbidden, excluded, past, reported or supposed (NL-8).
+"""Parts of a message that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
 
-A cue opens a scope, which runs to the end of its clause. The rule looks at tokens and never at whole sentences.
+A cue opens a scope, which runs to the end of its clause. The rule looks at tokens and never at whole
+sentences.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -26,7 +26,7 @@ _COMPARING = word_set("more extra additional further other fewer less")
 
 
 class Grounding:
-    """Looks for values in the conversation up to one message, whose `text` is among it."""
+    """Searches for values in the conversation up to and including the message `text`."""
 
     def __init__(self, extractor: Extractor, context: NluContext, text: str) -> None:
         self._extractor = extractor

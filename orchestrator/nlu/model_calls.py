@@ -40,7 +40,7 @@ CONTEMPLATE = "nlu_contemplate"
 SLOT_FILL = "slot_fill"
 _MESSAGES = 7
 _MOST_LIKELY = 3
-"""Flows that a model is shown in full, besides those of the tasks in progress."""
+"""Number of flows described in full to a model, besides those of tasks in progress."""
 _LEAST_SHARE = 0.02
 _FAR_LESS = 4
 """A flow is left out if it is so many times less likely than the likeliest one."""

@@ -1,6 +1,7 @@
-"""Matches whole messages against the short closed list of plain yeses and noes of each language (PX-18).
+"""Plain yes and no, by the short closed list of each language (PX-18).
 
-A plain yes is the only text that confirms a side effect. Longer agreement is read elsewhere and never confirms.
+A plain yes is the only text that confirms a side effect. Longer agreement is read elsewhere and never
+confirms.
 """
 
 import re

@@ -46,7 +46,7 @@ class Message:
 
 
 class Reader(Protocol):
-    """Reads a message, or leaves it to the next reader: None."""
+    """A component that interprets a message, or returns None to leave it to the next."""
 
     async def __call__(self, message: Message, context: NluContext, /) -> Reading | None: ...
 

@@ -26,7 +26,7 @@ _LONGEST_READ = 400
 
 
 class Restraint:
-    """Judges understandings of one domain's messages by the moods of their clauses."""
+    """Restrains interpretations of one domain's messages by the moods of their clauses."""
 
     def __init__(self, flows: Mapping[Dact, FlowSpec]) -> None:
         self._flows = flows

@@ -52,7 +52,7 @@ _SLOT = re.compile(r"([^\W\d_]+) (?:(?:the|a|an) )?\{(\w+)\}")
 
 
 class UnusedWords:
-    """Looks for what interpretations of one domain's messages leave out."""
+    """Finds words of a domain's messages that their interpretation does not use."""
 
     def __init__(
         self, flows: Mapping[Dact, FlowSpec], answers: Mapping[str, Answer], extractor: Extractor

@@ -1,6 +1,6 @@
-"""Asks a model about plans: decompositions, alternatives and their scores, replanning, completion.
+"""Model calls about plans: decompositions, alternatives and their scores, replanning, completion.
 
-A model that fails is None here, and noted: the rules decide then.
+If a model fails, the result is None and the failure is noted; then the rules decide.
 """
 
 from collections.abc import Sequence

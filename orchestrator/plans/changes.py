@@ -1,4 +1,4 @@
-"""Changes of plans: what a replanning check can decide (PL-2), how it is made, kept on record and put on the stack."""
+"""Changes of plans: those that a replanning check can decide, their records, and their effect on the stack (PL-2)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

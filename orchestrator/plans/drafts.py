@@ -1,4 +1,4 @@
-"""Judges decompositions that a model wrote: fits them to the catalogue, or refuses them with reasons (PL-1)."""
+"""Validation of decompositions from a model: fitted to the catalog, or rejected with reasons (PL-1)."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""Findings of background flows about a plan: they trigger the replanning check early (PL-2).
+"""Findings of background flows about a plan, which trigger the replanning check early (PL-2).
 
-Only the scratchpad is read here; what a finding changes is the planner's business.
+This module only reads the scratchpad; the planner decides what a finding changes.
 """
 
 from typing import NamedTuple

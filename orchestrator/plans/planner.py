@@ -1,7 +1,7 @@
-"""Decides about plans: how a request is decomposed, what a finished step changes, whether the goal is met.
+"""Decisions about plans: decomposition, changes after a finished step, and whether the goal is met.
 
-Declared recipes and rules decide where they can, a model where it is wanted and at hand. Stacking and telling
-are the business of the policy and the Agent.
+Declared recipes and rules decide where they can, otherwise a model if one is configured. The policy and the
+Agent stack steps and report changes.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Carries Plan flows out: decomposes at first, judges at last (PL-1, PL-3). What happens in between is the Agent's.
+"""The policy of Plan flows: it decomposes the request first and checks the goal last (PL-1, PL-3).
 
-Public to domains, as `BasePolicy` is.
+The Agent does the rest. Public to domains, like `BasePolicy`.
 """
 
 from orchestrator.context import TurnContext

@@ -1,4 +1,4 @@
-"""Applies declared plans: the steps of one request, and the rules that prune them (PL-1, PL-2)."""
+"""Declared plans: the steps of one request, and the rules that prune them (PL-1, PL-2)."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _why_prune(plan: PlanFlow, step: PlanStep, context: TurnContext) -> Change |
         return Change(ChangeKind.PRUNE, (step.label,), why)
     declared = declared_step(plan, step.name)
     if declared is not None and fails(plan, declared):
-        return Change(ChangeKind.PRUNE, (step.label,), declared.otherwise or "it is not called for")
+        return Change(ChangeKind.PRUNE, (step.label,), declared.otherwise or "it is not needed")
     answer = _find_answer(plan, step, context)
     if answer is None:
         return None

@@ -43,5 +43,5 @@ async def _hear(journal: Journal, work: Work) -> Meaning:
     try:
         return await hear(at_work, work)
     except Exception:  # noqa: BLE001 - what cannot be read now does no harm to the turn at work
-        _log.exception("What was said meanwhile could not be read.", turn=work.turn_id)
+        _log.exception("Mid-turn messages could not be read.", turn=work.turn_id)
         return Meaning.WAITS

@@ -1,4 +1,4 @@
-"""Lets a domain's tools schedule events for the session they are called from (RT-31)."""
+"""Scheduling of events by a domain's tools, for the session that calls them (RT-31)."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime

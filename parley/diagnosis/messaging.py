@@ -1,4 +1,4 @@
-"""Examines Redis, the broker if it is another, and which processes take messages from the queues."""
+"""Checks of Redis, of a separate broker, and of the processes that consume the queues."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Probes a model endpoint with a dozen small requests, one per feature that Parley uses."""
+"""Probe of a model endpoint by a dozen small requests, one per feature that Parley uses."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Examines what is around the stores: settings, folders, models; nothing here needs a running system."""
+"""Checks of settings, folders and models, without a running system."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Adds cases to a domain's files of test conversations."""
+"""Addition of cases to a domain's files of test conversations."""
 
 from collections.abc import Sequence
 from pathlib import Path

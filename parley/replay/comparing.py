@@ -1,4 +1,4 @@
-"""Compares what a turn decides now with what it decided then, modulo the identifiers that are made again."""
+"""Comparison of a turn's decision with the recorded one, ignoring IDs that are generated again."""
 
 import re
 from collections import Counter

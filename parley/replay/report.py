@@ -1,4 +1,4 @@
-"""Sums a replay up as it is kept, told and held to what may differ."""
+"""The report of a replay: stored, printed, and checked against the allowed differences."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -72,7 +72,7 @@ def read_allowed(path: Path | None) -> frozenset[str]:
 
 
 def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
-    """Count the turns that came out otherwise in these aspects and may not; in any where none is named."""
+    """Count the turns that differ in aspects where no difference is allowed; all aspects by default."""
     return sum(
         not turn["allowed"] and (not aspects or not turn["changes"].keys().isdisjoint(aspects))
         for turn in report["different"]

@@ -1,4 +1,4 @@
-"""Replays the sessions that are wanted, in a process for each core, and gives what changed."""
+"""Replay of sessions, in one process per core."""
 
 from __future__ import annotations
 

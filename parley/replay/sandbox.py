@@ -47,7 +47,7 @@ _NEW = ":new"
 
 
 class RecordedJournal(Journal):
-    """Answers each call from the recording where the same was asked. `missed`: the others. `unused`: what is left."""
+    """Answers each call from the recording. `missed`: calls without a recording. `unused`: unused recordings."""
 
     def __init__(self, lane: RecordedLane, lease: Lease, *, asks: bool) -> None:
         super().__init__(lane, lease, lease.work)
@@ -186,7 +186,7 @@ class NotesThen(MemoryScratchpad):
         self._read: dict[SessionId, list[Entry]] = {}
 
     async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
-        """Read those of the sessions whose turns are next."""
+        """Load the sessions whose turns are next."""
         self._read = await self._archive.load_all([one.session_id for one in sessions])
 
     async def read(

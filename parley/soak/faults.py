@@ -52,7 +52,7 @@ def flush_redis(broken: Broken) -> None:
 
 
 def crash_database(broken: Broken) -> None:
-    """PostgreSQL's immediate shutdown: every connection breaks off, and it has to recover from its log."""
+    """Shut PostgreSQL down immediately: connections break off, and it has to recover from its log."""
     child = broken.pick("postgres")
     psutil.Process(child.pid).send_signal(signal.SIGQUIT)
     _restart(child)

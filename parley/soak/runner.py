@@ -1,4 +1,4 @@
-"""Runs a soak test: load on its own thread, faults on the main thread, checks at the end."""
+"""Run of a soak test: load on its own thread, faults on the main thread, checks at the end."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Shows the answers to what was sent, in the order in which they are given, while more is typed."""
+"""Display of answers in order, while the user types the next messages."""
 
 import threading
 
@@ -11,7 +11,7 @@ from parley.terminal.words import clean, describe_progress
 
 
 class Answers:
-    """Waits for each turn beside the conversation. `shown`: held while an answer is printed."""
+    """Waits for each turn in parallel with the conversation. `shown`: lock held while an answer is printed."""
 
     def __init__(self, talk: Talk, words: StreamedWords) -> None:
         self.talk = talk
@@ -26,7 +26,7 @@ class Answers:
         return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
 
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:
-        """Show a turn when it has ended; None where nothing was sent."""
+        """Show a turn when it has ended, or return None if nothing was sent."""
         if turn is None:
             self._words.finish()
             return

@@ -12,7 +12,7 @@ class Fenced(Exception):
 
 
 class HeldWork:
-    """Claims in use. Belongs to one event loop."""
+    """The claims in use. Belongs to one event loop."""
 
     def __init__(self, work: PostgresRunWork) -> None:
         self._work = work

@@ -87,7 +87,7 @@ def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
 
 
 class AskData(TablePolicy):
-    """Has a model write SQL, and rejects answers that the rows do not support."""
+    """Lets a model write SQL, and rejects answers that the rows do not support."""
 
     dact: ClassVar[str | None] = "ask_data"
 

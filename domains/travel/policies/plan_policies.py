@@ -20,7 +20,7 @@ from parley import (
 OTHER_DAYS = ("other_date", "other_return_date")
 """Slots of alternative days."""
 ASKED_AGAIN = "asked_again"
-"""Key in a flow's notes of the value that was last asked for again."""
+"""Key in a flow's notes for the value that was last asked for again."""
 
 
 class PlanTripPolicy(PlanPolicy):

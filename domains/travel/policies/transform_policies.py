@@ -1,5 +1,4 @@
-"""Policies of Transform flows.
+"""Policies of Transform flows, which all use the default policy.
 
-The default policy does all of them: a first tool makes an offer or a quote, its summary is
-confirmed, and a second tool carries it out.
+A first tool makes an offer or a quote, the user confirms its summary, and a second tool executes it.
 """

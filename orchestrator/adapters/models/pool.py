@@ -75,7 +75,7 @@ def _read_endpoint(endpoint: ModelEndpoint) -> Endpoint:
 
 
 class ModelPool:
-    """Provides Prompt Engineers. They belong to the event loop that first uses them."""
+    """A factory of Prompt Engineers, which belong to the event loop that first uses them."""
 
     def __init__(
         self,

@@ -181,7 +181,7 @@ class _Filler:
     def _variable(self, name: str) -> str:
         value = self._environment.get(name)
         if value is None:
-            _log.error("A tool needs a variable of the environment.", tool=self._tool.tool_id, variable=name)
+            _log.error("A tool's environment variable is missing.", tool=self._tool.tool_id, variable=name)
             message = say("tool_not_set_up", tool=self._tool.name)
             raise ToolFailure(FailureCategory.AUTH_ERROR, message)
         learn_secrets([value])

@@ -1,4 +1,4 @@
-"""Tasks that change what another task did, instead of doing it a second time: moving an appointment (IR-4)."""
+"""Tasks that change the result of another task instead of repeating it: moving an appointment (IR-4)."""
 
 from __future__ import annotations
 

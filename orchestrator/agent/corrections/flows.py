@@ -1,4 +1,4 @@
-"""Corrections of a flow: replace its values, and tell what changed (IR-4)."""
+"""Corrections of a flow's values, and the report of the changes (IR-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries out what an answer to the open question does, as the question itself says (see `dialogue.questions`)."""
+"""Actions of answers to the open question, as the question defines them (see `dialogue.questions`)."""
 
 from __future__ import annotations
 

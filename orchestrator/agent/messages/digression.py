@@ -53,7 +53,7 @@ def _is_about_rows(kind: Digression, text: str) -> bool:
 
 
 def _say_unknown(turn: RunningTurn) -> None:
-    """Answer that this is unknown; if a task is running and asks nothing, name the task."""
+    """Reply that the answer is unknown; name the task that is running, unless it asks something itself."""
     state = turn.changes.state
     if state.stack.active is not None and state.ambiguity.current is None:
         _tell_status(turn)

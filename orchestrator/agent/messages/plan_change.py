@@ -44,7 +44,7 @@ def _skip(turn: RunningTurn, plan: PlanFlow, step: PlanStep) -> None:
 
 
 def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange) -> None:
-    """Bring a step forward; the one running steps back and asks again later."""
+    """Move a step forward; the running step goes back and asks again later."""
     waiting = [other.name for other in plan.steps if not other.is_finished and other is not step]
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)

@@ -38,7 +38,7 @@ from orchestrator.types import Epoch, JsonObject
 
 
 class RecentTurns:
-    """Asks NLU to look for values in the conversation; each flow is looked into once in a turn."""
+    """Asks NLU to find values in the conversation, once per flow and turn."""
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:
         self._nlu = nlu
@@ -64,9 +64,9 @@ class RecentTurns:
 
 
 class DocumentFinder:
-    """Asks NLU to look for values in the documents that the user may see; each flow is looked into once in a turn.
+    """Asks NLU to find values in the user's documents, once per flow and turn.
 
-    Values that are never assumed are not looked for, and none is taken that stands in no passage.
+    Values that are never assumed are not searched, and every value must occur in a passage.
     """
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:

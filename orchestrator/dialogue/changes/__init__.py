@@ -1,1 +1,1 @@
-"""Changes of several flows at once: corrections, what a task takes over, the steps of a plan, and repair."""
+"""Changes of several flows at once: corrections, inheritance, the steps of a plan, and repair."""

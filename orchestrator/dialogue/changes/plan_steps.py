@@ -1,4 +1,4 @@
-"""Puts the steps of a plan onto the stack, and reads, adds, drops and reorders them (PL-1, PL-4)."""
+"""Steps of a plan: stacking, adding, dropping and reordering them (PL-1, PL-4)."""
 
 from __future__ import annotations
 

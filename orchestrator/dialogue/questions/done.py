@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class SettleDone(Question):
-    """The question what to do with committed calls; nothing changes before the user decides.
+    """A question about committed calls; nothing changes before the user decides.
 
     `proposed`: the decision that a “yes” selects. `shown`: past calls and possible changes, for the template.
     """

@@ -71,6 +71,6 @@ def _provide(
         problems.add(file, path, f"{entry.provider} fails: {type(error).__name__}: {error}")
         return ()
     if not values or not all(isinstance(value, EntityValue) for value in values):
-        problems.add(file, path, f"{entry.provider} should give EntityValue records, at least one")
+        problems.add(file, path, f"{entry.provider} must return at least one EntityValue record")
         return ()
     return tuple(values)

@@ -1,4 +1,4 @@
-"""Reads the closed messages: plain yeses and noes (PX-18), and the small talk that every assistant answers (NL-2)."""
+"""Closed messages: plain yes and no (PX-18), and the small talk that every assistant answers (NL-2)."""
 
 import re
 from collections.abc import Mapping

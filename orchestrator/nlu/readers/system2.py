@@ -16,7 +16,7 @@ NEVER = "system1"
 
 @dataclass(frozen=True, slots=True)
 class System2:
-    """Asks about every message that reaches it; System 1's reading is the fallback."""
+    """Asks a model about every message; System 1's interpretation is the fallback."""
 
     asker: Asker
     flows: Sequence[FlowSpec]

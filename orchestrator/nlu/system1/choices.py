@@ -1,4 +1,4 @@
-"""Reads answers to a choice among shown candidates: "the second one", "2", or the name of one."""
+"""Answers to a choice among displayed candidates: "the second one", "2", or the name of one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

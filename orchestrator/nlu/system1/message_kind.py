@@ -82,7 +82,7 @@ class Evidence:
 
 
 class Decider:
-    """Decides for one domain."""
+    """Decides the kind of a domain's messages."""
 
     def __init__(
         self, extractor: Extractor, likely: float, codes: Mapping[Dact, frozenset[str]] | None = None

@@ -1,6 +1,6 @@
-"""Reads what users say about a plan in progress: skip a step, another order, its status, drop it (PL-2, PL-4).
+"""Messages about a plan in progress: skip or move a step, ask for its status, drop it (PL-2, PL-4).
 
-Only words that name a step of the plan, or the plan, count; everything else is left to the usual understanding.
+Only words that name the plan or one of its steps count; other messages are understood as usual.
 """
 
 import re

@@ -127,7 +127,7 @@ class Guess:
 
 
 class SlotAssigner:
-    """Assigns candidates to slots, by a model that `learn_slots` has made."""
+    """Assigns candidates to slots with a model from `learn_slots`."""
 
     def __init__(self, model: LinearModel, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
         self._model = model

@@ -1,1 +1,1 @@
-"""Replays a domain's conversations with faults injected at every step, and grades the outcome."""
+"""Replay of a domain's conversations with faults injected at every step, and a grade of the outcome."""

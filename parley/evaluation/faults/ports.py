@@ -336,7 +336,7 @@ class _Babbler:
 
 
 class NonsensePool(ModelPool):
-    """Provides clients of the model that talks nonsense."""
+    """A pool of clients for the model that returns wrong interpretations."""
 
     def __init__(self, ports: Ports) -> None:
         super().__init__({}, model="nonsense")

@@ -1,4 +1,4 @@
-"""Runs one conversation with its faults, and records what the user and the outside world see."""
+"""Run of one conversation with its faults, recording what the user and the outside world see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges a simulated conversation by what happened: calls, results and records against the goal."""
+"""Grades of a simulated conversation: calls, results and records are compared with the goal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Records = Mapping[str, Mapping[str, JsonObject]]
 
 
 class Judge:
-    """Judges the turns of one goal."""
+    """Grades the turns of one goal."""
 
     def __init__(self, domain: Domain, goal: Goal) -> None:
         self._domain, self._goal = domain, goal

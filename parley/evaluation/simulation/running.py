@@ -1,4 +1,4 @@
-"""Lets simulated users talk to a domain's assistant, and returns each conversation as `parley eval` reports it."""
+"""Conversations of simulated users with a domain's assistant, as `parley eval` reports them."""
 
 from __future__ import annotations
 
