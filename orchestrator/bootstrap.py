@@ -72,7 +72,7 @@ from orchestrator.tools.session_events import ServiceEvents
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""Longer than a runner waits for sessions, so that an empty wait is not an error."""
+"""Reply timeout in seconds, longer than a runner waits for sessions, so that an empty wait isn't an error."""
 PROBED_WITHIN_S = 2.0
 """Probe timeout: a slower store counts as unavailable, because probes have short timeouts too."""
 

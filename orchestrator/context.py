@@ -41,7 +41,7 @@ class TurnIds:
     user_id: UserId | None
     turn_id: TurnId
     root: SessionId | None = None
-    """For a fork: the root of its fork tree."""
+    """The root of the fork tree, if the session is a fork."""
 
 
 @dataclass(frozen=True, slots=True)

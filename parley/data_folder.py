@@ -17,7 +17,7 @@ CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process of a data folder
 _WRITABLE_BY_OTHERS = 0o022
 _LONGEST_SOCKETS = 80
-"""Bytes: a socket's address ends after 104 (macOS), and PostgreSQL adds `/.s.PGSQL.5432.lock`."""
+"""Maximum length of a socket's folder in bytes: the path can have 104 (macOS), and PostgreSQL adds a name."""
 
 
 @contextmanager

@@ -63,7 +63,7 @@ GROUPS: Final = {
         "bench": ("bench", "Run a benchmark."),
     },
 }
-"""By group and name: the module below `parley.commands`, and the summary, so that ``--help`` imports none of them."""
+"""Commands by group and name: module below `parley.commands` and summary, so that ``--help`` imports none of them."""
 
 COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 

@@ -10,7 +10,7 @@ import orjson
 
 UNWRAPPED_COLUMNS = 100_000
 NARROW = 10
-"""Characters: a column of words may be as narrow as this."""
+"""Minimum width of a text column, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id of the present run."""
+        """Return the process ID of the current run."""
         if self._process is None:
             raise ProcessFailed(f"{self.program.name} has not been started.")
         return self._process.pid

@@ -172,7 +172,7 @@ def address_of(host: str, port: int) -> str:
 
 
 def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> list[Program]:
-    """All roles but the stores, in the order in which they are started."""
+    """Return all roles except the stores, in starting order."""
     # The rest of the settings is read from the environment.
     settings = read_settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
     shutdown_s = _PRIVATE_SHUTDOWN_S if plan.private else settings.shutdown_grace_s

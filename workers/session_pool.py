@@ -152,7 +152,7 @@ class SessionPool:
         except Unavailable as error:
             _log.warning("A lane was interrupted.", session=session_id, error=error)
         except Exception:  # noqa: BLE001 - one lane must not end the others
-            _log.exception("A lane broke off.", session=session_id)
+            _log.exception("A session lane failed.", session=session_id)
         finally:
             del self._running[session_id]
             self._room.set()

@@ -28,7 +28,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """Its type in plain words."""
+        """Return the type in plain words."""
         if self.type.startswith(_NUMBERS):
             return "number"
         if self.type.startswith(("DATE", "TIMESTAMP")):
@@ -69,7 +69,7 @@ class BaseTable:
 
     @property
     def path(self) -> str:
-        """The location of its file, found without importing the package, which would import pandas."""
+        """Return the location of the file, found without importing the package, which would import pandas."""
         return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{self.file}"))
 
 

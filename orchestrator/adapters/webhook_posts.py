@@ -44,7 +44,7 @@ class WebhookPosts:
         except TimeoutError:
             return DeliveryFailed(f"no answer within {self._timeout_s:g} s")
         except AddressRefused:
-            return DeliveryFailed("the address is private, and not one that webhooks may reach")
+            return DeliveryFailed("the address is private, and webhooks can't reach private addresses")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             return DeliveryFailed(f"{type(error).__name__}: {error}"[:300])
         if answer.is_success:

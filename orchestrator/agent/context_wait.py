@@ -39,7 +39,7 @@ async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: F
 
 
 def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
-    """Values are looked for where one is missing; `slots` of the evidence names further ones."""
+    """Return the question for the gathering: missing values, and further `slots` from the evidence."""
     context = turn.context
     named = failure.evidence.get("slots")
     listed = named if is_list(named) else []

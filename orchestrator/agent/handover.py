@@ -1,8 +1,8 @@
-"""Human handoff: the request in the operators' queue, and its answer (AM-5). Taking over is in `takeover`.
+"""Human handoff: the request in the operators' queue, and its answer (AM-5). Takeovers are in `takeover`.
 
-A request is an approval that only operators decide. An operator answers it once, with the reason of the decision,
-or takes over: from then on the assistant passes the user's messages on, until the operator hands back. Until an
-operator takes over, the assistant goes on serving the user.
+A request is an approval that only operators decide. An operator answers it once, with the reason of the
+decision, or takes the session over. Then the assistant forwards the user's messages until the operator hands
+the session back. Until a takeover, the assistant continues to serve the user.
 """
 
 from orchestrator.agent.running import RunningTurn

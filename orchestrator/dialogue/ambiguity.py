@@ -91,7 +91,7 @@ class AmbiguityHandler:
 
     @property
     def current(self) -> Ambiguity | None:
-        """The latest question that concerns the top flow, or no flow in particular."""
+        """Return the latest question that concerns the top flow, or no flow in particular."""
         flows = self.stack.flows
         concerned = {None, flows[-1].flow_id if flows else None}
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)

@@ -27,7 +27,7 @@ TURNS_KEPT = 20
 STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
 }
-"""By state and reason as they are written."""
+"""Statuses by state and reason in serialized form."""
 _WRITTEN = {
     status: {"state": state} | ({"reason": reason} if reason else {})
     for (state, reason), status in STATUSES.items()
@@ -258,7 +258,7 @@ class BaseFlow:
                 yield members
 
     def is_filled(self) -> bool:
-        """Every required slot, and one of each elective group, holds a value that passes its type (FS-3)."""
+        """Return whether all required slots and one of each elective group hold valid values (FS-3)."""
         return next(self._unsatisfied(), None) is None
 
     def missing(self) -> list[SlotSpec]:
@@ -282,7 +282,7 @@ class BaseFlow:
         return None if spec is None else spec.default
 
     def values(self) -> JsonObject:
-        """All values by slot name, defaults applied, empty slots left out."""
+        """Return all values by slot name, with defaults and without empty slots."""
         return self._defaults | {name: held.value for name, held in self.slots.items()}
 
     def take(self, name: str, value: Json, source: SlotSource, turn_id: TurnId | None = None) -> bool:
@@ -324,7 +324,7 @@ class BaseFlow:
 
     @classmethod
     def dependents(cls, name: str) -> list[str]:
-        """Slots that depend on this one, directly or through others, in declared order."""
+        """Return the slots that depend on this one, directly or through others, in declared order."""
         reached = {name}
         grew = True
         while grew:
@@ -339,7 +339,7 @@ class BaseFlow:
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"
 
     def serialize(self) -> JsonObject:
-        """As JSON; what is empty is left out. Shares what its values, outputs and notes hold."""
+        """Return the flow as JSON without empty fields, sharing its values, outputs and notes."""
         body: JsonObject = {
             "flow_id": self.flow_id,
             "dact": self.dact,

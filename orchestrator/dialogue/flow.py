@@ -86,7 +86,7 @@ class PlanFlow(BaseFlow):
         return next((step for step in reversed(self.steps) if step.name == name), None)
 
     def serialize(self) -> JsonObject:
-        """As any flow, with each step's state."""
+        """Return the plan as JSON, with each step's state."""
         body = super().serialize() | {"revision": self.revision}
         body |= {name: value for name in _OF_PLANS if (value := getattr(self, name))}
         body |= {name: dump(value) for name in _COLLECTED_BY_PLANS if (value := getattr(self, name))}

@@ -110,7 +110,7 @@ class Progress:
         self.waits_for = run
 
     def await_result(self, call: AwaitedCall | None) -> None:
-        """Wait for a call's result, or, with None, for none any more."""
+        """Wait for a call's result, or stop waiting if it is None."""
         self.awaits = call
 
     def note_gathered(self, values: JsonObject) -> None:

@@ -38,7 +38,7 @@ class DigressionRecord:
     last: Digression | None = None
 
     def record(self, kind: Digression) -> None:
-        """One more digression."""
+        """Count another digression."""
         self.depth += 1
         self.last = kind
 
@@ -162,7 +162,7 @@ class Shown:
 
     @property
     def current(self) -> JsonObject:
-        """The row that is being talked about; an empty one where nothing was found."""
+        """Return the current row, or an empty one if nothing was found."""
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:

@@ -61,14 +61,14 @@ class SlotValue:
     text: str = ""
 
     def serialize(self) -> JsonObject:
-        """As JSON; what is empty is left out. Shares the value."""
+        """Return the value as JSON without empty fields, sharing the value itself."""
         seldom = {"turn_id": self.turn_id, "confirmed": self.confirmed, "text": self.text}
         body = {"value": self.value, "source": str(self.source)}
         return body | {name: value for name, value in seldom.items() if value}
 
 
 def check_base(value: Json, spec: SlotSpec) -> Verdict:
-    """One simple value: a text of one line, a number, or yes and no as they are."""
+    """Check one simple value: a one-line text, a number or a boolean."""
     if isinstance(value, bool):
         return Valid(value)
     if isinstance(value, int | float):
@@ -136,7 +136,7 @@ def _read_ends(value: Json) -> tuple[Json, Json] | None:
 
 
 def check_range(value: Json, spec: SlotSpec) -> Verdict:
-    """`[low, high]` in order; an open end (null) takes the declared bound."""
+    """Check a sorted range `[low, high]`; an open end (null) takes the declared limit."""
     ends = _read_ends(value)
     if ends is None:
         return reject("not_range", spec)
@@ -188,7 +188,7 @@ def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_category(value: Json, spec: SlotSpec) -> Verdict:
-    """One of the declared values; case does not matter and synonyms count. Without values, the entity's."""
+    """Check one of the declared values, or the entity's; case does not matter and synonyms count."""
     if not spec.values:
         return check_entity(value, spec)
     line = check_line(as_text(value) or value, spec)
@@ -266,7 +266,7 @@ def _read_money(value: Json, spec: SlotSpec) -> tuple[Json, Json]:
 
 
 def check_money(value: Json, spec: SlotSpec) -> Verdict:
-    """`{amount, currency}`; `values` are the possible currencies, and the only one may go unsaid."""
+    """Check `{amount, currency}`; `values` are the possible currencies, and the only one can be omitted."""
     amount, currency = _read_money(value, spec)
     verdict = check_bounded(amount, spec)
     if isinstance(verdict, Rejected):
@@ -282,7 +282,7 @@ def check_money(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_boolean(value: Json, spec: SlotSpec) -> Verdict:
-    """Yes or no."""
+    """Check a yes or no."""
     if isinstance(value, bool):
         return Valid(value)
     word = value.strip().casefold() if isinstance(value, str) else ""

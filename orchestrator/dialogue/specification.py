@@ -84,7 +84,7 @@ class SlotSpec:
 
     @property
     def label(self) -> str:
-        """The slot's name as a user reads it."""
+        """Return the slot's name for users."""
         return self.own_label or self.name.replace("_", " ")
 
     def takes_what(self, other: SlotSpec) -> bool:

@@ -47,7 +47,7 @@ class FlowStack:
 
     @property
     def active(self) -> BaseFlow | None:
-        """The top flow, if it is Active."""
+        """Return the top flow if it is Active, or None."""
         return self.flows[-1] if self.flows and self.flows[-1].status == ACTIVE else None
 
     def live(self) -> list[BaseFlow]:
@@ -55,7 +55,7 @@ class FlowStack:
         return [flow for flow in self.flows if flow.status.state not in ENDED]
 
     def interrupted(self) -> list[BaseFlow]:
-        """Flows the user may come back to, top last."""
+        """Return the flows that the user can resume, top last."""
         return [flow for flow in self.flows if flow.status == INTERRUPTED]
 
     def find(self, dact: str, *, outside_plans: bool = False) -> BaseFlow | None:
@@ -77,12 +77,12 @@ class FlowStack:
 
     @property
     def plan(self) -> PlanFlow | None:
-        """The running plan: the one that the top flow serves, or is."""
+        """Return the running plan: the one that the top flow serves, or the top flow itself."""
         top = self.top
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
     def members(self, plan_id: str) -> list[BaseFlow]:
-        """Flows that serve this plan, directly or through a plan within it; top last."""
+        """Return the flows that serve this plan, directly or through a plan within it; top last."""
         return [flow for flow in self.flows if plan_id in self._ancestry(flow)]
 
     def _ancestry(self, flow: BaseFlow) -> list[str]:
@@ -243,10 +243,10 @@ class FlowStack:
         return self.invalidate(flow, CANCELLED)
 
     def find_abandoned(self, older_than: float, now: float) -> list[BaseFlow]:
-        """Tasks that have waited longer than `older_than` seconds (FS-13); nothing is changed.
+        """Return tasks that have waited longer than `older_than` seconds (FS-13).
 
-        A plan is as fresh as the freshest of its flows, and never stale while one is Active. An approval and a result
-        end by their own time.
+        A plan is as recent as the most recent of its flows, and never stale while one is Active. Waits for an
+        approval or a result have their own limits.
         """
         return [task for task in self.tasks() if self._waited(task, now) > older_than]
 
@@ -325,7 +325,7 @@ class FlowStack:
     # Checking
 
     def check(self) -> list[str]:
-        """Sentences about what is wrong with the stack (FS-8, FS-10, PL-4); an empty list when nothing is."""
+        """Return a sentence for each violation of the stack's invariants (FS-8, FS-10, PL-4)."""
         return self.check_order() + self.check_repeated()
 
     def check_order(self) -> list[str]:

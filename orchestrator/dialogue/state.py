@@ -162,7 +162,7 @@ class DialogueState:
 
     @property
     def displayed(self) -> list[Shown]:
-        """All rows that were displayed and are still kept, latest last."""
+        """Return all displayed rows that are still kept, latest last."""
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
@@ -252,7 +252,7 @@ class DialogueState:
             del self.effects[: max(0, len(self.effects) - limits.effects)]
 
     def _at_hand(self) -> set[FlowId]:
-        """Flows that can still be corrected: completed ones, those on the stack, steps of a plan there."""
+        """Return the flows that can still be corrected: completed, stacked, or steps of a stacked plan."""
         stacked = [*self.stack.flows, *self.stack.departed]
         own = {flow.flow_id for flow in (*stacked, *self.completed)}
         corrected = {one for flow in stacked if (one := flow.progress.reopened_from) is not None}
@@ -264,7 +264,7 @@ class DialogueState:
         return self.write()[0]
 
     def write(self) -> tuple[JsonObject, bytes]:
-        """As JSON and as its bytes. What does not change is the same object each time."""
+        """Return the state as JSON and as bytes. Unchanged parts are the same objects each time."""
         history, intake, flags = self.history, self.intake, self.flags
         body: JsonObject = {
             "schema_version": SCHEMA_VERSION,
@@ -306,7 +306,7 @@ class DialogueState:
         return {**body, **{name: one.body for name, one in written.items()}}, raw
 
     def peek(self) -> bytes:
-        """As its bytes in the midst of a turn; what is written in the end is written as if this had not been."""
+        """Return the state's bytes in the middle of a turn, without affecting the final `write`."""
         kept, (_, raw) = self.written, self.write()
         self.written = kept
         return raw

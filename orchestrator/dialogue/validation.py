@@ -15,7 +15,7 @@ from orchestrator.saying import Told, say
 from orchestrator.types import Json, is_list, is_object
 
 LONGEST_TEXT = 500
-"""Characters of a single value."""
+"""Maximum length of a single value, in characters."""
 LONGEST_FREE_TEXT = 2000
 LONGEST_TOKEN = 128
 MOST_ITEMS = 64

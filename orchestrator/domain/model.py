@@ -222,11 +222,11 @@ class Domain:
     lexicons: Mapping[str, tuple[LexiconFile, ...]] = field(
         default_factory=dict[str, tuple[LexiconFile, ...]]
     )
-    """By language code."""
+    """Lexicons by language code."""
 
     @property
     def events(self) -> Mapping[str, Dact]:
-        """The flow that each outside event starts, by the event's name."""
+        """Return the flow that each outside event starts, by the event's name."""
         return {name: dact for dact, flow in self.flows.items() for name in flow.spec.events}
 
     @property

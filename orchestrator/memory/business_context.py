@@ -23,7 +23,7 @@ from orchestrator.saying import say
 from orchestrator.types import JsonObject, TenantId
 
 LONGEST_CHUNK = 900
-"""Characters, without the headings prepended to it."""
+"""Maximum length of a chunk in characters, without its headings."""
 SHORTEST_CHUNK = 200
 """A shorter paragraph is joined to the next one of its section."""
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
@@ -89,7 +89,7 @@ def _join(pieces: Iterator[str], longest: int, enough: int, *, between: str = "\
 
 
 MOST_CHUNKS = 500
-"""Per document; later text is not indexed."""
+"""Maximum chunks of a document; later text is not indexed."""
 EMBEDDED_AT_ONCE = 64
 
 

@@ -25,7 +25,7 @@ from orchestrator.types import Json, JsonObject, drop_nul, is_list, is_object
 Answer = TypeVar("Answer")
 _QUALIFIER = re.compile(r"^.*[.:/]")
 LONGEST_QUOTE = 2_000
-"""Characters of an unusable answer, or of a reason, to show to the model again."""
+"""Maximum characters of an unusable answer, or of a reason, to show to the model again."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 """The text from the first brace to the last: models add fences or prose around JSON."""
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")

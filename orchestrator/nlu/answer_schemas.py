@@ -20,7 +20,7 @@ MOST_SLOTS = 6
 MOST_WORDS = 5
 LONGEST_VALUE = 80
 LONGEST_FREE_TEXT = 120
-"""Characters of a value, if one of the slots is free text."""
+"""Maximum characters of a value if one of the slots is free text."""
 LONGEST_WORDS = 24
 _KINDS = tuple(kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE)
 _NUMBERS = frozenset({"level", "number"})

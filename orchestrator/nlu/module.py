@@ -47,7 +47,7 @@ _ABOUT_SOMETHING = frozenset(
 )
 """Kinds of messages that refer to a task or a question."""
 LONGEST_READ = 65_536
-"""Characters; the gateway refuses longer messages, and only this much is looked at."""
+"""Maximum characters of a message to read; the gateway rejects longer ones."""
 
 
 class NLU:

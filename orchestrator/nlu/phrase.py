@@ -45,7 +45,7 @@ class Phrase:
 
     @cached_property
     def places(self) -> dict[str, list[range]]:
-        """The places of each value's words."""
+        """Return the positions of each value's words."""
         return {name: self._places_of(mention) for name, mention in self.slots.items()}
 
     def _places_of(self, mention: Mention) -> list[range]:

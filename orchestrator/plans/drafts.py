@@ -233,5 +233,5 @@ def _fits(flow: type[BaseFlow], name: str, value: Json) -> bool:
 
 
 def _clean(name: Json) -> Dact:
-    """``Search Flights`` is ``search_flights``."""
+    """Normalize a name: ``Search Flights`` becomes ``search_flights``."""
     return Dact(re.sub(r"[\s\-]+", "_", str(name or "").strip().lower())[:60])

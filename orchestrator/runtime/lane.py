@@ -160,7 +160,7 @@ class LaneRunner:
             pass
 
     def drain(self) -> None:
-        """From now on, release each lane after its current turn."""
+        """Release each lane after its current turn from now on."""
         self._draining = True
 
     async def renew(self) -> None:

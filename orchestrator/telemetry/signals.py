@@ -79,7 +79,7 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """From now on, also add this turn's signals in the current task and its children to `kept`."""
+    """Add this turn's signals in the current task and its children to `kept` too."""
     _turn.set((turn_id, kept))
 
 

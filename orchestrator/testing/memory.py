@@ -249,7 +249,7 @@ def _matches(document: JsonObject, where: JsonObject | None) -> bool:
 
 
 def _equal(left: Json, right: Json) -> bool:
-    """As the database compares: true is not 1, while 1 is 1.0, at any depth."""
+    """Compare as the database does: true is not 1, while 1 is 1.0, at any depth."""
     if is_object(left) and is_object(right):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if is_list(left) and is_list(right):

@@ -147,7 +147,7 @@ class MemorySession:
     archived: dict[str, ArchivedFlow] = field(default_factory=dict[str, ArchivedFlow])
     frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
     framed: dict[str, tuple[TurnId, datetime]] = field(default_factory=dict[str, tuple[TurnId, datetime]])
-    """By which turn each flow's frame was made, and when."""
+    """The turn and time of each flow's frame."""
     plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
@@ -232,7 +232,7 @@ class MemoryStore:
         default_factory=dict[TurnId, "tuple[MemorySession, MemoryTurn]"]
     )
     _open: dict[TurnId, MemoryTurn] = field(default_factory=dict[TurnId, MemoryTurn])
-    """As indexes do: a turn must not cost more the more sessions are at rest (RT-19)."""
+    """Index of open turns, so that a turn's cost does not depend on the sessions at rest (RT-19)."""
 
     def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
         """Return the session. Raises NotFound, also for another tenant's."""

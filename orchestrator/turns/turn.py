@@ -212,7 +212,7 @@ class TurnRecord:
 
 
 LONGEST_TITLE = 80
-"""Characters of a session's title."""
+"""Maximum characters of a session's title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ SAFE_REPLIES: Mapping[TurnStatus, Saying] = {
     TurnStatus.FAILED: say("turn_failed"),
     TurnStatus.REJECTED: say("turn_rejected"),
 }
-"""What users are told in place of the error."""
+"""Messages to users in place of the error."""
 
 ACTED_REPLY = say("turn_acted")
 """The same if tools with side effects were called."""

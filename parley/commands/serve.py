@@ -1,4 +1,4 @@
-"""`parley serve ROLE` is one role in the foreground, as containers start it; `parley health ROLE` checks it."""
+"""`parley serve ROLE` runs one role in the foreground, as containers start it; `parley health ROLE` checks it."""
 
 import os
 import runpy

@@ -70,7 +70,7 @@ async def explain(
 
 
 def _name_of(make: Callable[[ReaderSetup], Reader | None]) -> str:
-    """``refusals, unreadable`` of ``refusals.make_unreadable``."""
+    """Return a component's name: ``refusals, unreadable`` for ``refusals.make_unreadable``."""
     what = make.__name__.removeprefix("make").strip("_").replace("_", " ")
     return ", ".join(part for part in (make.__module__.rpartition(".")[2], what) if part)
 

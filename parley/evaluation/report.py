@@ -1,4 +1,4 @@
-"""Write the report of an evaluation as one HTML page that needs nothing from elsewhere."""
+"""Report of an evaluation as one self-contained HTML page."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Keep the runs of evaluations, compare them, and hold them to bounds."""
+"""Storage and comparison of evaluation runs, and their limits."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ NO_MODEL = "without a model"
 CURVE = (1, 2, 4, 8, 16)
 """Numbers of examples per flow, to see whether more would help."""
 TOLERANCE = 0.005
-"""By how much a figure may be lower than before."""
+"""Maximum decrease of a score that does not count as worse."""
 MAIN_FIGURE = "turns_as_expected"
 
 

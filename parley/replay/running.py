@@ -38,7 +38,7 @@ AT_ONCE: Final = 50
 """Sessions that are read together, at most."""
 FEWEST_AT_ONCE: Final = 5
 UNASKED: Final = "http://unasked.invalid/v1"
-"""The address of models whose answers are recorded."""
+"""URL of models whose answers are recorded, which is never requested."""
 
 
 @dataclass(frozen=True, slots=True)

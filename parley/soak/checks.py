@@ -58,7 +58,7 @@ def snapshot(database_url: str) -> Iterator[psycopg.Connection]:
 
 
 def read_history(connection: psycopg.Connection) -> History:
-    """All sessions of a database."""
+    """Return all sessions of a database."""
     history: History = defaultdict(SessionHistory)
     for session, epoch in connection.execute("SELECT session_id, epoch FROM lanes"):
         history[session].epoch = epoch
@@ -79,7 +79,7 @@ def read_history(connection: psycopg.Connection) -> History:
 
 
 def check(history: History, accepted: AbstractSet[str]) -> list[str]:
-    """Every breach of what was promised; empty when all held."""
+    """Return every violation of a guarantee, or an empty list."""
     stored = {turn.turn_id for session in history.values() for turn in session.turns}
     breaches = [f"accepted turn {turn} is not stored" for turn in sorted(accepted - stored)]
     for name, session in history.items():
@@ -125,6 +125,6 @@ def _check_order(committed: list[StoredTurn]) -> Iterable[str]:
 
 
 def _check_run(what: str, numbers: list[Any], last: int) -> Iterable[str]:
-    """Numbers that ought to be 1, 2, … `last`."""
+    """Check that numbers are 1, 2, … `last`."""
     if numbers != list(range(1, last + 1)):
         yield f"{what} are not numbered 1 to {last}: {numbers}"

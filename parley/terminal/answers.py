@@ -22,7 +22,7 @@ class Answers:
 
     @property
     def status(self) -> str:
-        """The status line: a model can take long before its first word."""
+        """Return the status line: a model can take long before its first word."""
         return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
 
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:

@@ -34,12 +34,12 @@ class Talk:
 
     @property
     def status(self) -> str:
-        """The status line."""
+        """Return the status line."""
         return describe_status(self.turn, self.progress)
 
     @property
     def flows(self) -> list[Turn]:
-        """The stack after the last turn, top last."""
+        """Return the stack after the last turn, top last."""
         return (self.turn or {}).get("flows") or []
 
     def note(self, text: str) -> None:

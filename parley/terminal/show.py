@@ -78,7 +78,7 @@ def _show_chart(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType
 
 
 def _show_card(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType]:
-    """Facts that the words do not hold."""
+    """Show facts that the text does not contain."""
     del frame
     said = plain(turn.get("reply") or "")
     items = [item for item in block["items"] if clean(item["value"]) not in said]

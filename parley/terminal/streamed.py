@@ -34,7 +34,7 @@ class StreamedWords:
         return f"{LEADER}{plain(words)}" if words else ""
 
     def begin(self) -> None:
-        """One thing more is waited for."""
+        """Count a further answer that is awaited."""
         with self._lock:
             self._busy += 1
 
@@ -66,7 +66,7 @@ class StreamedWords:
                 self._turn_id, self._words = None, ""
 
     def finish(self) -> None:
-        """One thing less is waited for; after the last, print the answers that came meanwhile."""
+        """Count an answer as arrived; after the last, print the answers that came meanwhile."""
         with self._lock:
             self._busy -= 1
             self._print_others()

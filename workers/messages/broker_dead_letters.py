@@ -1,4 +1,4 @@
-"""Move what RabbitMQ gave up into the list of dead letters, where operators look (RT-30)."""
+"""Transfer of RabbitMQ's dead letters to Parley's list of dead letters (RT-30)."""
 
 from typing import Any, ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""Count, log and store messages dropped from a queue: location and reason, never contents (RT-22)."""
+"""Messages dropped from a queue: counts, logs and records of location and reason, never contents (RT-22)."""
 
 import time
 from typing import Any

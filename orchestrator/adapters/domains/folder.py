@@ -283,7 +283,7 @@ class DomainRegistry:
             return ENGLISH
 
     def events(self, name: str) -> frozenset[str]:
-        """Names of the outside events that start a flow of the domain; empty for an ontology with mistakes."""
+        """Return the outside events that start a flow of the domain; none if its ontology is invalid."""
         return frozenset(event for flow in self.flows(name).values() for event in flow.events)
 
     def flows(self, name: str) -> Mapping[str, FlowEntry]:

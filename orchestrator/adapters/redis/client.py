@@ -149,7 +149,7 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
     """Connections to the current master; callers wait for a free one."""
 
     async def disconnect(self, inuse_connections: bool = True) -> None:
-        """Also close the connections to the sentinels."""
+        """Close the connections to the master and to the sentinels."""
         await super().disconnect(inuse_connections)
         if inuse_connections:
             manager: Any = self.sentinel_manager  # pyright: ignore[reportUnknownMemberType]  # untyped

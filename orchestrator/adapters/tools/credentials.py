@@ -108,7 +108,11 @@ class UserCredentials:
             or not value.isascii()
             or not value.isprintable()
         ):
-            _log.error("A source of credentials is of no use.", credential=name, status=response.status_code)
+            _log.error(
+                "A credential source returned an unusable response.",
+                credential=name,
+                status=response.status_code,
+            )
             raise _unreachable(tool)
         lasts_s = body.get("expires_in")
         kept_s = min(KEPT_S, lasts_s / 2) if isinstance(lasts_s, int | float) else KEPT_S

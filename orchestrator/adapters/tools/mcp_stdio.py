@@ -134,7 +134,7 @@ def _parse(line: bytes) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValidationError:
-        _log.warning("An MCP server writes what is no message.", bytes=len(line))
+        _log.warning("An MCP server wrote an invalid message.", bytes=len(line))
         return None
 
 

@@ -1,4 +1,4 @@
-"""Answer what is asked about displayed rows, and take what is said of one for choosing it (IR-5)."""
+"""Answer questions about displayed rows, and treat approval of a row as choosing it (IR-5)."""
 
 from __future__ import annotations
 

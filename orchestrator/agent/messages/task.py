@@ -1,4 +1,4 @@
-"""Start the task that the user asks for, or carry on the open one of its type (FS-9, FS-10)."""
+"""Start the task that the user asks for, or continue the open one of its type (FS-9, FS-10)."""
 
 from __future__ import annotations
 

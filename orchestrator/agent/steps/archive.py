@@ -87,7 +87,7 @@ def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
 
 
 def _trace(turn: RunningTurn, completed: list[BaseFlow]) -> JsonObject:
-    """One small entry per turn: what was understood and what came of it."""
+    """Return the turn's trace entry: what was understood and what resulted."""
     entry: JsonObject = {"turn": turn.changes.state.turn}
     if turn.understanding is not None:
         entry["kind"] = turn.understanding.kind.value

@@ -160,7 +160,7 @@ def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def _abandon_stale(turn: RunningTurn) -> None:
-    """Tasks that waited longer than the domain allows are given up (FS-13)."""
+    """Abandon tasks that waited longer than the domain allows (FS-13)."""
     older_than = turn.context.world.domain.config.flow_management.abandon_after_s
     stale = turn.changes.state.stack.find_abandoned(older_than, turn.context.now)
     if stale:

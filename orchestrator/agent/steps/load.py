@@ -202,7 +202,7 @@ def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
 
 
 def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> CallContext:
-    """For whom models are asked: until shortly before the turn's end, each question once per turn."""
+    """Return the context of the turn's model calls: their caller, deadline, and one answer per question."""
     kept_back = min(MOST_KEPT_BACK_S, work.deadline_s * KEPT_BACK)
     return CallContext(
         session_id=lease.session_id,

@@ -143,7 +143,7 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
 
 
 def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
-    """Plans that this turn made, changed or ended."""
+    """Return the plans that this turn created, changed or ended."""
     changed = {revision.plan_id for revision in turn.changes.plans.log}
     stacked = [flow for flow in turn.changes.state.stack.flows if flow.flow_id in changed]
     plans = {flow.flow_id: flow for flow in (*stacked, *turn.changes.finished) if isinstance(flow, PlanFlow)}

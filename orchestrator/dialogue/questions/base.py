@@ -40,7 +40,7 @@ class Wording(Protocol):
 
     @property
     def doing(self) -> str:
-        """The flow's task, as in “booking a flight”; empty without a flow."""
+        """Return the flow's task, as in “booking a flight”, or an empty string without a flow."""
         ...
 
     @property
@@ -111,7 +111,7 @@ class Question(ABC):
 
     @property
     def replies(self) -> tuple[Option, ...]:
-        """The suggested replies."""
+        """Return the suggested replies."""
         return self.options
 
     @property

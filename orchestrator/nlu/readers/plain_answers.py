@@ -15,7 +15,7 @@ from orchestrator.types import Json
 _DEFAULT = "en"
 _PARTS = re.compile(r"[,.!?;…¿¡]+\s*|\s+-+\s+")
 _LONGEST = 120
-"""Characters. Longer messages say more."""
+"""Maximum characters of a plain answer."""
 
 
 class PlainReader:

@@ -26,7 +26,7 @@ _OF_MARKERS = ("<", "[", ":", "\x02", "\x03")
 """Signs of which each marker has one."""
 _SINGLE_WORDS = frozenset("yn")
 _SHOWN = 200
-"""Characters of a message that is too long to be kept."""
+"""Characters stored of a message that is too long."""
 
 Check = Callable[["Rules", Message, NluContext], bool]
 

@@ -78,7 +78,7 @@ def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | No
 
 
 def _by_deed(words: list[str], deeds: Sequence[str]) -> int | None:
-    """Find the one option whose deed the words ask for: "keep it", "undo that", "both"; None when any says more."""
+    """Return the only option whose action the words ask for, such as "keep it" or "undo that", or None."""
     telling = {word for word in words if word.isalpha() and word not in _AROUND and word not in _BETWEEN}
     asked = [
         index for index, deed in enumerate(deeds) if telling and telling <= _DEEDS.get(deed, frozenset())

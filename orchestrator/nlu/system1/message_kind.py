@@ -73,7 +73,7 @@ class Evidence:
     known: float
     """The share of the words that training had seen."""
     mentions: dict[str, Mention]
-    """For the slots of the active flow."""
+    """Values by slot of the active flow."""
 
     @property
     def is_grounded(self) -> bool:
@@ -363,7 +363,7 @@ _LEAVING = word_set(
 _YES = word_set("yes yep yeah take approve approved")
 _NOTHING = word_set("nothing none keep leave")
 _AS_IT_IS = word_set("no yes as is it's all that's fine good right was at to change i want my mind")
-"""With what nothing is to be changed: "nothing, it is fine as it is"."""
+"""Words that leave a task unchanged: "nothing, it is fine as it is"."""
 _NO_MORE_THAN_THAT = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CORRECTION})
 _NO = word_set("no nope nah")
 _KEEPS = re.compile(r"\b(?:keep|leave) (?:it|that|them|this|the|my|both|all|everything)\b")

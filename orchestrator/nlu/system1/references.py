@@ -75,7 +75,7 @@ class Message:
 
     @cached_property
     def requests(self) -> frozenset[str]:
-        """The words of the names of tasks that take a row, and those with which their examples begin."""
+        """Return the words of the names of tasks that take a row, and the first words of their examples."""
         takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
         said = [word for flow in takers for word in flow.dact.split("_")]
         begun = [example.casefold().partition(" ")[0] for flow in takers for example in flow.examples]
@@ -202,7 +202,7 @@ def _compare(
 
 
 def _by_value(message: Message) -> Reference | None:
-    """Rows one of whose fields the message names: an airline, a time, a price."""
+    """Return rows that the message names by a field: an airline, a time, a price."""
     words = message.utterance.words
     for name in message.spec.fields if _may_name_value(message) else ():
         hits = [(row, found) for row in message.shown.rows if (found := _places_of(message, row.get(name)))]

@@ -27,7 +27,7 @@ class Request:
 
     @property
     def prompt_id(self) -> str | None:
-        """The prompt's identifier, from the metadata or else the name of the output's schema."""
+        """Return the prompt's ID, from the metadata or else the name of the output's schema."""
         response_format: JsonObject = self.body.get("response_format") or {}
         schema: JsonObject = response_format.get("json_schema") or {}
         return self.metadata.get("prompt_id") or schema.get("name")

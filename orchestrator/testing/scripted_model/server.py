@@ -55,7 +55,7 @@ class ScriptedModel:
 
     @property
     def base_url(self) -> str:
-        """The address for OPENAI_BASE_URL."""
+        """Return the URL for OPENAI_BASE_URL."""
         return f"http://{HOST}:{self._port}/v1"
 
     def requests_for(self, prompt_id: str) -> list[Request]:

@@ -44,7 +44,7 @@ class Finding:
 
 
 async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Grades a conversation; its user repeats what was not finished."""
+    """Grade a conversation; its user repeats what was not finished."""
     course = talk.course
     strayed = [*find_strayed(course, sound, faults)]
     turns = {one.at for one in strayed}

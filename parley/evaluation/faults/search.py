@@ -1,4 +1,4 @@
-"""Look for the faults that a domain does not bear: every place of every conversation, then several at once."""
+"""Search for faults that a domain does not survive: every place of every conversation, then several at once."""
 
 from __future__ import annotations
 

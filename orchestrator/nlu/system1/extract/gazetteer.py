@@ -24,7 +24,7 @@ FUZZY_LIMIT = 86
 FUZZY_LIMIT_MAIN = 82
 """Fuzzy limit for the values that users most often mean, if a domain marks them."""
 FUZZY_SURE = 90
-"""From here on other values are taken without asking, too."""
+"""Score from which other values count without asking, too."""
 LONGEST_CODE = 4
 LISTED = "value:"
 """Begins the kinds that name one of a slot's own values."""
@@ -171,7 +171,7 @@ def is_code(value: Json) -> bool:
 
 
 def reading_of(values: tuple[Json, ...]) -> Reading:
-    """One value is a value; several are candidates."""
+    """Return a single value as the value, or several as candidates."""
     return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
 
 

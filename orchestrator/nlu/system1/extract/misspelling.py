@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Iterator
 from rapidfuzz.distance import OSA
 
 _WORD = re.compile(r"(?<![\w'’\"“-])[a-z]{4,}(?![\w'’\"”-])")
-"""In small letters: a capital begins a name, which may be spelt as it likes."""
+"""Words in lower case: a capital begins a name, whose spelling is not corrected."""
 
 
 SHORTEST_MISSPELT = 6
 """Letters of a name that what is nearly spelt like it is taken for."""
 _LONG = 8
-"""From so many letters on, a name may be misspelt in two places."""
+"""Minimum length of a name that can have two misspellings."""
 
 
 def spell(word: str, names: Collection[str]) -> tuple[str, ...]:
