@@ -24,6 +24,7 @@ from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import JsonObject
+from tests.transcripts.test_never_the_wrong_deed import booked
 
 FEWEST_WORDS: Final = 3
 """Of a fragment of a template that can be told from the domain's own words."""
@@ -101,6 +102,16 @@ SPANISH: Final = [
     ("somos dos", "454"),
 ]
 YES: Final = {"de": "ja", "es": "sí"}
+OFFERS: Final = {
+    "de": "Ich möchte morgen von Oslo nach Rom fliegen",
+    "es": "Quiero volar de Oslo a Roma mañana",
+}
+NO_YES: Final = {
+    "de": ["was kostet das denn", "ja, aber nicht so früh", "ist das der letzte?", "na ja, ich weiß nicht",
+           "ja, wenn es billiger geht", "doch nicht", "blubb", "ja ja, red du nur"],
+    "es": ["pues no sé qué decirte", "sí, pero más tarde", "¿es el último?", "ya veremos",
+           "sí, si es más barato", "mejor no", "blubb", "si tú lo dices"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("language", "lines"), [("de", GERMAN), ("es", SPANISH)])
@@ -110,11 +121,9 @@ async def test_a_booking_is_talked_about_and_a_yes_books_it(
     talk = begin(language)
 
     before = await hold(talk, lines)
-    booked, *after = await hold(talk, [(YES[language], "Booked."), (YES[language], "")])
+    done, *after = await hold(talk, [(YES[language], "Booked."), (YES[language], "")])
 
-    (deed,) = [
-        tool for turn in (booked, *after) for tool in turn["tools"] if tool["tool_id"] == "flight_book"
-    ]
+    (deed,) = [tool for turn in (done, *after) for tool in turn["tools"] if tool["tool_id"] == "flight_book"]
     assert not any(tool["tool_id"] == "flight_book" for turn in before for tool in turn["tools"])
     assert deed == {
         "tool_id": "flight_book",
@@ -122,6 +131,17 @@ async def test_a_booking_is_talked_about_and_a_yes_books_it(
         "status": "ok",
     }
     assert before[4]["actions"][0]["label"].casefold() == YES[language]
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [(language, one) for language, some in NO_YES.items() for one in some]
+)
+async def test_only_the_words_of_the_language_file_are_a_yes(language: str, words: str) -> None:
+    """PX-18."""
+    talk = begin(language)
+    assert "Shall I book it?" in (await talk.say(OFFERS[language]))["reply"]
+    await talk.say(words)
+    assert await booked(talk) == []
 
 
 @pytest.mark.parametrize(
