@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from playwright.sync_api import expect
 
 from orchestrator.types import DEFAULT_TENANT
 from tests.browser.steps import Visit
+from tests.processes.forked import run
 
 TRAVEL = Path(__file__).parents[2] / "domains" / "travel"
 TRIP = ("plan a weekend in Lisbon for two under 1200 euros", "Oslo")
@@ -97,7 +97,7 @@ def test_a_turn_becomes_a_test_case_that_runs(visit: Callable[..., Visit], tmp_p
     downloading.value.save_as(folder / "evaluations" / downloading.value.suggested_filename)
 
     evaluating = ("eval", str(folder), "--data-dir", str(tmp_path), "--fail-under", "1", "--json")
-    ended = subprocess.run([sys.executable, "-m", "parley", *evaluating], capture_output=True, check=False)
+    ended = run(("-m", "parley", *evaluating), environment=os.environ)
     assert ended.returncode == 0, ended.stderr
     (outcome,) = json.loads(ended.stdout)["outcomes"]
     assert [turn["said"] for turn in outcome["turns"]] == ["I want to fly to Madrid", "from Oslo"]

@@ -35,7 +35,7 @@ SYSTEM2: dict[str, Any] = {
 
 Nothing here is about time, and a busy machine may take as long as it likes over an answer.
 """
-EVERY = 3
+EVERY = 6
 """Of the conversations one in so many is in the short form, from each file some; the long one has them all."""
 
 

@@ -201,6 +201,8 @@ WAYS: dict[str, Stop] = {
     "shutdown": by_shutdown,
     "kill": by_kill,
 }
+SHORT = ("deadline", "cancel", "kill")
+"""The others end a turn as these do; `tests/unit/agent/test_stopped_turns.py` stops turns in all ways."""
 
 
 @asynccontextmanager
@@ -224,13 +226,17 @@ async def mailroom(
         }
         with fleet(database_url, redis_url, folder, environment) as crew:
             await asyncio.to_thread(crew.start, application=APPLICATION)
-            settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN=str(domain))
+            settings = Settings.model_validate(
+                {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PARLEY_DOMAIN": str(domain)}
+            )
             async with open_ports(settings) as ports:
                 yield Setting(ports, crew, world, deadline_s)
 
 
 @pytest.mark.parametrize("times", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [way if way in SHORT else pytest.param(way, marks=pytest.mark.slow) for way in WAYS]
+)
 async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_done(
     way: str,
     times: Times,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from parley.stack import answers
 from tests.integration.deploy.fixtures.containers import Container, ended
 from tests.integration.deploy.fixtures.deployment import (
@@ -41,7 +43,7 @@ class Pods:
         own = mounted(
             self.secrets, {item["path"]: item["key"] for item in items}, self.folder / "mounted" / name
         )
-        command = described.get("args", described.get("command"))
+        command = described["args"] if "args" in described else described["command"]
         self.run.add(tuple(command))
         return Container(name, command, environment(OVERLAY, described), own, self.folder)
 
@@ -62,7 +64,7 @@ def described_commands() -> set[tuple[str, ...]]:
     found: set[tuple[str, ...]] = set()
     for name, pod in pods(OVERLAY).items():
         for container in containers(pod) if name.startswith("parley-") else []:
-            found.add(tuple(container.get("args", container.get("command"))))
+            found.add(tuple(container["args"] if "args" in container else container["command"]))
             hook = container.get("lifecycle", {}).get("preStop")
             for entry in [
                 *(container[probe] for probe in PROBES if probe in container),
@@ -72,6 +74,7 @@ def described_commands() -> set[tuple[str, ...]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_pods_come_up_in_order_are_probed_answer_and_stop(database_url: str, tmp_path: Path) -> None:
     secrets = make_secrets(tmp_path)
     with stores_for(database_url, secrets, tmp_path) as users:

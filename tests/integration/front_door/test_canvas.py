@@ -80,7 +80,7 @@ class World:
     server: redis.Redis
 
 
-@pytest.fixture(scope="module", params=["redis", pytest.param("rabbitmq", marks=WITHOUT)])
+@pytest.fixture(scope="module", params=["redis", pytest.param("rabbitmq", marks=[WITHOUT, pytest.mark.slow])])
 def world(
     request: pytest.FixtureRequest,
     database_url: str,

@@ -82,5 +82,4 @@ async def test_other_sessions_go_on_beside_a_crowd_that_hangs_on_the_same_worker
     with fleet(database_url, redis_url, tmp_path, environment) as crew:
         crew.start(application="workers.app", queues="turns", threads=16)
         async with open_ports(settings_of(Stores(database_url, redis_url))) as ports:
-            for crowd in CROWDS:
-                await others_go_on(OnWorker(Ours(ports, [], "hurtful", folder.name)), crowd)
+            await others_go_on(OnWorker(Ours(ports, [], "hurtful", folder.name)), next(iter(CROWDS)))
