@@ -57,15 +57,21 @@ class PlanAction(StrEnum):
     SKIP = "skip"
     FIRST = "first"
     BEFORE = "before"
+    ADD = "add"
+    """Something else once the plan has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """A change that the user wants in a plan. Steps by name, or None if the words name no single step."""
+    """A change that the user wants in a plan. Steps by name, or None if the words name no single step.
+
+    `others`: further steps to skip.
+    """
 
     action: PlanAction
     step: str | None
     other: str | None = None
+    others: tuple[str, ...] = ()
 
 
 class Rejection(StrEnum):

@@ -39,6 +39,7 @@ _SAYING = word_set(
     "says said say tells told tell asks asked ask wonders wondered thinks thought think claims claimed heard hears "
     "suggests suggested recommends recommended mentioned mentions writes wrote insists believes promised"
 )
+_BEING = word_set("is are was were 's keeps kept")
 _KNOWING = (("wants", "to", "know"), ("want", "to", "know"), ("would", "like", "to", "know"))
 _OTHERS = word_set("he she they somebody someone everybody everyone people nobody who")
 _POSSESSIVES = word_set("my our his her their your the a an one")
@@ -57,7 +58,8 @@ _ALL = word_set("any every all anything everything anywhere anyone everyone")
 _EXCLUSION_ENDS = _ENDS | word_set(", and just only please instead if")
 _NO_NEED = (("no", "need"), ("no", "reason"), ("not", "necessary"), ("not", "going"), ("decided", "not"),
             ("decided", "against"), ("rather", "not"), ("better", "not"), ("prefer", "not"), ("not", "to"),
-            ("by", "no", "means"), ("under", "no", "circumstances"))  # fmt: skip
+            ("by", "no", "means"), ("under", "no", "circumstances"),
+            ("let", "'s", "not"), ("let", "us", "not"))  # fmt: skip
 
 _NEGATIONS = _NEGATED_VERBS | _ENDING | word_set("not but") | {cue[0] for cue in (*_EXCLUDING, *_NO_NEED)}
 EXCLUDING_WORDS = _NEGATIONS | {word.replace("'", "’") for word in _NEGATIONS}
@@ -134,7 +136,7 @@ def _reports(words: Sequence[str], place: int) -> bool:
         subject, rest = words[place : place + length], words[place + length :]
         if not _is_other(subject):
             continue
-        if rest[:1] and rest[0] in _SAYING:
+        if rest[:1] and (rest[0] in _SAYING or _is_saying(rest)):
             return True
         if any(tuple(rest[: len(know)]) == know for know in _KNOWING):
             return True
@@ -145,6 +147,14 @@ def _reports(words: Sequence[str], place: int) -> bool:
     if verb == "was" and following == ["told"]:
         return True
     return verb in _OWN_SAYING and following != ["you"]
+
+
+def _is_saying(words: Sequence[str]) -> bool:
+    """Return whether the words begin as “is asking” or “was wondering”."""
+    if words[0] not in _BEING or not (words[1:2] and words[1].endswith("ing")):
+        return False
+    stem = words[1].removesuffix("ing")
+    return not _SAYING.isdisjoint({stem, f"{stem}e", f"{stem}s", f"{stem}es"})
 
 
 def _is_other(subject: Sequence[str]) -> bool:

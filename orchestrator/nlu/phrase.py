@@ -23,7 +23,7 @@ PROPOSING = word_set("how what")
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
 """Kinds of values with frequent false positives."""
 SAYING_LITTLE = word_set(
-    "please thanks thank hi hello hey ok okay sorry oops actually well oh hmm um yes yeah no not nope "
+    "please thanks thank hi hello hey ok okay sorry oops actually well oh yes yeah no not nope hm hmm um uh er ah eh "
     "i i'm i'd i'll i've we we're we'd we'll we've you you're it's that's let's lets don't can't one ones like want "
     "wants need needs prefer rather instead make made take get give go going do does did use set put say said see "
     "know think guess mean meant be is are was were being 's s t really quite still again now then so too also both "

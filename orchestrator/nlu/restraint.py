@@ -74,6 +74,8 @@ class Restraint:
             own = [place for place, word in enumerate(words) if _stems(word) & self._verbs]
         if not own:
             own = [place for place, word in enumerate(words) if word in dact.split("_")]
+        if not own and (whole := _mood_of_all(words, moods)) in {Mood.PAST, Mood.REPORTED}:
+            return whole
         telling = [moods.get(place) for place in own]
         if not telling or None in telling or Mood.EXCLUDED in telling:
             return None
@@ -144,6 +146,12 @@ class Restraint:
                 return say("reported", task=what)
             case _:
                 return say("supposed", task=what)
+
+
+def _mood_of_all(words: Sequence[str], moods: Mapping[int, Mood]) -> Mood | None:
+    """Return the mood of the whole message, or None."""
+    found = {moods.get(place) for place, word in enumerate(words) if word.isalnum()}
+    return found.pop() if len(found) == 1 else None
 
 
 def _deeds_of(flow: FlowSpec) -> frozenset[str]:

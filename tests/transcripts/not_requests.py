@@ -41,6 +41,10 @@ _FORBIDDEN = (
     "I am not going to {verb} {rest}",
     "you must not {verb} {rest}",
     "stop {ing} {rest}",
+    "let's not {verb} {rest}",
+    "let us not {verb} {rest} after all",
+    "nobody asked you to {verb} {rest}",
+    "I would rather you didn't {verb} {rest}",
 )
 _PAST = (
     "I already {past} {rest}",
@@ -55,8 +59,12 @@ _REPORTED = (
     "my friend thinks that we should {verb} {rest}",
     "they asked me if I could {verb} {rest}",
     "she wonders how to {verb} {rest}",
+    "my sister is asking if she can {verb} {rest}",
+    "our neighbors were wondering whether to {verb} {rest}",
 )
 _SUPPOSED = ("what if I {past} {rest}?", "suppose I {past} {rest}", "imagine we {past} {rest}")
+_TRAVELERS = ("we", "I", "my aunt")
+_JOURNEYS = ("flew to Lisbon in May", "went to Rome on a Sunday")
 _FRAMES = (*_FORBIDDEN, *_PAST, *_REPORTED, *_SUPPOSED)
 
 
@@ -67,4 +75,5 @@ def _make(tasks: tuple[Task, ...]) -> list[str]:
 NOT_REQUESTS = [
     *(("travel", words) for words in _make(_TRAVEL)),
     *(("analytics", words) for words in _make(_ANALYTICS)),
+    *(("travel", f"{who} {went}") for who, went in product(_TRAVELERS, _JOURNEYS)),
 ]

@@ -44,7 +44,43 @@ _REPORTED = (
     *("I said yes to my wife", "he told me yes", "my boss says ok", "yes is what she said", "they booked it"),
     *("I would have said yes", "you should book it for others", "somebody agreed", "who said yes"),
 )
+_BY_STRANGERS = (
+    *("stop, do not go through with it", "hold off on that", "I haven't decided yet", "let me sleep on it"),
+    *("nope, not that one", "not without my wife", "I'd never pay that", "only if it is cheaper on Monday"),
+    *("sounds alright I guess", "who would say yes to that?", "that would have been fine last year"),
+    *("my boss will say yes", "cool, is breakfast included", "right, and how do I pay", "hm, I wonder"),
+    *("thanks, what is the baggage allowance", "how long does a refund take", "keep it, I changed my mind"),
+    *("cancel the other one instead", "yesterday I would have said yes", "please leave everything as it is"),
+    *(
+        "can I get it back later",
+        "what is in it",
+        "perhaps tomorrow",
+        "good grief no",
+        "between 5 and 7 december",
+    ),
+    *(
+        "it is fine the way it is",
+        "do they serve food on board",
+        "which terminal is it",
+        "Cork would be lovely",
+    ),
+    *(
+        "make it for minus three",
+        "my phone number is 555 0199",
+        "the third",
+        "what would it cost for four of us",
+    ),
+    *("after that, add a bag", "also book a hotel after that", "don't send the e-mail", "why this flight"),
+    *(
+        "book just the way out",
+        "ok then, goodbye",
+        "uh, er, yes and no",
+        "let's not",
+        "she is asking if it is ok",
+    ),
+)
 NOT_YES = [
+    *_BY_STRANGERS,
     *(f"{yes}, {rest}" for yes, rest in product(_BEGINNINGS, (*_QUESTIONS, *_CHANGES, *_DOUBTS))),
     *(
         f"{thing} {verb} {praise}"

@@ -39,7 +39,6 @@ async def test_a_domains_own_answer_takes_precedence() -> None:
         "thanks, you're the best",
         "are you sure?",
         "ugh, what a mess",
-        "bye",
         "what did you just say?",
     ],
 )
@@ -49,6 +48,20 @@ async def test_beside_an_offer_it_is_no_yes_and_the_offer_is_put_again(words: st
     offer = await talk.say(OFFER)
     turn = await talk.say(words)
     assert turn["reply"].endswith(offer["reply"])
+    assert await booked(talk) == []
+
+
+@pytest.mark.parametrize("words", ["bye", "thanks, goodbye", "see you later"])
+async def test_a_goodbye_closes_an_offer(words: str) -> None:
+    """PX-18: a yes behind it is to nothing."""
+    talk = begin()
+    await talk.say(OFFER)
+
+    turn = await talk.say(words)
+
+    assert turn["flows"] == []
+    assert turn["reply"].endswith("Goodbye, and have a good trip!")
+    await talk.say("yes")
     assert await booked(talk) == []
 
 

@@ -5,6 +5,7 @@ from typing import get_args
 
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.domain.schema import SmallTalkName
@@ -29,7 +30,19 @@ def tell_small_talk(turn: RunningTurn, about: str) -> None:
         turn.changes.remark(RemarkKind.SMALL_TALK, about=about, said=said)
 
 
+def _close_offer(turn: RunningTurn) -> None:
+    """Give up what only waits for a yes; a user who leaves gives none. Plans stay."""
+    entry = turn.changes.state.ambiguity.current
+    flow = turn.changes.state.stack.active
+    if entry is None or flow is None or entry.flow_id != flow.flow_id or flow.plan_id is not None:
+        return
+    if entry.about.fingerprint is not None:
+        cancel(turn, flow)
+
+
 def chat(turn: RunningTurn, understood: Understanding) -> None:
+    if understood.target == "goodbye":
+        _close_offer(turn)
     answer = find_answer(turn, understood.target)
     if answer is None and understood.target is not None and understood.target in SMALL_TALK:
         tell_small_talk(turn, understood.target)

@@ -14,12 +14,16 @@ from orchestrator.plans.changes import note_revision, stack_plan
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
     """Do what the user wants with the plan's steps; what is done stays done."""
+    if understood.plan_change is not None and understood.plan_change.action is PlanAction.ADD:
+        leave_open(turn)
+        return
     plan, change = turn.changes.state.stack.plan, understood.plan_change
     step = plan.step_named(change.step or "") if plan is not None and change is not None else None
     if plan is None or change is None or step is None or step.is_finished:
         _refuse(turn, plan)
     elif change.action is PlanAction.SKIP:
-        _skip(turn, plan, step)
+        others = map(plan.step_named, change.others)
+        _skip(turn, plan, [step, *(one for one in others if one is not None and not one.is_finished)])
     else:
         _move(turn, plan, step, change)
 
@@ -30,15 +34,15 @@ def _refuse(turn: RunningTurn, plan: PlanFlow | None) -> None:
     leave_open(turn)
 
 
-def _skip(turn: RunningTurn, plan: PlanFlow, step: PlanStep) -> None:
-    was_active = _is_active(turn, step)
-    turn.changes.state.ambiguity.resolve(flow_id=step.flow_id)
-    turn.changes.state.void_approvals(step.flow_id)
-    drop_step(
-        turn.changes.state.stack, plan, step, "you wanted to leave it out", turn.context.now, by_user=True
-    )
-    note_revision(turn.context, plan, "edited", f"skip {step.name}")
-    turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=[step.label], by_user=True)
+def _skip(turn: RunningTurn, plan: PlanFlow, steps: list[PlanStep]) -> None:
+    state, was_active = turn.changes.state, any(_is_active(turn, step) for step in steps)
+    for step in steps:
+        state.ambiguity.resolve(flow_id=step.flow_id)
+        state.void_approvals(step.flow_id)
+        drop_step(state.stack, plan, step, "you wanted to leave it out", turn.context.now, by_user=True)
+        note_revision(turn.context, plan, "edited", f"skip {step.name}")
+    labels = [step.label for step in steps]
+    turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=labels, by_user=True)
     turn.changes.plans.edited = True
     _go_on(turn, started=was_active)
 

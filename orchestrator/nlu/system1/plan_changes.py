@@ -4,7 +4,8 @@ Only words that name the plan or one of its steps count; other messages are unde
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
@@ -17,12 +18,14 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
+from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.leftovers import request_verbs, unexplained
 from orchestrator.nlu.system1.rivals import slots_named
 from orchestrator.nlu.system1.slot_assignment import fits
-from orchestrator.nlu.text import Utterance
+from orchestrator.nlu.text import Utterance, tokenize, word_set
 
 LONGEST_READ = 160
 _WORD = re.compile(r"\w+")
@@ -54,25 +57,74 @@ _ABANDON = re.compile(
     r"(?P<what>\w+)" + _END,
     re.IGNORECASE,
 )
+_WHEN_DONE = (
+    r"(?:after (?:that|this|it)|afterwards?|at the end|(?:when|once|as soon as|after) (?:that|this|it|they|both|all"
+    r"|everything|the (?:trip|plan|flights?|bookings?))(?: (?:of them|of it))? (?:is|are|has been|have been)"
+    r"(?: all)? (?:done|booked|finished|over))"
+)
+_AFTERWARDS = re.compile(
+    _POLITE
+    + rf"(?:and |also |then )*{_WHEN_DONE},? (?:please |also |then |can you |could you )*(?P<request>.+)$",
+    re.IGNORECASE,
+)
+_AT_THE_END = re.compile(
+    _POLITE + rf"(?:and |also |then |please )*(?P<request>.+?),? {_WHEN_DONE}{_END}", re.IGNORECASE
+)
+_COURTESIES = word_set("please so ok okay no and but i we you actually thanks there is it")
+_ANYTHING = word_set("anything any nothing everything all")
 _LONGEST_STEP = 3
 """Words of what may be a step that there is not; "forget what you know about me" is about something else."""
 _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "that one", "this part"})
 
 
-async def read_plan_change(message: Message, context: NluContext) -> Reading | None:
-    """Read a message about the running plan, or how far we are; None when it is about something else."""
-    text, plan = message.english, context.plan
-    if len(text) > LONGEST_READ:
+@dataclass(frozen=True, slots=True)
+class PlanReader:
+    """Reads what is said about plans.
+
+    `verbs`: with which requests of the domain begin. `is_known`: whether the words are a request of the domain.
+    """
+
+    verbs: frozenset[str]
+    is_known: Callable[[str, NluContext], bool]
+
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        """Read a message about the running plan, or how far we are; None when it is about something else."""
+        text, plan = message.english, context.plan
+        if len(text) > LONGEST_READ:
+            return None
+        if plan is None or not plan.steps:
+            idle = context.active is None
+            return Reading(read) if idle and (read := _read_status(text)) is not None else None
+        understood = (
+            _read_status(text)
+            or _read_abandon(text, plan)
+            or _read_change(text, plan)
+            or _read_forbidden(text, plan, self.verbs)
+            or self._read_added(text, context)
+        )
+        return None if understood is None else Reading(understood)
+
+    def _read_added(self, text: str, context: NluContext) -> Understanding | None:
+        """Read “after that, add a bag” as a request for when the plan has ended."""
+        for form in (_AFTERWARDS, _AT_THE_END):
+            found = form.match(text)
+            request = "" if found is None else found["request"].strip(" ,.!")
+            if request.partition(" ")[0].casefold() in self.verbs and self.is_known(request, context):
+                change = PlanChange(PlanAction.ADD, None)
+                return Understanding(
+                    MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change, later=request
+                )
         return None
-    if plan is None or not plan.steps:
-        idle = context.active is None
-        return Reading(read) if idle and (read := _read_status(text)) is not None else None
-    understood = _read_status(text) or _read_abandon(text, plan) or _read_change(text, plan)
-    return None if understood is None else Reading(understood)
 
 
-def make(_setup: ReaderSetup) -> Reader:
-    return read_plan_change
+def make(setup: ReaderSetup) -> Reader:
+    def is_known(request: str, context: NluContext) -> bool:
+        rated = setup.rate(request, context)
+        flow = setup.flows[max(rated, key=rated.__getitem__)]
+        said = setup.find_slots(request, flow, context)
+        return not unexplained(tokenize(request), said.values(), flow)
+
+    return PlanReader(frozenset(request_verbs(setup.flows.values())), is_known).read
 
 
 def _read_status(text: str) -> Understanding | None:
@@ -107,6 +159,28 @@ def _read_change(text: str, plan: PlanFlow) -> Understanding | None:
         if step is not None or len(said.split()) <= _LONGEST_STEP:
             return _change(text, PlanAction.SKIP, step)
     return None
+
+
+def _read_forbidden(text: str, plan: PlanFlow, verbs: Collection[str]) -> Understanding | None:
+    """Read “don't book the return” as a step to skip, and “don't book anything” as every step of that kind."""
+    words = tokenize(text).words
+    moods = find_moods(words, verbs)
+    forbidden = {word for at, word in enumerate(words) if moods.get(at) is Mood.FORBIDDEN}
+    if not forbidden or not _COURTESIES.issuperset(
+        word for at, word in enumerate(words) if at not in moods and word.isalnum()
+    ):
+        return None
+    deeds = forbidden.intersection(verbs)
+    waiting = [step for step in plan.steps if not step.is_finished]
+    own = {step.name: find_words(f"{step.name} {step.purpose} {step.dact}") for step in waiting}
+    fitting = [step for step in waiting if deeds <= own[step.name]]
+    if deeds and not _ANYTHING.isdisjoint(forbidden) and fitting:
+        first, *others = [step.name for step in fitting]
+        change = PlanChange(PlanAction.SKIP, first, others=tuple(others))
+        return Understanding(MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change)
+    step = find_step(plan, " ".join(forbidden))
+    is_named = step is not None and len(own[step.name] & forbidden) > (1 if deeds else 0)
+    return _change(text, PlanAction.SKIP, step) if is_named and step in fitting else None
 
 
 def _change(

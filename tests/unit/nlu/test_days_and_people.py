@@ -13,6 +13,7 @@ from orchestrator.nlu.system1.extract.days import find_days, find_shifted
 from orchestrator.nlu.system1.extract.numbers import count_people
 from orchestrator.nlu.system1.extract.times import find_times, in_part_of_day, nearest_hour
 from orchestrator.nlu.text import clean, tokenize
+from orchestrator.types import Dact
 
 FRIDAY = date(2026, 11, 20)
 
@@ -105,6 +106,11 @@ def test_people_are_counted(said: str, count: int | None) -> None:
         ("08:30", "half past eight", "evening", "20:30"),
         ("08:30", "half past eight in the morning", "evening", "08:30"),
         ("08:30", "half past eight", None, "08:30"),
+        ("03:30", "half past three", None, "15:30"),
+        ("04:00", "four o'clock", None, "16:00"),
+        ("04:00", "four o'clock in the morning", None, "04:00"),
+        ("03:30", "03:30", None, "03:30"),
+        ("03:30", "3:30", None, "03:30"),
         ("19:00", "19:00", "evening", "19:00"),
     ],
 )
@@ -142,7 +148,9 @@ def test_not_each_number_behind_at_is_an_hour(said: str) -> None:
     assert find_times(tokenize(said)) == []
 
 
-VISIT = FlowSpec("visit", "001", "Book", Family.TRANSFORM, "Visit", (), {"hour": SlotSpec("hour", "time")})
+VISIT = FlowSpec(
+    Dact("visit"), "001", "Book", Family.TRANSFORM, "Visit", (), {"hour": SlotSpec("hour", "time")}
+)
 
 
 @pytest.mark.parametrize(

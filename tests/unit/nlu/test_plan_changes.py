@@ -12,11 +12,12 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Digression, MessageKind, PlanAction, Understanding
 from orchestrator.nlu.nlu_context import read_nlu_context
 from orchestrator.nlu.protocol import Message
-from orchestrator.nlu.system1.plan_changes import read_plan_change
+from orchestrator.nlu.system1.plan_changes import PlanReader
 from orchestrator.types import Dact, FlowId, SessionId
 from tests.unit.nlu.flights import at_once
 
 TRIP = make_flow_class(FlowSpec(Dact("plan_trip"), "030", "Plan", Family.PLAN))
+VERBS = frozenset({"book", "find", "search", "cancel", "add"})
 STEPS = {
     "search": "search for flights",
     "book_outbound": "book the outbound flight",
@@ -27,7 +28,7 @@ STEPS = {
 
 def state_with_plan() -> DialogueState:
     state = DialogueState.new(SessionId("s"))
-    plan = TRIP(0.0, flow_id="plan")
+    plan = TRIP(0.0, flow_id=FlowId("plan"))
     assert isinstance(plan, PlanFlow)
     plan.steps = [
         PlanStep(FlowId(name), Dact("book_flight"), name=name, purpose=purpose)
@@ -39,7 +40,9 @@ def state_with_plan() -> DialogueState:
 
 
 def read_plan_words(text: str, state: DialogueState) -> Understanding | None:
-    reading = at_once(read_plan_change(Message(text, text, text), read_nlu_context(state, 0.0)))
+    reading = at_once(
+        PlanReader(VERBS, lambda *_: True).read(Message(text, text, text), read_nlu_context(state, 0.0))
+    )
     return None if reading is None else reading.understanding
 
 
@@ -49,6 +52,9 @@ def read_plan_words(text: str, state: DialogueState) -> Understanding | None:
         ("skip the hotel", PlanAction.SKIP, "hotel", None),
         ("Please leave out the return flight.", PlanAction.SKIP, "book_return", None),
         ("don't bother with the hotel", PlanAction.SKIP, "hotel", None),
+        ("please don't book the return", PlanAction.SKIP, "book_return", None),
+        ("there is no need to find a hotel", PlanAction.SKIP, "hotel", None),
+        ("add a bag when everything is booked", PlanAction.ADD, None, None),
         ("skip it", PlanAction.SKIP, "book_outbound", None),
         ("skip this step please", PlanAction.SKIP, "book_outbound", None),
         ("skip", PlanAction.SKIP, "book_outbound", None),

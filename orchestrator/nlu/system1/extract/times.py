@@ -62,12 +62,19 @@ def find_times(utterance: Utterance) -> list[Found]:
     return found
 
 
+EARLIEST_MORNING = 6
+"""The first hour that a spoken time without “am” can mean in the morning."""
 _SAID_PART = re.compile(rf"{_MERIDIEM}|morning|afternoon|evening|night|noon|midday", re.IGNORECASE)
 
 
 def in_part_of_day(value: str, text: str, part: str | None) -> str:
-    """Shift an hour to the slot's part of the day if the words don't specify one."""
+    """Shift an hour to the slot's part of the day if the words don't specify one.
+
+    Without a part, spoken hours before six are in the afternoon: “half past three”.
+    """
     hour = int(value[:2])
+    if part is None and 1 <= hour < EARLIEST_MORNING and _CLOCK.search(text) is None:
+        part = "afternoon"
     if part is None or not 1 <= hour <= 12 or value[:1] == "0" == text[:1] or _SAID_PART.search(text):
         return value
     return f"{_hour_of_part(hour, part):02d}{value[2:]}"

@@ -1,0 +1,96 @@
+"""PL-8: what users forbid in a plan or add to it, without a model and beside one that reads it wrongly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.simulator import Conversation
+from tests.transcripts.test_never_the_wrong_deed import booked
+from tests.transcripts.test_no_yes_no_deed import DEEDS, MODELS, offered
+
+OUT, BACK = ("OSL", "FCO"), ("FCO", "OSL")
+
+
+async def end_by_yes(talk: Conversation, turn: dict[str, Any]) -> dict[str, Any]:
+    """Agree to every offer."""
+    while turn["ambiguity"] is not None and turn["ambiguity"]["level"] == "confirmation":
+        turn = await talk.say("yes")
+    return turn
+
+
+@pytest.mark.parametrize("model", ["none", "wrong"])
+@pytest.mark.parametrize(
+    ("words", "done"),
+    [
+        ("please don't book the return", [OUT]),
+        ("you needn't book the return flight", [OUT]),
+        ("I'd rather not book the outbound flight", [BACK]),
+        ("never book the outbound one, please", [BACK]),
+        ("do not book anything", []),
+        ("please never book any of it", []),
+    ],
+)
+async def test_a_forbidden_step_is_left_out(words: str, done: list[tuple[str, str]], model: str) -> None:
+    async with offered(DEEDS["plan"], MODELS[model]) as talk:
+        turn = await talk.say(words)
+
+        assert await booked(talk) == []
+        assert "I'll leave out" in turn["reply"]
+        await talk.branch().say("what a pity about that")
+        assert await booked(talk) == []
+        await end_by_yes(talk, turn)
+        assert await booked(talk) == done
+
+
+@pytest.mark.parametrize(
+    "words", ["don't change the return flight", "don't cancel the outbound", "don't book it"]
+)
+async def test_what_a_plan_does_not_do_leaves_its_steps(words: str) -> None:
+    async with offered(DEEDS["plan"], ()) as talk:
+        turn = await talk.say(words)
+
+        assert await booked(talk) == []
+        assert "I'll leave out" not in turn["reply"]
+        assert {"plan_trip", "book_flight"} <= {flow["dact"] for flow in turn["flows"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "request_"),
+    [
+        ("afterwards, please add two bags", "add two bags"),
+        ("add a bag once everything is booked", "add a bag"),
+        ("show me flights from Rome to Paris on 9 december after that", "show me flights from Rome to Paris"),
+        ("and when the flights are booked, change my booking", "change my booking"),
+    ],
+)
+async def test_a_request_for_later_comes_after_the_plan(words: str, request_: str) -> None:
+    async with offered(DEEDS["plan"], ()) as talk:
+        turn = await talk.say(words)
+
+        assert f"After that, I'll get to “{request_}" in turn["reply"]
+        assert await booked(talk) == []
+        assert turn["ambiguity"]["level"] == "confirmation"
+        await talk.say("yes")
+        ended = await talk.say("yes")
+        assert await booked(talk) == sorted([OUT, BACK])
+        assert f"Now to “{request_}" in ended["reply"]
+
+
+@pytest.mark.parametrize(
+    ("words", "quoted"),
+    [
+        ("also reserve a hotel after that", "hotel"),
+        ("at the end, water my plants", "water my plants"),
+        ("don't send the e-mail", "mail"),
+        ("please don't order the taxi", "taxi"),
+    ],
+)
+async def test_what_a_plan_cannot_do_is_named(words: str, quoted: str) -> None:
+    async with offered(DEEDS["plan"], ()) as talk:
+        turn = await talk.say(words)
+
+        assert "I didn't understand" in turn["reply"]
+        assert quoted in turn["reply"]
+        assert await booked(talk) == []
