@@ -73,6 +73,10 @@ _BY_STRANGERS = (
     *("after that, add a bag", "also book a hotel after that", "don't send the e-mail", "why this flight"),
     *(
         "book just the way out",
+        "tell me that again please",
+        "one more bag please",
+        "Vienna would be nice",
+        "Lisbon sounds nice",
         "ok then, goodbye",
         "uh, er, yes and no",
         "let's not",

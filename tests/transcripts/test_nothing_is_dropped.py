@@ -188,3 +188,51 @@ async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
     await talk.say("book a flight from oslo to rome")
     turn = await talk.say(words)
     assert "Monday 23 November" in turn["reply"]
+
+
+@pytest.mark.parametrize(
+    "words", ["Vienna would be nice", "I prefer Vienna", "Vienna sounds lovely", "I'd love Vienna"]
+)
+async def test_a_place_that_is_only_liked_is_asked_about(words: str) -> None:
+    """IR-5: either end of the flight, and nothing else."""
+    talk, turn = await converse(words)
+
+    assert [one["label"] for one in turn["actions"][:2]] == [
+        "Change the origin to Vienna (VIE)",
+        "Change the destination to Vienna (VIE)",
+    ]
+    assert {name: value for name, value in held(talk).items() if name in OFFERED} == OFFERED
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        ("one more of those, for Saturday", {"date": "2026-12-05"}),
+        ("do that again but to Milan", {"destination": "MXP"}),
+        ("once more on 9 december", {"date": "2026-12-09"}),
+        ("book it again for Monday", {"date": "2026-12-07"}),
+    ],
+)
+async def test_once_more_offers_what_was_done_with_what_changes(words: str, changed: dict[str, str]) -> None:
+    """IR-7"""
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say("yes")
+    before = await booked(talk)
+
+    turn = await talk.say(words)
+
+    assert turn["ambiguity"]["level"] == "confirmation"
+    assert {name: value for name, value in held(talk).items() if name in OFFERED} == {**OFFERED, **changed}
+    assert await booked(talk) == before
+
+
+@pytest.mark.parametrize("words", ["tell me that again please", "one more bag please", "show it again to me"])
+async def test_what_is_not_the_task_is_not_done_once_more(words: str) -> None:
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say("yes")
+
+    turn = await talk.say(words)
+
+    assert "book_flight" not in {flow["dact"] for flow in turn["flows"]}

@@ -10,7 +10,9 @@ from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.system1.extract.days import count_from
 from orchestrator.nlu.text import Utterance, word_set
 
-REPEATING = word_set("same another")
+REPEATING = word_set("same another more again")
+_ONE = word_set("one once")
+_THAT = word_set("that it this one")
 _JOINTS = word_set("but for on in with to from again thing one please like as only and at")
 """Words that can follow “same” or “another”; “the same day” is a value."""
 
@@ -32,7 +34,12 @@ def _asks_again(words: list[str], spec: FlowSpec) -> bool:
         follows = not behind.isalnum() or behind in _JOINTS or behind in nouns
         if follows and word == "same":
             return True
-        if follows and word == "another" and spec.family is not Family.READ and behind:
+        if spec.family is Family.READ or not behind:
+            continue
+        doing, before = ["", "", *words][place : place + 2]
+        is_more = word == "more" and before in _ONE and (follows or behind == "of")
+        is_again = word == "again" and before in _THAT and doing in {"do", spec.dact.split("_")[0]}
+        if is_more or is_again or (follows and word == "another"):
             return True
     return False
 
@@ -40,6 +47,8 @@ def _asks_again(words: list[str], spec: FlowSpec) -> bool:
 def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
     """Return the task with the old values and those that were `said`; those that depend on a change are left out."""
     spec = past.spec
+    if "more" in utterance.words:  # "one more" counts no passengers
+        said = {name: one for name, one in said.items() if one.text != "one"}
     changed = {
         name: one
         for name, one in count_from(said, spec, past.values).items()

@@ -172,9 +172,17 @@ def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
     """Return whether no word around a value indicates its slot."""
     before = utterance.words[: candidate.first]
     after = utterance.words[candidate.last :]
-    return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
+    return all(not word.isalnum() or word in _UNCUED or _is_taste(word) for word in (*before, *after))
 
 
+def _is_taste(word: str) -> bool:
+    """Return whether a word only says that something is liked or wished."""
+    return word in _TASTE or word.endswith("ly")
+
+
+_TASTE = word_set(
+    "prefer love like want nice great good fine better best wonderful let would be sounds looks seems"
+)
 _UNCUED = word_set(
     "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's was were is "
     "right better correct fine after all then again hmm well oh please thanks would be nicer"

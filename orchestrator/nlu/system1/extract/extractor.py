@@ -208,7 +208,10 @@ class Extractor:
         typed = find_days(utterance, today, self.common) if self._dates else []
         for find in self._units:
             typed += find(digits)
-        found = self.gazetteer.find(utterance) + self.gazetteer.find_misspelt(utterance, self.common) + typed
+        gazetteer = self.gazetteer
+        found = (
+            gazetteer.find(utterance, self.common) + gazetteer.find_misspelt(utterance, self.common) + typed
+        )
         for find in self._forms:
             found += find(digits)
         if find_times not in self._units:  # "after 6 pm" counts nothing, although no slot takes the time

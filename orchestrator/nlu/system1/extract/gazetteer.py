@@ -15,7 +15,7 @@ from orchestrator.domain.model import Entity, EntityValue
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.system1.extract.found import Found, Reading
 from orchestrator.nlu.system1.extract.misspelling import SHORTEST_MISSPELT, spell
-from orchestrator.nlu.text import Utterance, key_of
+from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Json
 
 Hits = dict[str, tuple[Json, ...]]
@@ -28,6 +28,9 @@ FUZZY_SURE = 90
 LONGEST_CODE = 4
 LISTED = "value:"
 """Begins the kinds that name one of a slot's own values."""
+
+
+_SEEMING = word_set("be is was being been 's sounds looks seems sound look seem")
 
 
 class Gazetteer:
@@ -65,8 +68,11 @@ class Gazetteer:
         first, count = key.partition(" ")[0], key.count(" ") + 1
         self._longest[first] = max(self._longest.get(first, 0), count)
 
-    def find(self, utterance: Utterance) -> list[Found]:
-        """Find the longest known names, left to right; one Found for each kind that knows the name."""
+    def find(self, utterance: Utterance, common: Collection[str] = ()) -> list[Found]:
+        """Find the longest known names, left to right; one Found for each kind that knows the name.
+
+        `common`: words in lower case in the examples; “Rome is nice” doesn't name Nice.
+        """
         words = utterance.words
         names, found, until = self._names, list[Found](), 0
         for index, reach in enumerate(map(self._longest.get, words)):
@@ -79,6 +85,10 @@ class Gazetteer:
                     is_short = last == index + 1 and words[index] in self._codes
                     if is_short and not utterance.text[start:end].isupper():
                         break  # "let" and "yes" are words; LET and YES are airports
+                    is_said_of = last == index + 1 and words[index - 1] in _SEEMING and index > 0
+                    is_said_of = is_said_of and not (words[last : last + 1] and words[last].isalnum())
+                    if is_said_of and words[index] in common and utterance.text[start].islower():
+                        break
                     found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
                     until = last
                     break
