@@ -88,12 +88,14 @@ def describe(plan: PlanFlow, **more: Json) -> JsonObject:
 
 def show_progress(plan: PlanFlow) -> JsonObject:
     progress = read_progress(plan)
+    remaining = [step.name for step in plan.steps if not step.is_finished]
     return {
         "progress": str(progress),
         "completed": progress.completed,
         "total": progress.total,
         "failed": progress.failed,
-        "remaining": [step.name for step in plan.steps if not step.is_finished],
+        "current_step": remaining[0] if remaining else None,
+        "remaining": remaining,
     }
 
 

@@ -94,3 +94,20 @@ async def test_what_a_plan_cannot_do_is_named(words: str, quoted: str) -> None:
         assert "I didn't understand" in turn["reply"]
         assert quoted in turn["reply"]
         assert await booked(talk) == []
+
+
+async def test_a_plan_tells_its_current_step() -> None:
+    """PL-4: in its durable record, as steps are done and left out."""
+    async with offered(DEEDS["plan"], ()) as talk:
+        told = [current_step(talk)]
+        await talk.say("yes")
+        told.append(current_step(talk))
+        await talk.say("skip the return flight")
+        told.append(current_step(talk))
+
+    assert told == ["book_outbound", "book_return", None]
+
+
+def current_step(talk: Conversation) -> str | None:
+    [plan] = talk.simulator.store.sessions[talk.session_id].plans.values()
+    return plan.record.body["current_step"]
