@@ -20,7 +20,6 @@ from gateway.problems import STATUS_OF
 from gateway.wiring import open_dependencies
 from orchestrator.errors import ParleyError
 from orchestrator.settings import Settings
-from orchestrator.telemetry.metrics import Durations
 from parley import settings_page
 from parley.main import GROUPS, load_command
 from parley.settings_page import show_sentence, show_table
@@ -124,12 +123,11 @@ def make_metrics_page() -> str:
 
 def _metrics_of(module: ModuleType) -> Iterator[tuple[str, ...]]:
     for collector in vars(module).values():
-        if not isinstance(collector, MetricWrapperBase | Durations):
+        if not isinstance(collector, MetricWrapperBase):
             continue
-        (family,) = collector.collect() if isinstance(collector, Durations) else collector.describe()
-        names = getattr(collector, "_labelnames", None) or filter(None, [getattr(collector, "_label", None)])
+        (family,) = collector.describe()
         suffix = "_total" if family.type == "counter" else ""
-        labels = ", ".join(f"`{name}`" for name in names)
+        labels = ", ".join(f"`{name}`" for name in getattr(collector, "_labelnames", ()))
         yield f"`{family.name}{suffix}`", family.type, labels, family.documentation
 
 

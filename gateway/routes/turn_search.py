@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 
 from gateway.dependencies import TheCaller, TheTurns
 from gateway.responses.turns import DayOfTurns, FoundTurn, FoundTurns, TurnsOfUser
+from orchestrator.errors import InvalidInput
 from orchestrator.turns.search import TurnFilter
 from orchestrator.turns.submission import NO_NUL
 from orchestrator.types import TurnId, UserId
@@ -22,7 +23,9 @@ Text = Annotated[str | None, Query(min_length=1, max_length=200, pattern=NO_NUL)
 async def search_turns(
     turns: TheTurns,
     caller: TheCaller,
-    q: Annotated[Text, Query(description="Words that all occur in what was said or answered.")] = None,
+    q: Annotated[
+        Text, Query(description="At most eight words that all occur in what was said or answered.")
+    ] = None,
     failed: bool | None = None,
     not_understood: bool | None = None,
     rated_down: bool | None = None,
@@ -39,8 +42,11 @@ async def search_turns(
 
     A page reads up to 2,000 turns, so it can be short or empty before the end: continue with `next`.
     """
+    words = (q or "").split()
+    if len(words) > MOST_WORDS:
+        raise InvalidInput(f"Search for at most {MOST_WORDS} words, not {len(words)}.", field="q")
     wanted = TurnFilter(
-        tuple((q or "").split()[:MOST_WORDS]),
+        tuple(words),
         failed,
         not_understood,
         rated_down,

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from orchestrator.dialogue.state_cache import StateCache
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
@@ -62,6 +61,5 @@ class Modules:
     res: RES
     planner: Planner
     ports: AgentPorts = field(default_factory=AgentPorts)
-    cache: StateCache = field(default_factory=StateCache)
     remembering: frozenset[str] = frozenset()
     answering: Dact | None = None

@@ -49,15 +49,15 @@ async def take_up_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...
     awaited = None if flow is None else flow.progress.awaits
     if flow is not None and awaited is not None:
         if awaited.answer is not None:
-            return _end_quietly(turn, modules, "it is known already")
+            return _end_quietly(turn, "it is known already")
         if answer is None and await _waits_on(turn, modules, flow, awaited, entry):
-            return _end_quietly(turn, modules, "it is still under way")
+            return _end_quietly(turn, "it is still under way")
         flow.progress.await_result(replace(awaited, answer=answer, expired=answer is None))
         return go_on_with_result, carry_out, archive
     if answer is not None and note is not None:
         _settle_note(turn, note, answer)
         return tell_late_result, carry_out, archive
-    return _end_quietly(turn, modules, "nothing waits for it")
+    return _end_quietly(turn, "nothing waits for it")
 
 
 def _read(turn: RunningTurn) -> JsonObject:
@@ -167,9 +167,9 @@ def _settle_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> Non
     turn.changes.remark(RemarkKind.LATE_RESULT, what=name, done=is_done, message=message)
 
 
-def _end_quietly(turn: RunningTurn, modules: Modules, what: str) -> TurnCommit:
+def _end_quietly(turn: RunningTurn, what: str) -> TurnCommit:
     turn.changes.state.take_back_turn()
-    return commit_quietly(turn, modules, {"result": what})
+    return commit_quietly(turn, {"result": what})
 
 
 async def go_on_with_result(turn: RunningTurn, modules: Modules) -> None:

@@ -26,7 +26,6 @@ from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, outline_of
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.res.templates import word_for
@@ -84,18 +83,17 @@ async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, .
         await end_waiting(turn, gathering, flow, late=True)
         what = "noted; another task is at work"
     turn.changes.state.take_back_turn()
-    return commit_quietly(turn, modules, {"context": what})
+    return commit_quietly(turn, {"context": what})
 
 
-def commit_quietly(turn: RunningTurn, modules: Modules, result: JsonObject) -> TurnCommit:
+def commit_quietly(turn: RunningTurn, result: JsonObject) -> TurnCommit:
     """Commit a turn that tells the user nothing."""
     state, before = turn.changes.state, turn.context.world.prior_state
-    return _commit(turn.lease, modules, state, before, result, events=tuple(turn.context.log.events))
+    return _commit(turn.lease, state, before, result, events=tuple(turn.context.log.events))
 
 
 def _commit(
     lease: Lease,
-    modules: Modules,
     state: DialogueState,
     before: JsonObject,
     result: JsonObject,
@@ -106,7 +104,6 @@ def _commit(
 ) -> TurnCommit:
     """Commit a turn that takes a shorter way. `more`: further fields of the commit."""
     after, raw = state.write()
-    modules.cache.keep(lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
         state=raw,
@@ -131,7 +128,7 @@ def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
     result: JsonObject = {"reply": reply, "person": state.person}
     events = tuple(turn.context.log.events)
     before = turn.context.world.prior_state
-    return _commit(turn.lease, modules, state, before, result, events=events, utterances=lines)
+    return _commit(turn.lease, state, before, result, events=events, utterances=lines)
 
 
 async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
@@ -153,19 +150,18 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
         record |= {"decision": Decision.APPLIED.value, "done": made.done}
     event = Event(lease.session_id, REPAIRED, work.turn_id, record)
     if refused:
-        return _commit(lease, modules, state, before, {"repair": record}, events=(event,))
+        return _commit(lease, state, before, {"repair": record}, events=(event,))
     popped = [Event(lease.session_id, "flow_popped", work.turn_id, _name_end(flow)) for flow in made.left]
     answer = [Event(lease.session_id, "answer", work.turn_id, {"reply": told})] if told else []
     signed = Utterance(OPERATOR, "action", orjson.dumps(order.model_dump(mode="json")).decode())
     plans = [flow for flow in (*made.left, *state.stack.flows) if isinstance(flow, PlanFlow) and flow.noted]
     return _commit(
         lease,
-        modules,
         state,
         before,
         {"repair": record, "reply": told or None},
         events=(event, *popped, *answer),
-        archived=tuple(as_archived(flow, state) for flow in made.left),
+        archived=tuple(as_archived(flow) for flow in made.left),
         utterances=(signed, Utterance(AGENT, "text", told)) if told else (),
         closed_approvals=tuple(made.closed),
         plans=tuple(map(keep_plan, plans)),
@@ -199,8 +195,8 @@ def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     told: JsonObject = {name: given.get(name) for name in ("flow", "run_id", "kind", "epoch")}
     told |= {"decision": verdict.decision.value, "reason": verdict.reason}
     event = Event(lease.session_id, "proposal_decided", work.turn_id, told)
-    archived = tuple(as_archived(flow, state) for flow in verdict.left)
-    return _commit(lease, modules, state, before, {"proposal": told}, events=(event,), archived=archived)
+    archived = tuple(as_archived(flow) for flow in verdict.left)
+    return _commit(lease, state, before, {"proposal": told}, events=(event,), archived=archived)
 
 
 def _judge(

@@ -25,7 +25,7 @@ from orchestrator.dialogue.records import (
     Summary,
 )
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.dialogue.storage.serialization import Copies, Written, load
+from orchestrator.dialogue.storage.serialization import load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore, Prediction
 from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, copy_json
@@ -54,8 +54,7 @@ class DialogueState:
     `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows displayed last.
     `shown_before`: rows of other flows, latest last. `later`: further requests from one message, by the flow
     that runs first. `epoch`: the epoch of the commit. `person`: the operator who answers instead of the
-    assistant. `written`: completed flows in serialized form, which is made once. `copies`: the serialized
-    form of the other parts.
+    assistant.
 
     The open questions refer to the state's own stack.
     """
@@ -77,8 +76,6 @@ class DialogueState:
     shown_before: list[Shown] = field(default_factory=list[Shown])
     later: dict[FlowId, list[str]] = field(default_factory=dict[FlowId, list[str]])
     ambiguity: AmbiguityHandler = field(init=False)
-    written: dict[FlowId, Written] = field(default_factory=dict[FlowId, Written], init=False)
-    copies: Copies = field(default_factory=Copies, init=False)
 
     def __post_init__(self) -> None:
         self.ambiguity = AmbiguityHandler(self.stack)
@@ -293,31 +290,14 @@ class DialogueState:
             "entities": intake.entities,
             "stack": [flow.serialize() for flow in self.stack.flows],
             "departed": [flow.serialize() for flow in self.stack.departed],
+            "completed": [flow.serialize() for flow in self.completed],
             "ambiguity": {"open": self.ambiguity.open, "counts": self.ambiguity.counts},
+            "messages": history.lines,
+            "trace": history.trace,
         }
-        parts = {name: part for name, part in parts.items() if part or name not in _SELDOM}
-        anew = {flow.flow_id: flow.serialize() for flow in self.completed if self._has_changed(flow)}
-        written = self.copies.write(parts | anew, {"messages": history.lines, "trace": history.trace})
-        known = self.written | {flow_id: written.pop(flow_id) for flow_id in anew}
-        self.written = {flow.flow_id: known[flow.flow_id] for flow in self.completed}
-        done = self.written.values()
-        written["completed"] = Written([one.bytes for one in done], [one.body for one in done])
-        raw = orjson.dumps({**body, **{name: one.bytes for name, one in written.items()}})
-        return {**body, **{name: one.body for name, one in written.items()}}, raw
-
-    def peek(self) -> bytes:
-        """Return the state's bytes in the middle of a turn, without affecting the final `write`."""
-        kept, (_, raw) = self.written, self.write()
-        self.written = kept
-        return raw
-
-    def _has_changed(self, flow: BaseFlow) -> bool:
-        """Return True if a completed flow was written otherwise; only notes and the steps of plans still change."""
-        written = self.written.get(flow.flow_id)
-        if written is None or isinstance(flow, PlanFlow):
-            return True
-        kept = written.body.get("progress", {}).get("scratchpad", ())
-        return tuple(kept) != flow.progress.scratchpad or written.body.get("notes", {}) != flow.notes
+        body |= {name: part for name, part in parts.items() if part or name not in _SELDOM}
+        raw = orjson.dumps(body)
+        return orjson.loads(raw), raw
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -325,8 +305,7 @@ class DialogueState:
 
         Raises SchemaTooNew.
         """
-        as_written = body.get("schema_version") == SCHEMA_VERSION
-        if not as_written:
+        if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
         state = load(cls, {name: body[name] for name in _LOADED if name in body})
         state.prediction.intent, state.prediction.flow = body["predicted_intent"], body["predicted_flow"]
@@ -343,10 +322,6 @@ class DialogueState:
         state.stack.flows, state.stack.departed, state.completed = stack, departed, completed
         state.ambiguity.open = load(list[Ambiguity], asked["open"]) if asked["open"] else []
         state.ambiguity.counts |= asked["counts"]
-        if as_written:
-            state.written = {
-                one["flow_id"]: Written(orjson.Fragment(orjson.dumps(one)), one) for one in body["completed"]
-            }
         return state
 
 

@@ -4,60 +4,24 @@ Names and labels are a contract with the alerts and the dashboard in `deploy/`. 
 flows, tools, models, prompts, checks; never from users' text.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterator
-from itertools import accumulate
-
-from prometheus_client import REGISTRY, Counter, Gauge, Histogram
-from prometheus_client.metrics_core import HistogramMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client import Counter, Gauge, Histogram
 
 from orchestrator.telemetry.signals import Signal, SignalType
 from orchestrator.types import Json
 
 _FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-_BOUNDS = (*(str(float(bound)) for bound in _FAST), "+Inf")
 _MICROS = 1e-6
-
-
-class Durations(Collector):
-    """A histogram for frequent observations: one addition each, without locks.
-
-    All observations of a process must be on one thread. `label`: its only label, if any.
-    """
-
-    def __init__(self, name: str, text: str, label: str | None = None) -> None:
-        self._name, self._text, self._label = name, text, label
-        self._series: dict[str, list[float]] = {}
-        if label is None:
-            self._begin("")
-        REGISTRY.register(self)
-
-    def observe(self, seconds: float, of: str = "") -> None:
-        """Add an observation; `of`: the label's value."""
-        series = self._series.get(of) or self._begin(of)
-        series[bisect_left(_FAST, seconds)] += 1
-        series[-1] += seconds
-
-    def collect(self) -> Iterator[HistogramMetricFamily]:
-        labels = () if self._label is None else (self._label,)
-        family = HistogramMetricFamily(self._name, self._text, labels=labels)
-        for of, (*counts, total) in self._series.copy().items():
-            buckets = list(zip(_BOUNDS, accumulate(counts), strict=True))
-            family.add_metric((of,) if labels else (), buckets, total)
-        yield family
-
-    def _begin(self, of: str) -> list[float]:
-        """Return the counts of each bucket, the last unbounded, and the sum."""
-        return self._series.setdefault(of, [0.0] * (len(_FAST) + 2))
-
 
 TURNS = Counter("parley_turns", "Turns that ended in this process.", ["status"])
 TURNS_FAILED = Counter("parley_turn_attempts_failed", "Failed attempts of turns.")
 TURNS_LOST = Counter("parley_turns_fenced", "Turns lost to another worker (fenced).")
-TURN_SECONDS = Durations("parley_turn_seconds", "Time from a turn's claim to its commit.")
-QUEUE_SECONDS = Durations("parley_turn_queue_seconds", "Time from a turn's acceptance to its claim.")
-PHASE_SECONDS = Durations("parley_turn_phase_seconds", "Time of each phase of a turn.", "phase")
+TURN_SECONDS = Histogram("parley_turn_seconds", "Time from a turn's claim to its commit.", buckets=_FAST)
+QUEUE_SECONDS = Histogram(
+    "parley_turn_queue_seconds", "Time from a turn's acceptance to its claim.", buckets=_FAST
+)
+PHASE_SECONDS = Histogram(
+    "parley_turn_phase_seconds", "Time of each phase of a turn.", ["phase"], buckets=_FAST
+)
 
 MESSAGES_REFUSED = Counter("parley_messages_refused", "Malformed messages dropped from a queue.", ["queue"])
 MODEL_CALLS = Counter("parley_model_calls", "Model calls, by outcome.", ["model", "prompt", "outcome"])

@@ -218,7 +218,7 @@ class Phases:
     def enter(self, name: str) -> None:
         """End the current phase and start the next one."""
         now = time.perf_counter()
-        PHASE_SECONDS.observe(now - self._began, self.name)
+        PHASE_SECONDS.labels(self.name).observe(now - self._began)
         if self._span is not _NOTHING:
             self._span.__exit__(None, None, None)
         self.name, self._began, self._span = name, now, span(name)
@@ -231,6 +231,6 @@ class Phases:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        PHASE_SECONDS.observe(time.perf_counter() - self._began, self.name)
+        PHASE_SECONDS.labels(self.name).observe(time.perf_counter() - self._began)
         if self._span is not _NOTHING:
             self._span.__exit__(kind, error, traceback)

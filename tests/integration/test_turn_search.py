@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
+from orchestrator.errors import InvalidInput
 from orchestrator.turns.search import TurnFilter
 from orchestrator.types import DEFAULT_TENANT, JsonObject, TenantId
 from parley_client import AsyncClient
@@ -58,6 +59,9 @@ async def test_turns_are_found_by_words_of_both_sides(house: House, client: Asyn
     assert said(await client.search_turns("0% sure")) == ["100% sure"]
     assert said(await client.search_turns("_%")) == []
     assert said(await client.search_turns()) == ["to Rome", "100% sure", "To Oslo"]
+    with pytest.raises(InvalidInput, match="at most 8 words, not 9") as refused:
+        await client.search_turns("from where to where and when and how long")
+    assert refused.value.field == "q"
 
 
 async def test_turns_are_found_by_their_quality(house: House, client: AsyncClient, database_url: str) -> None:

@@ -1,21 +1,18 @@
 """Create Redis clients that fail fast and never retry a command automatically."""
 
 import asyncio
-import math
-import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from importlib import resources
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
-import hiredis
 import redis.sentinel
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, NoScriptError, RedisError  # noqa: A004  # the driver's own name for it
+from redis.exceptions import ConnectionError, RedisError  # noqa: A004  # the driver's own name for it
 
 from orchestrator.adapters.redis.address import Watched, is_socket, read_watched
 from orchestrator.errors import Unavailable
@@ -24,8 +21,6 @@ CONNECT_TIMEOUT_S = 1.0
 REPLY_TIMEOUT_S = 2.0
 HEALTH_CHECK_EVERY_S = 5
 
-Command = tuple[str | bytes | int | float, ...]
-_pack = cast("Callable[[Command], bytes]", hiredis.pack_command)  # pyright: ignore[reportUnknownMemberType]
 _Item = TypeVar("_Item")
 _Reply = TypeVar("_Reply")
 
@@ -47,71 +42,10 @@ class _Sending(AbstractConnection):
             await self.disconnect(nowait=True)  # no caller is left for the reply
             raise asyncio.CancelledError
 
-    async def run(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands as one pipeline; return the raw replies. One timeout covers all of them.
-
-        The driver packs commands in Python and sends each in a task with a timer.
-        """
-        async with asyncio.timeout(self.socket_timeout):
-            await self._send_packed_command([_pack(one) for one in commands])
-            return [await self.read_response(timeout=math.inf) for _ in commands]
-
     async def _send_packed_command(self, command: Iterable[bytes]) -> None:
         if self._writer is None or self._writer.transport.is_closing():
             raise ConnectionError("The connection was closed before the command was sent.")
         await super()._send_packed_command(command)
-
-
-class KeptConnection:
-    """A connection for sequential commands, checked by the pool now and then.
-
-    Going through the pool costs more CPU than a small command. Belongs to one borrower at a time.
-    """
-
-    def __init__(self, client: Redis) -> None:
-        self._pool: Any = client.connection_pool
-        self._connection: Any = None
-        self._kept_until = 0.0
-
-    async def run(self, commands: Sequence[Command]) -> list[Any]:
-        """Send commands as one pipeline; return the raw replies.
-
-        Raises the driver's errors and TimeoutError.
-        """
-        connection = await self._take()
-        try:
-            return await connection.run(commands)
-        except BaseException:
-            await connection.disconnect(nowait=True)  # no caller is left for the other replies
-            raise
-
-    async def run_script(self, script: str, digest: str, keys: Sequence[str], arguments: Command) -> Any:
-        """Run a script by digest, sending its source if needed; return its reply. Raises as `run` does."""
-        rest = (len(keys), *keys, *arguments)
-        try:
-            [reply] = await self.run([("EVALSHA", digest, *rest)])
-        except NoScriptError:
-            [reply] = await self.run([("EVAL", script, *rest)])
-        return reply
-
-    async def give_back(self) -> None:
-        """Return the connection to the pool."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await self._pool.release(connection)
-
-    async def _take(self) -> Any:
-        kept = self._connection
-        if (
-            kept is None
-            or time.monotonic() > self._kept_until
-            or not kept.is_connected
-            or await kept.can_read()
-        ):
-            await self.give_back()
-            self._connection = await self._pool.get_connection()
-            self._kept_until = time.monotonic() + HEALTH_CHECK_EVERY_S
-        return self._connection
 
 
 class Gathered(Generic[_Item, _Reply]):

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import Gathered, KeptConnection, read_script, translated
+from orchestrator.adapters.redis.client import Gathered, read_script, translated
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.subscription import Streamed, Subscription
@@ -58,7 +58,6 @@ class RedisEvents:
         self._streaming: dict[SessionId, TurnId | None] = {}
         self._stream_text = redis.register_script(read_script("stream_text"))
         self._end_text = redis.register_script(read_script("end_text"))
-        self._line = KeptConnection(redis)
         self._messages = Gathered[tuple[str, bytes], list[Any]](self._send)
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
@@ -97,7 +96,10 @@ class RedisEvents:
             await self._messages.add((channel, message))
 
     async def _send(self, messages: list[tuple[str, bytes]]) -> list[Any]:
-        return await self._line.run([("PUBLISH", *message) for message in messages])
+        pipeline = self._redis.pipeline(transaction=False)
+        for channel, message in messages:
+            pipeline.publish(channel, message)
+        return await pipeline.execute()
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
         """Return the streamed text of the session's running turn, or None if there is none or Redis is unavailable."""
@@ -137,7 +139,6 @@ class RedisEvents:
                 await self._reader
         await self._disconnect()
         await self._messages.settle()
-        await self._line.give_back()
 
     async def _confirm(self, channel: _Channel) -> None:
         """Wait until the channel's subscription is active."""

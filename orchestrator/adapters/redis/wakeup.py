@@ -3,7 +3,6 @@
 While runners are awake, a turn costs no Celery message: they poll the set. Tenants take turns in it.
 """
 
-import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import Command, Gathered, KeptConnection, read_script
+from orchestrator.adapters.redis.client import Gathered, read_script
 from orchestrator.adapters.redis.events import CHANNEL
 from orchestrator.errors import Unavailable
 from orchestrator.ports.wakeup import OF_ANY_TENANT
@@ -30,11 +29,6 @@ WAKE_AT_MOST_EVERY_MS = 100
 WAKE_AT_LEAST_EVERY_MS = 1000
 """The lowest wake-up rate while a backlog remains although all workers are awake."""
 BACKLOG = 2
-
-_OFFER = read_script("offer")
-_OFFER_DIGEST = hashlib.sha1(
-    _OFFER.encode(), usedforsecurity=False
-).hexdigest()  # the digest by which Redis names scripts
 
 _log = get_logger(__name__)
 
@@ -55,15 +49,14 @@ class RedisWakeup:
     """
 
     def __init__(self, redis: Redis, send: SendMessage, *, waiting: Redis | None = None) -> None:
-        self._redis = redis
-        waiting = waiting or redis
         self._send = send
         self._runner = new_id("runner")
         self._attended_at = 0.0
         self._attend = redis.register_script(read_script("attend"))
         self._retire = redis.register_script(read_script("retire"))
         self._offers = Gathered[_Offer, SessionId | None](self._leave)
-        self._leaving, self._taking = KeptConnection(redis), KeptConnection(waiting)
+        self._leave_script = redis.register_script(read_script("offer"))
+        self._waiting: Any = waiting or redis
         self.failures = 0
         """Wake-up hints that could not be published since the start."""
 
@@ -106,22 +99,18 @@ class RedisWakeup:
         backlog = 0 if any(nobody_came for *_, nobody_came in offers) else BACKLOG
         limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog
         arguments = (*limits, CHANNEL, *chain.from_iterable(of_tenants))
-        wake = await self._leaving.run_script(_OFFER, _OFFER_DIGEST, (READY, AWAKE, WOKEN, PLACES), arguments)
+        wake = await self._leave_script(keys=[READY, AWAKE, WOKEN, PLACES], args=arguments)
         return of_tenants[0][0] if wake else None
 
     async def _take(self, limit: int, timeout_s: float) -> list[SessionId]:
         if time.monotonic() - self._attended_at >= ATTEND_EVERY_S:
             await self._attend(keys=[AWAKE], args=[self._runner, AWAKE_FOR_MS])
             self._attended_at = time.monotonic()
-        commands: list[Command] = [("BZPOPMIN", READY, timeout_s)]
+        pipeline = self._waiting.pipeline(transaction=False)
+        pipeline.bzpopmin(READY, timeout_s)
         if limit > 1:
-            commands.append(("ZPOPMIN", READY, limit - 1))
-        first, *rest = await self._taking.run(commands)
+            pipeline.zpopmin(READY, limit - 1)
+        first, *rest = await pipeline.execute()
         taken = [] if first is None else [first[1]]
-        taken.extend(member for several in rest for member in _members_of(several))
+        taken.extend(member for several in rest for member, _ in several)
         return [SessionId(member.decode()) for member in taken]
-
-
-def _members_of(popped: list[Any]) -> list[bytes]:
-    """Return members without scores, from pairs or from the older protocol's flat list."""
-    return popped[::2] if popped and isinstance(popped[0], bytes) else [member for member, _ in popped]

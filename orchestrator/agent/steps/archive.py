@@ -5,7 +5,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.state import DialogueState, StateLimits
+from orchestrator.dialogue.state import StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.nlu.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
@@ -73,16 +73,14 @@ def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[Json
 _ENDS_WITH_FLOW = frozenset({"consent", "progress", "notes"})
 
 
-def as_archived(flow: BaseFlow, state: DialogueState) -> ArchivedFlow:
+def as_archived(flow: BaseFlow) -> ArchivedFlow:
     """Return a completed flow for the archive, without its working notes."""
-    written = state.written.get(flow.flow_id)
-    body = flow.serialize() if written is None else written.body
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
-        body={name: value for name, value in body.items() if name not in _ENDS_WITH_FLOW},
+        body={name: value for name, value in flow.serialize().items() if name not in _ENDS_WITH_FLOW},
     )
 
 

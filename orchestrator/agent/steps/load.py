@@ -231,10 +231,5 @@ def _read(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
     raw = lease.state
     if raw is None or (raw in FRESH and not lease.patches):
         return DialogueState.new(lease.session_id), {}
-    known = modules.cache.take(lease.session_id, raw)
-    if known is None:
-        body = rebuild(orjson.loads(raw or b"{}"), lease.patches)
-        return DialogueState.from_dict(body, modules.domain.flows), body
-    if lease.patches:
-        known = known.catch_up(lease.patches, modules.domain.flows)
-    return known.state, known.body
+    body = rebuild(orjson.loads(raw), lease.patches)
+    return DialogueState.from_dict(body, modules.domain.flows), body

@@ -15,7 +15,6 @@ from orchestrator.context import Answer, TurnContext
 from orchestrator.dialogue.ambiguity import Asked
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, dump, outline_of
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
@@ -97,7 +96,6 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     after, raw = state.write()
     result = make_result(turn, answer, reply, after["flags"])
     _tell_answer(context, reply, answer.frames)
-    modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
         state=raw,
@@ -105,7 +103,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         snapshot=_wants_snapshot(turn, modules),
         result=result,
         utterances=_utterances(turn, reply),
-        archived=tuple(as_archived(flow, state) for flow in context.changes.finished),
+        archived=tuple(as_archived(flow) for flow in context.changes.finished),
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, dump(frame))
             for frame in context.changes.frames.values()

@@ -2,19 +2,17 @@
 
 A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
 A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
-``~`` by position in what is left, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
-results share unchanged parts with their inputs. What a record means, and how its form is upgraded, is the business
-of `state` and `upgrade`.
+``~`` by position in what is left, ``+`` the new tail. Nothing is mutated; results share unchanged parts with
+their inputs. `state` and `upgrade` know what a record means and how its form is upgraded.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from itertools import filterfalse
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import TypeAdapter
@@ -39,53 +37,6 @@ def dump(record: Any) -> JsonObject:
 def load(kind: type[Record], body: Json) -> Record:
     """Create a record from JSON, sharing nothing with it; unknown keys are ignored."""
     return _adapter(kind).validate_json(orjson.dumps(body))
-
-
-class Written(NamedTuple):
-    """A part of a record as JSON: `bytes` to be put into what is written of the record, and `body`."""
-
-    bytes: Any
-    body: Json
-
-
-@dataclass(slots=True)
-class Copies:
-    """The parts of a record as they were written last, so that what has not changed is the same object again."""
-
-    _parts: dict[str, tuple[bytes, Written]] = field(default_factory=dict[str, "tuple[bytes, Written]"])
-    _logs: dict[str, tuple[list[Any], list[JsonObject]]] = field(
-        default_factory=dict[str, "tuple[list[Any], list[JsonObject]]"]
-    )
-
-    def write(self, parts: Mapping[str, Any], logs: Mapping[str, list[JsonObject]]) -> dict[str, Written]:
-        """Write parts, and lists to which entries are only added, while the first ones go; no entry is ever changed.
-
-        Shares nothing with the parts. What is empty is a list.
-        """
-        texts = {name: orjson.dumps(part) for name, part in parts.items() if part}
-        known, self._parts = self._parts, {}
-        changed = {
-            name: orjson.Fragment(text)
-            for name, text in texts.items()
-            if name not in known or known[name][0] != text
-        }
-        bodies: JsonObject = orjson.loads(orjson.dumps(changed)) if changed else {}
-        for name, text in texts.items():
-            written = Written(changed[name], bodies[name]) if name in changed else known[name][1]
-            self._parts[name] = text, written
-        found = {name: self._parts[name][1] if part else Written([], []) for name, part in parts.items()}
-        return found | {name: self._write_log(name, entries) for name, entries in logs.items()}
-
-    def _write_log(self, name: str, entries: list[JsonObject]) -> Written:
-        texts, known = self._logs.setdefault(name, ([], []))
-        first = entries[0] if entries else None
-        gone = next((place for place, entry in enumerate(known) if entry is first), len(known))
-        kept = len(known) - gone
-        if kept > len(entries) or not all(map(operator.is_, known[gone:], entries)):
-            gone, kept = len(known), 0
-        added = [orjson.Fragment(orjson.dumps(entry)) for entry in entries[kept:]]
-        self._logs[name] = [*texts[gone:], *added], [*entries]
-        return Written(*self._logs[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +73,6 @@ def same(left: Json, right: Json) -> bool:
     if kind is not type(right) or left != right:
         return False
     if kind in _EXACT or (not left and kind is not float):
-        return True
-    if kind is list and all(map(operator.is_, left, right)):  # what did not change is the same object
         return True
     if kind is dict:
         kinds: list[type] = [*map(type, left.values())]
@@ -184,11 +133,6 @@ def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
     shifted = _diff_shifted(before, after) if start == 0 else None
     if shifted is not None:
         return shifted
-    if len(before) != len(after):
-        end = _count_equal(before[start:][::-1], after[start:][::-1])
-        removed, inserted = len(before) - start - end, len(after) - start - end
-        if removed == 0 or inserted == 0:
-            return {"@": [start, removed, after[start : start + inserted]]}
     return _diff_elements(before, after, start)
 
 
@@ -257,9 +201,6 @@ def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
         after[place] = value
     for place, nested in patch.get("~", ()):
         after[place] = _apply_value(after[place], nested)
-    if "@" in patch:
-        start, removed, inserted = patch["@"]
-        after[start : start + removed] = inserted
     return after + patch.get("+", [])
 
 

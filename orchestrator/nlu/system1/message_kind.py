@@ -130,7 +130,7 @@ class Decider:
         asked = active.slots.get(context.question.slot or "")
         if active.dact not in self._codes and self._asks_about_code(evidence, active.dact):
             return MessageKind.TASK
-        if asked is not None and _asks_something(evidence):
+        if asked is not None and asks_something(evidence.utterance.words, evidence.candidates):
             return self._decide_question(active, kind, evidence)
         if asked is not None and self._is_answer(kind, asked, evidence, context):
             only_others = changes and asked.name not in evidence.mentions
@@ -169,7 +169,7 @@ class Decider:
         others = tuple(one for one in evidence.weighed.flows if one.dact != active)
         kinds = self._codes.get(others[0].dact, frozenset[str]()) if others else frozenset[str]()
         codes = [one for one in evidence.candidates if not kinds.isdisjoint(one.readings)]
-        if not codes or not _asks_something(replace(evidence, candidates=codes)):
+        if not codes or not asks_something(evidence.utterance.words, codes):
             return False
         evidence.weighed = replace(evidence.weighed, flows=others)
         return True
@@ -243,10 +243,6 @@ class Decider:
         evidence.mentions.pop(rival, None)
         evidence.mentions[asked.name] = answer
         return True
-
-
-def _asks_something(evidence: Evidence) -> bool:
-    return asks_something(evidence.utterance.words, evidence.candidates)
 
 
 def _proposes(evidence: Evidence) -> bool:

@@ -182,7 +182,7 @@ async def test_only_what_may_be_done_again_is_not_waited_for(empty_database_url:
         await database.fetch_all(turn, {})
         await database.fetch_all("UPDATE lanes SET pending = 1, next_seq = 2", {})
         taken = {"ttl_s": 1.0, "deadline_s": 1.0, "max_attempts": 1, "crashes_below": 1, "worker_id": 1}
-        assert not await waits("claim", session_id="s", known=None, known_epoch=None, **taken)
+        assert not await waits("claim", session_id="s", **taken)
         token = await database.fetch_one("SELECT lease_token FROM lanes", {})
         assert token is not None
         step |= {"token": token[0]}

@@ -7,8 +7,6 @@ from importlib import resources
 import pytest
 
 from orchestrator.adapters.postgres import statements as sql
-from orchestrator.adapters.postgres.rows.states import KnownStates
-from orchestrator.types import Epoch, SessionId
 
 NAMES = sorted(
     entry.name.removesuffix(".sql")
@@ -68,14 +66,3 @@ def test_a_turn_that_nothing_waits_behind_looks_for_no_other() -> None:
     followed, last = (sql.statement("commit_turn", frozenset({without})) for without in ("last", "following"))
     assert (followed.text.count("UPDATE turns"), last.text.count("UPDATE turns")) == (2, 1)
     assert set(followed.names) - set(last.names) == {"max_attempts", "deadline_s", "crashes_below"}
-
-
-def test_states_that_a_process_knows_take_so_much_memory_and_no_more() -> None:
-    known = KnownStates(most_bytes=100)
-    for session in ("one", "two", "three"):
-        known.keep(SessionId(session), "1", Epoch(1), b"." * 40)
-    known.keep(SessionId("two"), "2", Epoch(2), b"." * 60)
-    assert [known.find(SessionId(name)).version for name in ("one", "two", "three")] == [None, "2", "1"]
-
-    known.keep(SessionId("four"), "1", Epoch(1), b"." * 101)
-    assert {known.find(SessionId(name)).version for name in ("one", "two", "three", "four")} == {None}

@@ -9,12 +9,10 @@ import pytest
 
 from orchestrator.agent import agent as agent_module
 from orchestrator.agent.messages import MESSAGES
-from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.state_cache import Decoded, StateCache
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
 from orchestrator.simulator import Conversation, Simulator
-from orchestrator.types import DEFAULT_TENANT, Epoch, SessionId
+from orchestrator.types import DEFAULT_TENANT, Epoch
 from tests.trained import trained
 
 
@@ -181,35 +179,3 @@ async def test_states_can_be_rebuilt() -> None:
     sessions = MemorySessions(talk.simulator.store)
     for epoch, state in enumerate(states, start=1):
         assert await sessions.state_at(DEFAULT_TENANT, talk.session_id, Epoch(epoch)) == state
-
-
-def decoded(raw: bytes) -> Decoded:
-    return Decoded(raw, {}, DialogueState.new(SessionId("one")))
-
-
-def test_a_cached_state_is_given_for_its_own_bytes_only() -> None:
-    """Another process may have committed the same epoch with other contents."""
-    cache = StateCache()
-    cache.keep(SessionId("one"), decoded(b"{1}"))
-
-    assert cache.take(SessionId("one"), b"{2}") is None
-    assert cache.take(SessionId("one"), b"{1}") is None, "a mismatch forgets the entry"
-
-
-def test_a_cached_state_is_given_once() -> None:
-    """A turn changes it in place: when the turn fails, nobody may find it again."""
-    cache = StateCache()
-    entry = decoded(b"{1}")
-    cache.keep(SessionId("one"), entry)
-
-    assert cache.take(SessionId("one"), b"{1}") is entry
-    assert cache.take(SessionId("one"), b"{1}") is None
-
-
-def test_the_cache_is_bounded() -> None:
-    cache = StateCache(size=2)
-    for name in ("one", "two", "three"):
-        cache.keep(SessionId(name), decoded(name.encode()))
-
-    assert cache.take(SessionId("one"), b"one") is None
-    assert cache.take(SessionId("three"), b"three") is not None

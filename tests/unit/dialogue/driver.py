@@ -14,7 +14,6 @@ from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, O
 from orchestrator.dialogue.questions import AskSlot, ChooseTask, TryAgain, Unclear
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.state_cache import Decoded
 from orchestrator.dialogue.storage.serialization import diff, rebuild
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
@@ -40,7 +39,6 @@ class Driver:
         self.history: list[tuple[str | None, str]] = []
         self.documents: list[str] = []
         self.stored: JsonObject = self.state.serialize()
-        self.left: tuple[Decoded, int] | None = None
         self.commit()
 
     def _make(self, cls: type[BaseFlow]) -> BaseFlow:
@@ -225,22 +223,6 @@ class Driver:
         self.commit()
         self.state = DialogueState.from_dict(self.stored, FLOW_TYPES)
 
-    def move(self, number: int) -> None:
-        """Another worker takes the session over; one that had it before needs only what came after."""
-        self.commit()
-        here = Decoded(b"", self.state.serialize(), self.state), len(self.history)
-        if self.left is None or number % 3 == 0:
-            self.state = DialogueState.from_dict(self.stored, FLOW_TYPES)
-        else:
-            known, since = self.left
-            patches = [json.loads(patch) for _, patch in self.history[since:]]
-            found = known.catch_up(patches, FLOW_TYPES)
-            assert found.body == self.stored
-            self.state, body = found.state, found.state.serialize()
-            assert diff(found.body, body) == {}
-            assert DialogueState.from_dict(self.stored, FLOW_TYPES).serialize() == body
-        self.left = here
-
     # What stays true
 
     def check(self) -> None:
@@ -274,7 +256,6 @@ OPERATIONS: dict[str, Callable[[Driver, int], None]] = {
     for name in (
         "push",
         "push_limited",
-        "move",
         "plan",
         "replan",
         "restack",

@@ -139,7 +139,7 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
         if lane.lease_token == lease.token and lane.lease_until is not None:
             pending = lane.pending
             await _give_back(connection, lane)
-    return (turn.epoch, first_event, pending, None, turn.awaited, None)
+    return (turn.epoch, first_event, pending, turn.awaited, None)
 
 
 async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:

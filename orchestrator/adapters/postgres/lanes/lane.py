@@ -13,7 +13,6 @@ from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerL
 from orchestrator.adapters.postgres.lanes import claim_repair
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows.states import KnownStates
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.turns.approvals import decide_approval
 from orchestrator.adapters.postgres.turns.effects import (
@@ -76,7 +75,6 @@ class PostgresLane:
             database, worker, "renew_leases", lease_ttl_s=lease_ttl_s
         )
         self._claiming: set[SessionId] = set()
-        self._states = KnownStates()
         # Arguments of every statement that claims a turn.
         self._limits = {
             "ttl_s": lease_ttl_s,
@@ -100,14 +98,12 @@ class PostgresLane:
             self._claiming.discard(session_id)
 
     async def _claim_free(self, session_id: SessionId) -> Lease | None:
-        known, known_epoch, state = self._states.find(session_id)
-        known_as = {"known": known, "known_epoch": known_epoch}
-        arguments = {"session_id": session_id, **known_as, **self._held.owner(), **self._limits}
+        arguments = {"session_id": session_id, **self._held.owner(), **self._limits}
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, pending, user_id, domain, root, *stored, suspected = row[:12]
-        turn = row[12:]
+        tenant_id, token, epoch, pending, user_id, domain, root, *stored, suspected = row[:11]
+        turn = row[11:]
         if suspected is not None:
             await self._leave(session_id, token, suspected)
             return None
@@ -118,7 +114,7 @@ class PostgresLane:
             found = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
             assert found is not None
             stored = list(found)
-        _, version, body, diffs = stored
+        _, body, diffs = stored
         return Lease(
             session_id=session_id,
             tenant_id=TenantId(tenant_id),
@@ -128,7 +124,7 @@ class PostgresLane:
             patches=tuple(diffs or ()),
             token=token,
             epoch=Epoch(epoch),
-            state=None if version is None else state if body is None else body,
+            state=body,
             work=work,
         )
 
@@ -138,8 +134,7 @@ class PostgresLane:
         row = await commit_surely(self._database, lease, commit, self._limits, last=last)
         if row is None:
             raise self._lost(lease)
-        epoch, first_event, pending, version, awaited, *turn = row
-        self._states.keep(lease.session_id, version, Epoch(epoch), commit.state)
+        epoch, first_event, pending, awaited, *turn = row
         following = None
         if pending > 0:
             following = await self._take(lease.session_id, lease.token, turn, pending)

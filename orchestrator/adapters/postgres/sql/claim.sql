@@ -1,16 +1,11 @@
 -- Lease a lane and take up its next turn (RT-2).
 --
--- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below, known and known_epoch (the version
---            of the state that the caller has at hand, and its epoch, if any)
+-- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
 --            and turn; `pending`: the turns that wait, this one included. The turn is null when this statement's
 --            snapshot shows none that may run: the caller repairs that with a fresh one. `suspected`: it is null because
 --            it has crashed so often, and the caller leaves the lane to a process for suspects. `state_epoch` differs
---            from `epoch`, or is null, when somebody held the lane in between: the caller reads the state again. The
---            state itself is left out when it is of the version that the caller knows: any change of its row makes
---            another one. Without `body`, the diffs are those that came after `known_epoch`: its row in the history was
---            written by the very transaction that made the known version, and the state was not written whole since,
---            by nobody.
+--            from `epoch`, or is null, when somebody held the lane in between: the caller reads the state again.
 -- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
 -- it is one whose reply was lost.
 -- Nobody waits until the disk has a claim: whatever its holder writes comes after it, and is never found on the disk
@@ -34,16 +29,9 @@ WITH lane AS (
 -- include: parts/next_turn.sql
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, lane.pending, sessions.user_id, sessions.domain, sessions.root,
        CASE WHEN seen.lease_token >> 32 = (lane.lease_token >> 32) - 1 THEN states.epoch END AS state_epoch,
-       state.version,
-       CASE WHEN state.version IS DISTINCT FROM %(known)s::text AND held.epoch IS NULL
-            THEN convert_to(states.body::text, 'UTF8') END,
-       CASE WHEN state.version IS DISTINCT FROM %(known)s::text THEN ARRAY(
-                SELECT later.diff
-                FROM state_history AS later
-                WHERE later.session_id = states.session_id
-                  AND later.epoch > coalesce(held.epoch, states.base_epoch) AND later.epoch <= states.epoch
-                ORDER BY later.epoch)
-       END,
+       convert_to(states.body::text, 'UTF8'),
+-- include: parts/diffs.sql
+       ,
        CASE WHEN taken.turn_id IS NULL AND seen.lease_token >> 32 = (lane.lease_token >> 32) - 1
                  AND NOT next.crashed_alone AND next.crashes >= %(crashes_below)s::int THEN next.crashes END AS suspected,
        taken.*
@@ -51,17 +39,5 @@ FROM lane
 JOIN lanes AS seen ON seen.session_id = lane.session_id
 JOIN sessions ON sessions.session_id = lane.session_id
 LEFT JOIN states ON states.session_id = lane.session_id
-LEFT JOIN LATERAL (
-    SELECT
--- include: parts/version.sql
-        AS version
-    WHERE states.session_id IS NOT NULL
-) AS state ON true
-LEFT JOIN state_history AS held
-    ON held.session_id = lane.session_id
-   AND held.epoch = %(known_epoch)s::bigint
-   AND held.epoch > states.base_epoch
-   AND state.version IS DISTINCT FROM %(known)s::text
-   AND %(known)s::text = concat_ws(' ', held.xmin, extract(epoch FROM pg_postmaster_start_time()))
 LEFT JOIN next ON true
 LEFT JOIN taken ON true

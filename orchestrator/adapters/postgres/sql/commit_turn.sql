@@ -8,9 +8,9 @@
 --            (kinds), outbox_bodies; one of: whole (the state, JSON), step (any text: the diff says it); one of, as any text: following
 --            (another turn waits, as far as the caller knows), last; open_flows, open_approvals, unsummarised (nulls: as
 --            before)
--- Effect:    one row: the new epoch, the number of the first event, the turns still pending, the state's version, whether
---            tasks of the broker end with the turn, and the next turn, already marked as running; with `last`, none is
---            looked for. No row: the fence held, nothing was written.
+-- Effect:    one row: the new epoch, the number of the first event, the turns still pending, whether tasks of
+--            the broker end with the turn, and the next turn, already marked as running; with `last`, none is looked
+--            for. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
 -- is either counted in `pending` here, or its submission finds the lane released.
 -- What most turns do not have is between `only with` and `end`, and is left out without that argument.
@@ -56,9 +56,7 @@ WITH lane AS (
         flows = coalesce(%(open_flows)s::text[], states.flows),
         approvals = coalesce(%(open_approvals)s::int, states.approvals),
         unsummarised = coalesce(%(unsummarised)s::int, states.unsummarised)
-    RETURNING
--- include: parts/version.sql
-        AS version
+    RETURNING states.epoch
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot)
     SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s::json,
@@ -74,9 +72,7 @@ WITH lane AS (
         unsummarised = coalesce(%(unsummarised)s::int, unsummarised)
     FROM lane
     WHERE session_id = %(session_id)s
-    RETURNING
--- include: parts/version.sql
-        AS version
+    RETURNING states.epoch
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, diff)
     SELECT %(session_id)s, epoch, %(tenant_id)s, %(diff)s::json FROM lane
@@ -138,11 +134,11 @@ WITH lane AS (
 -- only with: following
 ),
 -- include: parts/next_turn.sql
-SELECT lane.epoch, lane.first_event, lane.pending, state.version, ended.awaited, taken.*
+SELECT lane.epoch, lane.first_event, lane.pending, ended.awaited, taken.*
 FROM lane CROSS JOIN state CROSS JOIN ended LEFT JOIN taken ON true
 -- end
 -- only with: last
 )
-SELECT lane.epoch, lane.first_event, lane.pending, state.version, ended.awaited
+SELECT lane.epoch, lane.first_event, lane.pending, ended.awaited
 FROM lane CROSS JOIN state CROSS JOIN ended
 -- end

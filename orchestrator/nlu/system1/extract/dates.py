@@ -79,17 +79,9 @@ _FROM_THEN = (
     rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?)\s+from\s+(?:(?P<tomorrow>tomorrow)|{_WEEKDAY})\b"
 )
 
-GATE = re.compile(
-    rf"\d[/.-]\s?\d|\b(?:christmas|xmas|boxing|year['’]?s?|valentine|halloween|easter|today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|first|"
-    rf"{_any(_MONTHS)}|{_any(WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(ORDINALS)})|\d(?:st|nd|rd|th)\b",
-    re.IGNORECASE,
-)
-
 
 def find_dates(utterance: Utterance, today: date) -> list[Found]:
     """Find dates; one that does not exist ("February 30") is found as invalid."""
-    if GATE.search(utterance.text) is None:
-        return []
     return list(_find(utterance.text, today))
 
 

@@ -189,9 +189,6 @@ CURRENCIES: dict[str, str] = {
     "cad": "CAD", "aud": "AUD", "inr": "INR", "₹": "INR", "rupee": "INR", "rupees": "INR",
     "zloty": "PLN", "pln": "PLN",
 }  # fmt: skip
-GATE = re.compile(
-    r"[$€£¥₹]|\b(?:" + "|".join(name for name in CURRENCIES if name.isalpha()) + r")\b", re.IGNORECASE
-)
 _AMOUNT = r"\d{1,3}(?:,\d{3})+(?:\.\d{1,2})?|\d{1,12}(?:\.\d{1,2})?"
 _WORDS = "|".join(sorted((name for name in CURRENCIES if name.isalpha()), key=len, reverse=True))
 _SIGN_FIRST = re.compile(rf"(US\$|[$€£¥₹]|\b(?:{_WORDS})\b)\s?({_AMOUNT})(?:\s?([km])\b)?", re.IGNORECASE)
@@ -202,8 +199,6 @@ _FACTORS = {"k": 1_000, "m": 1_000_000}
 def find_money(utterance: Utterance) -> list[Found]:
     """Find amounts: "$50", "20 euros", "two hundred dollars". Value: {amount, currency}."""
     text = utterance.text
-    if GATE.search(text) is None:
-        return []
     found = [
         _found(match.start(), match.end(), match.group(2), match.group(3), match.group(1))
         for match in _SIGN_FIRST.finditer(text)
