@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, Select, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.tables import NOW, events, lanes, turns
+from orchestrator.adapters.postgres.tables import NOW, events, lanes, sessions, turns
 from orchestrator.saying import WordFor
 from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
@@ -104,7 +104,8 @@ async def end_turn(
     require_transition(TurnStatus(turn.status), status)
     unfinished_yet = turn.finished_at is None
     session_id, turn_id = SessionId(turn.session_id), TurnId(turn.turn_id)
-    in_language = partial(word, lane.domain)
+    domain = select(sessions.c.domain).where(sessions.c.session_id == session_id)
+    in_language = partial(word, (await connection.execute(domain)).scalar_one())
     result = unanswered(
         session_id, turn_id, turn.seq, Epoch(lane.epoch), status, turn.text, in_language, acted=acted
     )
