@@ -341,3 +341,15 @@ async def test_a_sweep_of_runs_leaves_the_lanes_of_the_dead_to_be_offered(stage:
     await PostgresRunWork(stage.database, other.worker).sweep()
 
     assert session in await other.sweep(grace_s=60)
+
+
+async def test_a_canceled_turn_is_worded_for_its_domain(stage: Stage) -> None:
+    """RT-6, RS-3"""
+    inbox = PostgresInbox(stage.database, word=lambda domain, told: f"{domain}: {told.code}")
+    session = await stage.session()
+    waiting = await inbox.submit(submission(DEFAULT_TENANT, session))
+
+    ended = await inbox.cancel(DEFAULT_TENANT, waiting.turn_id)
+
+    assert ended.result is not None
+    assert ended.result["reply"] == "travel: turn_canceled"
